@@ -5,7 +5,7 @@
 namespace strata::train {
 
 TokenFlops flops_per_token(const ModelConfig& model, std::int64_t sequence) {
-  // Per weight: one multiplication and one addition, in the forward pass and twice in the backward.
+  // Each weight takes a multiplication and an addition forward, and twice that backward.
   constexpr double kPerWeight = 6;
   const auto layers = static_cast<double>(model.layers);
   const auto hidden = static_cast<double>(model.hidden);
@@ -13,8 +13,8 @@ TokenFlops flops_per_token(const ModelConfig& model, std::int64_t sequence) {
   const auto query_heads = static_cast<double>(model.heads);
   const auto kv_heads = static_cast<double>(model.kv_heads);
   const double mlp_matrices = model.family->mlp_matrices;
-  // LLM.Q writes `hidden` for the output projection; in all models that it publishes the heads'
-  // widths add up to that.
+  // LLM.Q writes `hidden` for the width of the output projection; in all models that it publishes,
+  // the heads' widths add up to that.
   const double widths = mlp_matrices * static_cast<double>(model.intermediate) +
                         head_size * query_heads + head_size * (query_heads + 2 * kv_heads);
   TokenFlops flops;

@@ -1,7 +1,7 @@
-// The arithmetic a model needs for one token, and which share of a device's peak a training speed
-// is. Counted as LLM.Q counts its "speed of light" (SOL): matrix products and causal attention,
-// forward and backward; no recomputation, norms, look-ups or optimizer. Recomputing work that was
-// already done therefore never raises the figure.
+// Counts the arithmetic that a model needs for one token, and which share of a device's peak a
+// training speed is. Counts as LLM.Q does for its "speed of light" (SOL): matrix products and
+// causal attention, forward and backward, without recomputation, norms, look-ups or optimizer.
+// Recomputing therefore never raises the share.
 #pragma once
 
 #include <cstdint>
@@ -23,21 +23,20 @@ struct TokenFlops {
 /// `sequence`: tokens per sample. The vocabulary counts unpadded.
 TokenFlops flops_per_token(const ModelConfig& model, std::int64_t sequence);
 
-/// Peak rates, FLOP/s, at which the parts are charged.
+/// Peak rates, FLOP/s, with which the parts' times are computed.
 struct ChargedPeaks {
-  double products = 0;  ///< the type in which blocks multiply
-  double model = 0;     ///< the model's type: head and attention
+  double products = 0;  ///< rate in the type in which blocks multiply
+  double model = 0;     ///< rate in the model's type, for head and attention
 };
 
 /// Seconds that one token takes on a device that always reaches its peak.
 double ideal_seconds_per_token(const TokenFlops& flops, const ChargedPeaks& peaks);
 
-/// Model FLOPs utilization, a fraction: ideal time over time taken.
+/// Model FLOPs utilization, a fraction: ideal time over measured time.
 double model_flops_utilization(const TokenFlops& flops, const ChargedPeaks& peaks,
                                double tokens_per_second_per_device);
 
-/// The same for a run in one type, whose peak is `peak`; nullopt where nobody published or measured
-/// that.
+/// Utilization of a run in one type with the peak `peak`; nullopt if that is unknown.
 std::optional<double> model_flops_utilization(const TokenFlops& flops, machine::Figure peak,
                                               double tokens_per_second_per_device);
 

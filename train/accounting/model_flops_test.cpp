@@ -32,7 +32,7 @@ ModelConfig qwen2(std::int64_t layers, std::int64_t hidden, std::int64_t interme
   return model;
 }
 
-/// One line of LLM.Q's log: how long a step took, and the percentage printed of it.
+/// A line of LLM.Q's log: how long a step took, and the percentage that it prints.
 struct Line {
   double milliseconds;
   const char* percent;
@@ -68,7 +68,7 @@ std::vector<Published> published() {
            {{55994, "43.4"}, {55993, "43.4"}, {55976, "43.4"}, {55952, "43.4"}, {55986, "43.4"}}}};
 }
 
-/// What LLM.Q prints: it cuts the ideal time of each part to whole nanoseconds first.
+/// The text that LLM.Q prints: it first truncates the ideal time of each part to whole nanoseconds.
 std::string printed_by_llmq(const TokenFlops& flops, const ChargedPeaks& peaks,
                             double milliseconds) {
   constexpr double kNano = 1e-9;
@@ -86,7 +86,7 @@ void expect_lines(const Published& row, const std::vector<Line>& lines, const Ch
   for (const Line& line : lines) {
     EXPECT_EQ(printed_by_llmq(flops, peaks, line.milliseconds), line.percent)
         << row.name << ", step of " << line.milliseconds << " ms";
-    // Three nanoseconds of the fastest model's 1,950 per token at most are cut.
+    // Truncation cuts at most 3 of the fastest model's 1,950 nanoseconds per token.
     const double ours =
         100 * model_flops_utilization(flops, peaks, kTokensPerStep / (line.milliseconds / 1000));
     EXPECT_NEAR(ours, std::stod(line.percent), 0.05 + 0.0016 * ours) << row.name;
@@ -110,7 +110,7 @@ TEST(ModelFlops, NoPeakNoUtilization) {
 }
 
 TEST(ModelFlops, PartsOfQwen) {
-  // 0.5B by hand: 24 layers of 3 x 896 x 4864 + 2 x 896 x 896 + 2 x 896 x 128 weights.
+  // The 0.5B model has 24 layers of 3 x 896 x 4864 + 2 x 896 x 896 + 2 x 896 x 128 weights.
   const TokenFlops flops = flops_per_token(qwen2(24, 896, 4864, 64, 14, 2), kSequence);
   EXPECT_EQ(flops.blocks, 6.0 * 24 * (3 * 896 * 4864 + 2 * 896 * 896 + 2 * 896 * 128));
   EXPECT_EQ(flops.head, 6.0 * 151936 * 896);

@@ -48,7 +48,7 @@ BlockWriter::BlockWriter(FileSystem& files, std::string directory, const Checkpo
 }
 
 std::byte* BlockWriter::allocate(std::size_t bytes) {
-  // Huge pages: a device takes a request in fewer pieces when its memory is contiguous.
+  // A device takes a request in fewer pieces if its memory is contiguous, hence huge pages.
   const bool huge = bytes % kHugePageBytes == 0;
   memory_.reset(static_cast<std::byte*>(std::aligned_alloc(
       huge ? kHugePageBytes : static_cast<std::size_t>(kDirectAlignmentBytes), bytes)));
@@ -71,7 +71,7 @@ BlockWriter::~BlockWriter() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-/// What cannot fit is not begun. Older checkpoints stay beside it until it is whole.
+/// Throws before anything is written if the checkpoint cannot fit beside the older ones.
 void BlockWriter::require_space() const {
   const std::int64_t bytes = layout_.room_bytes();
   const std::optional<std::int64_t> free = files_.free_bytes(directory_);
@@ -131,7 +131,8 @@ void BlockWriter::put(std::size_t file, std::int64_t begin, std::span<const std:
   }
 }
 
-/// The buffer that the block is gathered in. Waits for one, under the lock otherwise.
+/// Returns the buffer in which the block is collected. Called under the lock, which it releases
+/// while it waits for a free buffer.
 BlockWriter::Buffer& BlockWriter::open_block(std::int64_t block, Lock& lock) {
   if (done_[index_of(block)])
     throw InternalError(fmt::format("{}: bytes of block {} ({}) are put twice", directory_, block,
@@ -144,7 +145,7 @@ BlockWriter::Buffer& BlockWriter::open_block(std::int64_t block, Lock& lock) {
       return *found->second;
     }
     if (found == filling_.end() && !free_.empty()) break;
-    // Buffers that are being written come back; otherwise one must go for this one.
+    // Buffers that are being written become free soon; otherwise one must be evicted.
     if (writing_ > 0 || !queue_.empty() || !evict_one()) changed_.wait(lock);
   }
   Buffer& buffer = *free_.back();
@@ -157,7 +158,7 @@ BlockWriter::Buffer& BlockWriter::open_block(std::int64_t block, Lock& lock) {
   return buffer;
 }
 
-/// What is known of a block before the first piece: its part of the header, or what was evicted.
+/// Fills in what is known of a block that opens: its part of the header, or what was evicted.
 void BlockWriter::fill_at_opening(Buffer& buffer) {
   const Piece block = layout_.block(buffer.block);
   const auto evicted = evicted_.find(buffer.block);
@@ -218,8 +219,7 @@ void BlockWriter::release_if_full(Buffer& buffer) {
   changed_.notify_all();
 }
 
-/// Sends the buffer that was touched longest ago to the disk as it is. False when threads copy into
-/// every one.
+/// Queues the buffer untouched for longest to be written as it is; false if all are being filled.
 bool BlockWriter::evict_one() {
   Buffer* oldest = nullptr;
   for (const auto& [block, buffer] : filling_)
@@ -308,7 +308,7 @@ void BlockWriter::check_complete() const {
 std::vector<BlockHash> BlockWriter::finish() {
   Lock lock(mutex_);
   rethrow();
-  if (creator_) {  // blocks of a header alone have had no piece
+  if (creator_) {  // a block with nothing but header has had no piece
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
       const Piece block = layout_.block(blocks_[i]);
       const auto header = static_cast<std::int64_t>(layout_.files()[block.file].header.size());

@@ -1,4 +1,4 @@
-// One rank's hand in writing a checkpoint: pieces come in, whole blocks go out.
+// Writes one rank's blocks of a checkpoint: collects pieces, and writes whole blocks.
 #pragma once
 
 #include <condition_variable>
@@ -24,51 +24,52 @@ namespace strata::train {
 inline constexpr std::int64_t kBlockWriterBytes = std::int64_t{32} << 20;
 
 struct BlockWriterOptions {
-  int threads = 4;  ///< hash and write; as many writes are under way
-  /// Bytes of buffers, rounded down to blocks; at least two. More let pieces come less in order.
+  int threads = 4;  ///< threads that hash and write; as many writes are under way
+  /// Bytes of buffers, rounded down to blocks, at least two. More allow for pieces in less order.
   std::int64_t memory_bytes = kBlockWriterBytes;
-  /// Where they lie, at least as many bytes, at a multiple of kDirectAlignmentBytes, which the
-  /// writer has for itself; null: in memory of its own.
+  /// Memory for these buffers, which the writer has for itself: at least as many bytes, at a
+  /// multiple of kDirectAlignmentBytes; null: the writer allocates its own.
   std::byte* memory = nullptr;
   Caching caching = Caching::direct;
 };
 
-/// The creator is constructed before the others (of rank 0): it makes the files at full size and
-/// writes the headers. `files` and `layout` live longer than the writer.
+/// Rank 0's writer is the creator: constructed before the others, it makes the files at full size
+/// and writes the headers. `files` and `layout` outlive the writer.
 class BlockWriter {
  public:
   enum class Role : std::uint8_t { creator, helper };
 
-  /// `blocks`: those that this rank writes (BlockAssignment::blocks_of). Throws IoError; a full
-  /// disk shows in the creator, before anything is written where the system knows its free space.
+  /// `blocks`: those that this rank writes (BlockAssignment::blocks_of). Throws IoError; the
+  /// creator does for a full disk, before anything is written if the system knows its free space.
   BlockWriter(FileSystem& files, std::string directory, const CheckpointLayout& layout,
               std::vector<std::int64_t> blocks, Role role, const BlockWriterOptions& options = {});
-  /// Without finish() what was written is worth nothing.
+  /// Discards what was written unless finish() has returned.
   ~BlockWriter();
   BlockWriter(const BlockWriter&) = delete;
   BlockWriter& operator=(const BlockWriter&) = delete;
 
-  /// Copies the bytes from `begin` of a file, which lie in blocks of this rank and were not put
-  /// before. In any order: when all buffers hold incomplete blocks, one goes to the disk as it is
-  /// and comes back later. Any thread. Waits for memory; throws the first IoError of any write.
+  /// Copies bytes into a file from `begin` on; they lie in blocks of this rank and were not put
+  /// before. Pieces may come in any order: when all buffers hold incomplete blocks, one is written
+  /// as it is and read again later. Any thread. Waits for memory; throws the first IoError of any
+  /// write.
   void put(std::size_t file, std::int64_t begin, std::span<const std::byte> data);
 
-  /// Everything is on the disk. Hashes of this rank's blocks, ascending. Throws the first IoError,
-  /// or InternalError when bytes are missing. After an error nothing is synced, ever: what an fsync
-  /// reports once it does not report again, so the files are lost and saving begins anew.
+  /// Writes and syncs everything; returns the hashes of this rank's blocks, ascending. Throws the
+  /// first IoError, or InternalError if bytes are missing. After an error nothing is ever synced:
+  /// fsync reports an error only once, so the files are lost and the save must begin anew.
   std::vector<BlockHash> finish();
 
-  /// Written so far; more than the blocks' sizes where pieces came too much out of order.
+  /// Bytes written so far; more than the blocks' sizes if pieces came too much out of order.
   [[nodiscard]] std::int64_t bytes_written() const;
 
  private:
-  /// Parts of a block, in bytes from its beginning: ascending, disjoint, not adjacent.
+  /// Filled parts of a block, in bytes from its beginning: ascending, disjoint, not adjacent.
   using Ranges = std::vector<std::pair<std::int64_t, std::int64_t>>;
   struct Buffer {
     std::byte* memory = nullptr;
     std::int64_t block = -1;
     Ranges filled;
-    int users = 0;  ///< threads that copy into it
+    int users = 0;  ///< threads that are copying into it
     bool writing = false;
     std::uint64_t touched = 0;
   };
@@ -98,15 +99,15 @@ class BlockWriter {
   const CheckpointLayout& layout_;
   std::vector<std::int64_t> blocks_;
   bool creator_;
-  std::vector<std::unique_ptr<StorageFile>> open_;  ///< by file; null where nothing is to write
+  std::vector<std::unique_ptr<StorageFile>> open_;  ///< files of the layout; null: not written here
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::unique_ptr<std::byte, Free> memory_;
   std::vector<Buffer> buffers_;
   std::vector<Buffer*> free_;
-  std::unordered_map<std::int64_t, Buffer*> filling_;  ///< by block
-  std::unordered_map<std::int64_t, Ranges> evicted_;   ///< on the disk in part, by block
+  std::unordered_map<std::int64_t, Buffer*> filling_;  ///< buffers that are not full, by block
+  std::unordered_map<std::int64_t, Ranges> evicted_;   ///< written parts of evicted blocks
   std::deque<Buffer*> queue_;
   int writing_ = 0;
   std::vector<BlockHash> hashes_;  ///< parallel to blocks_

@@ -36,7 +36,7 @@ class BlockWriterTest : public testing::Test {
     for (std::int64_t b = 0; b < layout.blocks(); ++b) blocks.push_back(b);
     return blocks;
   }
-  /// Everything but the headers in pieces of up to `most` bytes.
+  /// Cuts everything but the headers into pieces of up to `most` bytes.
   static std::vector<Piece> cut(const CheckpointLayout& layout, std::int64_t most,
                                 std::mt19937_64& random) {
     std::vector<Piece> pieces;
@@ -49,7 +49,7 @@ class BlockWriterTest : public testing::Test {
       }
     return pieces;
   }
-  /// The files hold header and content, and the hashes are theirs.
+  /// Checks that the files hold header and content, and that the hashes are theirs.
   void check_files(const CheckpointLayout& layout, const std::vector<BlockHash>& hashes) {
     ASSERT_EQ(static_cast<std::int64_t>(hashes.size()), layout.blocks());
     std::int64_t number = 0;
@@ -106,7 +106,7 @@ TEST_P(Orders, PiecesBecomeBlocks) {
   std::int64_t total = 0;
   for (const auto& file : layout.files()) total += file.size_bytes;
   if (GetParam().shuffled && GetParam().memory_blocks == 2)
-    EXPECT_GT(writer.bytes_written(), total);  // some went out and came back
+    EXPECT_GT(writer.bytes_written(), total);  // some blocks were evicted and read again
   else
     EXPECT_EQ(writer.bytes_written(), total);
 }

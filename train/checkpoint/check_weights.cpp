@@ -21,7 +21,7 @@ constexpr std::string_view kUseAnother =
     "; use another checkpoint (`inspect verify` says which are whole), or remove manifest.json if "
     "these weights were changed on purpose";
 
-/// Follows links, of which a hub's cache is made.
+/// Resolves links: the cache of a model hub consists of them.
 std::string without_links(const std::string& path) {
   std::error_code unknown;
   const auto target = std::filesystem::weakly_canonical(path, unknown);

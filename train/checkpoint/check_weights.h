@@ -1,5 +1,4 @@
-// Weights that a checkpoint's manifest describes, looked at where they are about to be used as a
-// model.
+// Verifies weights against their checkpoint's manifest before they are used as a model.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +8,9 @@
 
 namespace strata::train {
 
-/// Reads this rank's blocks (rank, rank + ranks, ...) of the model's files of `directory` and
-/// compares them with its manifest; the optimizer's files need not be there. Nothing happens where
-/// there is no manifest of Strata: other programs' directories have none. Throws DataError that
-/// names file, block and bytes, and IoError.
+/// Reads this rank's blocks (rank, rank + ranks, ...) of the model's files in `directory` and
+/// compares them with its manifest; the optimizer's files may be missing. Does nothing without a
+/// manifest of Strata. Throws DataError that names file, block and bytes, and IoError.
 void check_weights(FileSystem& files, const std::string& directory, std::int64_t rank,
                    std::int64_t ranks);
 

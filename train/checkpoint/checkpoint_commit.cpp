@@ -26,7 +26,7 @@ bool is_tag_character(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
 }
 
-/// The renames that make the checkpoint visible; undone when their sync fails.
+/// Makes the checkpoint visible by renaming; undoes the renames if their sync fails.
 void publish(FileSystem& files, const std::string& output, std::int64_t step,
              const SaveAttempt& attempt) {
   const std::string staging = output + "/" + folder_name(step, FolderState::staging, attempt);
@@ -42,7 +42,7 @@ void publish(FileSystem& files, const std::string& output, std::int64_t step,
     renamed = true;
     files.sync_directory(output);
   } catch (const IoError&) {
-    // Whether the names are on the disk is unknown: what was before is made true again.
+    // The names may or may not be on the disk, so this restores what was there before.
     try {
       if (renamed) files.rename(target, staging);
       if (moved_aside) files.rename(aside, target);
@@ -53,7 +53,7 @@ void publish(FileSystem& files, const std::string& output, std::int64_t step,
   if (!moved_aside) return;
   try {
     remove_tree(files, aside);
-  } catch (const IoError&) {  // the checkpoint is there; remove_leftovers tries again
+  } catch (const IoError&) {  // the checkpoint is committed; remove_leftovers tries again
   }
 }
 
@@ -69,7 +69,7 @@ std::optional<std::int64_t> step_of_checkpoint(std::string_view name) {
   const std::string_view digits = name.substr(kPrefix.size());
   if (digits.empty() || !std::all_of(digits.begin(), digits.end(), is_digit)) return std::nullopt;
   const auto step = parse_integer(digits);
-  // Only as it would be written, so that two names never mean one step.
+  // A number must be written in the one usual way, so that two names never mean one step.
   if (!step || checkpoint_name(*step) != name) return std::nullopt;
   return step;
 }

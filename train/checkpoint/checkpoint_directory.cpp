@@ -22,7 +22,7 @@ std::vector<DirectoryEntry> folders_in(FileSystem& files, const std::string& out
   return entries;
 }
 
-/// Whether a checkpoint has all files at their sizes and its manifest records no NaN or infinity.
+/// True if a checkpoint has all files at their sizes and its manifest records no NaN or infinity.
 bool is_finite(FileSystem& files, const std::string& path) {
   try {
     return CheckpointReader(files, path).manifest().find_fact(kNotFiniteFact) == nullptr;
@@ -32,8 +32,8 @@ bool is_finite(FileSystem& files, const std::string& path) {
   }
 }
 
-/// Takes the newest checkpoint with finite values out of `old`, unless a later one that stays has
-/// them, too. Both ascending.
+/// Takes the newest checkpoint with finite values out of `old`, unless a later one that stays also
+/// has finite values. `steps` and `old` are ascending.
 void spare_newest_finite(FileSystem& files, const std::string& output,
                          std::span<const std::int64_t> steps, std::vector<std::int64_t>& old) {
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
@@ -43,7 +43,7 @@ void spare_newest_finite(FileSystem& files, const std::string& output,
   }
 }
 
-/// Removes a file; false: there is none of this name.
+/// Removes a file; returns false if there is none of this name.
 bool remove_if_there(FileSystem& files, const std::string& folder, const std::string& name) {
   const std::string path = folder + "/" + name;
   if (!is_name_taken(path)) return false;
@@ -94,7 +94,7 @@ NewestCheckpoint newest_checkpoint(FileSystem& files, const std::string& output,
 }
 
 std::string advice_on_damage(FileSystem& files, const std::string& directory) {
-  // A name such as "." says nothing about the folder's place.
+  // Resolves a name such as ".", which does not contain the folder's name.
   const std::string path = std::filesystem::weakly_canonical(directory).string();
   const auto step = step_of_checkpoint(std::filesystem::path(path).filename().string());
   if (!step) return "";
@@ -109,11 +109,11 @@ std::string advice_on_damage(FileSystem& files, const std::string& directory) {
 
 void point_latest(FileSystem& files, const std::string& output, std::int64_t step) {
   const std::string fresh = output + "/" + kNewLatestName;
-  remove_if_there(files, output, kNewLatestName);  // of a failure before
+  remove_if_there(files, output, kNewLatestName);  // left by an earlier failure
   files.make_link(checkpoint_name(step), fresh);
-  files.sync_directory(output);  // what it says must not come after its last name
+  files.sync_directory(output);  // the link must be on the disk before it gets its final name
   files.rename(fresh, output + "/" + kLatestName);
-  files.sync_directory(output);  // what it said before may go next
+  files.sync_directory(output);  // the caller may remove the previous checkpoint next
 }
 
 std::vector<std::string> remove_leftovers(FileSystem& files, const std::string& output) {
@@ -125,7 +125,7 @@ std::vector<std::string> remove_leftovers(FileSystem& files, const std::string& 
     if (!leftover) continue;
     const std::string path = output + "/" + entry.name;
     const std::string target = output + "/" + checkpoint_name(leftover->step);
-    // The rename that was to follow never came: what was moved aside is the checkpoint still.
+    // The rename that was to follow did not happen: the folder moved aside still is the checkpoint.
     if (leftover->state == FolderState::replaced && !find_status(target))
       files.rename(path, target);
     else
@@ -168,7 +168,7 @@ std::vector<std::string> remove_checkpoints(FileSystem& files, const std::string
     removed.push_back(output + "/" + checkpoint_name(step));
     files.rename(removed.back(), output + "/" + folder_name(step, FolderState::removed, attempt));
   }
-  // Else a crash could bring a name back whose files are gone.
+  // Syncs first, since a crash could otherwise bring back a name whose files are gone.
   files.sync_directory(output);
   for (const std::int64_t step : steps)
     remove_tree(files, output + "/" + folder_name(step, FolderState::removed, attempt));

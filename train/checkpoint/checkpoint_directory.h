@@ -1,4 +1,4 @@
-// The folder in which a run keeps its checkpoints: which there are, which to load, which to remove.
+// The folder in which a run keeps its checkpoints: lists, chooses and removes them.
 #pragma once
 
 #include <cstdint>
@@ -19,17 +19,17 @@ struct FoundCheckpoint {
   std::string path;
 };
 
-/// Ascending by step, unread. A folder that does not exist has none.
+/// Lists checkpoints, ascending by step, without reading them; none if the folder does not exist.
 std::vector<FoundCheckpoint> list_checkpoints(FileSystem& files, const std::string& output);
 
 enum class Verification : std::uint8_t {
-  sizes,  ///< manifest, headers, and that all files are there at their sizes
-  full,   ///< and every byte
+  sizes,  ///< the manifest, the headers, and that all files have their sizes
+  full,   ///< additionally every byte
 };
 
-/// Whether a checkpoint that failed with `error` is passed over where an older one will do: it is
-/// damaged, or the disk does not give it back. Anything else (settings, memory, another rank) would
-/// meet the older one, too.
+/// True if an older checkpoint should be tried after this one failed with `error`: it is damaged,
+/// or cannot be read from the disk. Other errors (settings, memory, another rank) would also meet
+/// an older one.
 bool is_unusable(const Error& error);
 
 struct PassedOver {
@@ -39,50 +39,53 @@ struct PassedOver {
 
 struct NewestCheckpoint {
   std::optional<FoundCheckpoint> found;
-  std::vector<PassedOver> refused;  ///< newer ones, newest first
+  std::vector<PassedOver> refused;  ///< newer ones that were passed over, newest first
 };
 
-/// The last before step `before`. Passes over unusable ones, those whose values are not finite,
-/// and those whose manifest is of another step than their name: somebody renamed them.
+/// Finds the newest checkpoint before step `before`. Passes over unusable ones, those with NaN or
+/// infinite values, and those whose manifest names another step than their folder, which somebody
+/// renamed.
 NewestCheckpoint newest_checkpoint(FileSystem& files, const std::string& output,
                                    Verification verification,
                                    std::int64_t before = std::numeric_limits<std::int64_t>::max());
 
-/// The link in the output folder that says which checkpoint was committed last: for people and for
-/// programs that want weights. Resuming looks at the checkpoints themselves.
+/// Name of the link in the output folder to the checkpoint that was committed last, for people and
+/// for programs that want weights. Resuming looks at the checkpoints themselves.
 inline constexpr const char* kLatestName = "latest";
 
-/// After a commit: `latest` says this step. On an error, or after a crash, it says this one or what
-/// it said before. Throws IoError.
+/// Called after a commit: makes `latest` point to this step. After an error or a crash it points to
+/// this one or to the one before. Throws IoError.
 void point_latest(FileSystem& files, const std::string& output, std::int64_t step);
 
-/// Where to go from a damaged checkpoint: "; the newest older checkpoint that verifies is ..." of
-/// the same output folder, which is read wholly to know that. "" when the name of `directory` does
-/// not say that it is a checkpoint.
+/// Text that says where to go from a damaged checkpoint: "; the newest older checkpoint that
+/// verifies is ..." of the same output folder, which is read completely for it. "" if the name of
+/// `directory` is not a checkpoint's.
 std::string advice_on_damage(FileSystem& files, const std::string& directory);
 
-/// Removes what interrupted saves and removals left, or puts back what was to be replaced: with the
-/// lock held, before anything else. Names of what was removed or put back.
+/// Removes what interrupted saves and removals left, or puts back what was about to be replaced;
+/// returns the names. Call it with the lock held, before anything else.
 std::vector<std::string> remove_leftovers(FileSystem& files, const std::string& output);
 
 struct Retention {
-  int keep = 0;                 ///< the newest; 0: all
-  std::int64_t keep_every = 0;  ///< and those whose step is a multiple; 0: none
+  int keep = 0;                 ///< number of newest ones to keep; 0: all
+  std::int64_t keep_every = 0;  ///< multiples of this step stay, too; 0: none
 };
 
-/// Which of the steps, in any order, `retention` gives up. Never the newest.
+/// Lists which of the steps, given in any order, `retention` does not keep; never the newest.
 std::vector<std::int64_t> steps_to_remove(std::span<const std::int64_t> steps,
                                           const Retention& retention);
 
-/// After the commit of `step`: removes what `retention` gives up of it and those before, once it
-/// has been found whole by its sizes; but the newest one with finite values stays, whatever its
-/// age. Later ones are neither counted nor removed: the run has passed them over, or goes on from
-/// before them. Each disappears at once, never in part. The paths. Throws DataError or IoError.
+/// Called after the commit of `step`: once that is found whole by its sizes, removes what
+/// `retention` does not keep among it and earlier ones. But the newest one with finite values
+/// stays, whatever its age. Later ones are neither counted nor removed: the run has passed them
+/// over, or goes on from before them. Each disappears at once, never in part. Returns the paths.
+/// Throws DataError or IoError.
 std::vector<std::string> remove_old_checkpoints(FileSystem& files, const std::string& output,
                                                 std::int64_t step, const Retention& retention,
                                                 const SaveAttempt& attempt);
 
-/// Removes the checkpoints of these steps, each at once, never in part. The paths. Throws IoError.
+/// Removes the checkpoints of these steps, each at once, never in part. Returns the paths. Throws
+/// IoError.
 std::vector<std::string> remove_checkpoints(FileSystem& files, const std::string& output,
                                             std::span<const std::int64_t> steps,
                                             const SaveAttempt& attempt);

@@ -42,7 +42,7 @@ class CheckpointDirectoryTest : public testing::Test {
       found.insert(entry.path().filename());
     return found;
   }
-  /// The step that loading with every check yields; -1: none.
+  /// The step of the newest checkpoint that passes every check; -1: none.
   std::int64_t newest() {
     const auto found = newest_checkpoint(files_, output(), Verification::full);
     return found.found ? found.found->step : -1;
@@ -117,7 +117,7 @@ TEST_F(CheckpointDirectoryTest, LeftoversGoAndNothingElse) {
   EXPECT_EQ(remove_leftovers(files_, output()).size(), 3U);
   EXPECT_EQ(names(), (std::set<std::string>{"step-00000001", "step-00000002.mine", "notes",
                                             "step-00000003.tmp-old-0"}));
-  // Moved aside for one that never came.
+  // Moved aside for a checkpoint that was never committed.
   fs::rename(output() + "/step-00000001", output() + "/step-00000001.replaced-r-0");
   EXPECT_EQ(newest(), -1);
   remove_leftovers(files_, output());
@@ -151,7 +151,7 @@ TEST_F(CheckpointDirectoryTest, TheNewestWithFiniteValuesIsFoundAndNeverRemoved)
       output() + "/step-00000005: is not finite: values of model.a; name it to go on from it");
   remove_old_checkpoints(files_, output(), 5, {.keep = 2}, {"run", 0});
   EXPECT_EQ(names(), (std::set<std::string>{"step-00000002", "step-00000004", "step-00000005"}));
-  // A damaged one that stays is nothing to count on.
+  // A damaged checkpoint does not count as the one to keep.
   save(6);
   save_not_finite(7);
   fs::resize_file(output() + "/step-00000006/model.safetensors", 5000);
@@ -169,7 +169,7 @@ TEST_F(CheckpointDirectoryTest, NothingIsRemovedWhileTheNewestIsNotWhole) {
   EXPECT_EQ(newest(), 1);
 }
 
-// A run went on from step 2 since step 4 was damaged where its sizes do not show it.
+// A run went on from step 2, since step 4 was damaged in a way that its sizes do not show.
 TEST_F(CheckpointDirectoryTest, LaterStepsAreNoReasonToRemoveAndAreNotRemoved) {
   for (const int step : {1, 2, 3, 4}) save(step);
   EXPECT_EQ(remove_old_checkpoints(files_, output(), 3, {.keep = 2}, {"run", 0}),
@@ -226,7 +226,7 @@ TEST_F(CheckpointDirectoryTest, ALockKnowsWhetherOthersMeetIt) {
   EXPECT_TRUE(next.is_in_place());
 }
 
-/// A folder that cannot be looked at may be there.
+/// Throws for a folder that cannot be examined, rather than say that there is none.
 TEST_F(CheckpointDirectoryTest, ALinkThatLeadsToItselfIsAnIoError) {
   std::filesystem::create_symlink("loop", root_ / "loop");
   EXPECT_THROW((void)list_checkpoints(files_, root_ / "loop"), IoError);
@@ -269,8 +269,8 @@ TEST_F(CheckpointDirectoryTest, ADeadOwnerLocksNothing) {
   ::close(ready[1]);
 }
 
-// Each operation of pointing fails in turn: `latest` says a checkpoint all the same, and the next
-// attempt, of this run or of one that begins, succeeds.
+// Each operation of point_latest fails in turn: `latest` still points to a checkpoint, and the next
+// attempt succeeds, whether of this run or of one that begins.
 TEST_F(CheckpointDirectoryTest, LatestSaysTheOldOrTheNewCheckpointWhenPointingFails) {
   const fs::path latest = output() + "/" + kLatestName;
   save(1);
@@ -324,7 +324,7 @@ INSTANTIATE_TEST_SUITE_P(
                     FaultCase{"rename", FileOperation::rename, EIO, true}),
     [](const testing::TestParamInfo<FaultCase>& fault) { return std::string(fault.param.name); });
 
-// The nth operation fails, for every n until the save succeeds.
+// The nth operation fails, for n = 1, 2, ... until the save succeeds.
 TEST_P(FaultsDuringSave, TheOldCheckpointStaysChosen) {
   const auto& [name, operation, error_number, lasting] = GetParam();
   save(1);

@@ -13,7 +13,7 @@
 namespace strata::train {
 namespace {
 
-/// One part in so many more: small files, and what the file system needs for itself.
+/// Divides a checkpoint's size to get the margin for small files and the file system's own needs.
 constexpr std::int64_t kSpareShare = 100;
 
 struct SavedPiece {
@@ -26,7 +26,7 @@ std::string place_text(const CheckpointLayout& layout, const Piece& piece) {
                      piece.end, layout.describe(piece));
 }
 
-/// All pieces but the empty ones, with the headers, in order of the files.
+/// All non-empty pieces and the headers, in order of the files.
 std::vector<SavedPiece> sorted_pieces(const CheckpointLayout& layout,
                                       std::span<const std::vector<Piece>> saved) {
   const auto& files = layout.files();
@@ -50,7 +50,7 @@ std::vector<SavedPiece> sorted_pieces(const CheckpointLayout& layout,
   return sorted;
 }
 
-/// `sorted` must cover every file from end to end.
+/// Throws unless `sorted` covers every file from end to end, once.
 void check_cover(const CheckpointLayout& layout, std::span<const SavedPiece> sorted) {
   const auto hole = [&](std::size_t file, std::int64_t begin, std::int64_t end) {
     throw InternalError("no rank saves " + place_text(layout, {file, begin, end}));
@@ -175,7 +175,7 @@ BlockAssignment assign_blocks(const CheckpointLayout& layout,
       const int writer = assignment.writer[block];
       const std::int64_t border = (begin / size + 1) * size;
       std::int64_t end = std::min(border, piece.end);
-      if (writer == rank && piece.end > border) {  // all later blocks of the piece are its own
+      if (writer == rank && piece.end > border) {  // its later blocks are this rank's, too
         end = piece.end;
         for (std::int64_t b = border; b < end; b += size)
           assignment.writer[block_number(piece.file, b)] = rank;

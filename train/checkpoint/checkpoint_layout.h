@@ -1,5 +1,5 @@
-// Where every byte of a checkpoint lies, and which rank writes it: pure arithmetic on lists that
-// all ranks have, so that nothing about it is ever sent.
+// The place of every byte of a checkpoint, and the rank that writes it: pure arithmetic on lists
+// that all ranks have, so that no rank has to send any of it.
 #pragma once
 
 #include <cstddef>
@@ -30,17 +30,17 @@ struct CheckpointLayoutOptions {
   std::int64_t block_bytes = kBlockBytes;  ///< a power of two, at least 4096
 };
 
-/// Files model*.safetensors, then optimizer*.safetensors (none when there are no such tensors),
-/// tensors in the order given. Each file is cut into blocks from its beginning, the last one may be
-/// shorter; blocks are numbered over all files. Immutable.
+/// Files model*.safetensors, then optimizer*.safetensors (none if there are no such tensors), with
+/// tensors in the order given. Each file is cut into blocks from its beginning (the last one may be
+/// shorter), and blocks are numbered over all files. Immutable.
 class CheckpointLayout {
  public:
   struct CheckpointFile {
     std::string name;
     std::string header;
     std::int64_t size_bytes = 0;
-    std::int64_t first_block = 0;  ///< number of its first block
-    std::size_t first_tensor = 0;  ///< of tensors()
+    std::int64_t first_block = 0;  ///< number of the file's first block
+    std::size_t first_tensor = 0;  ///< index in tensors()
     std::size_t end_tensor = 0;
   };
   struct PlacedTensor {
@@ -53,27 +53,26 @@ class CheckpointLayout {
                    const CheckpointLayoutOptions& options = {});
 
   [[nodiscard]] const std::vector<CheckpointFile>& files() const { return files_; }
-  /// The model's, then the optimizer's.
+  /// The model's tensors, then the optimizer's.
   [[nodiscard]] const std::vector<PlacedTensor>& tensors() const { return tensors_; }
-  /// Name and text of the index of each list that takes several files.
+  /// Name and text of the index of each list of tensors that takes several files.
   [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& indexes() const {
     return indexes_;
   }
-  /// What a file system must have free for it: all files, and a little for small files and the file
-  /// system's own needs.
+  /// Bytes that must be free: for all files, small ones, and the file system's own needs.
   [[nodiscard]] std::int64_t room_bytes() const;
   [[nodiscard]] std::int64_t block_bytes() const { return block_bytes_; }
   [[nodiscard]] std::int64_t blocks() const { return blocks_; }
   [[nodiscard]] Piece block(std::int64_t number) const;
-  /// The block in which a byte lies.
+  /// The number of the block in which a byte lies.
   [[nodiscard]] std::int64_t block_at(std::size_t file, std::int64_t byte) const {
     return files_[file].first_block + byte / block_bytes_;
   }
-  /// Elements [first_element, first_element + elements) of tensors()[tensor].
+  /// The bytes of elements [first_element, first_element + elements) of tensors()[tensor].
   [[nodiscard]] Piece piece(std::size_t tensor, std::int64_t first_element,
                             std::int64_t elements) const;
-  /// "tensor 'x' elements 10 to 20" (the end excluded), or the first and last of several, or "the
-  /// header": what a piece holds.
+  /// Says what a piece holds: "tensor 'x' elements 10 to 20" (the end excluded), the first and last
+  /// of several tensors, or "the header".
   [[nodiscard]] std::string describe(const Piece& piece) const;
 
  private:
@@ -86,26 +85,25 @@ class CheckpointLayout {
   std::vector<std::pair<std::string, std::string>> indexes_;
 };
 
-/// A part of one saved piece that goes to one rank's writer: blocks have one writer each.
+/// The part of a saved piece that one rank writes: each block has one writer.
 struct RoutedPiece {
   Piece piece;
-  int saver = 0;   ///< has the bytes
-  int writer = 0;  ///< writes them; another rank: the bytes travel
+  int saver = 0;   ///< the rank that has the bytes
+  int writer = 0;  ///< the rank that writes them; if it is another, the bytes travel
   bool operator==(const RoutedPiece&) const = default;
 };
 
-/// Who writes what, for all ranks.
+/// Says which rank writes what.
 struct BlockAssignment {
-  std::vector<int> writer;          ///< by block
-  std::vector<RoutedPiece> pieces;  ///< ascending by file and byte; headers are rank 0's own
+  std::vector<int> writer;          ///< ranks by block
+  std::vector<RoutedPiece> pieces;  ///< ascending by file and byte; rank 0 saves and writes headers
   /// Numbers of the blocks that `rank` writes, ascending.
   [[nodiscard]] std::vector<std::int64_t> blocks_of(int rank) const;
 };
 
-/// `saved[rank]`: the pieces that a rank has, in any order, headers not among them (rank 0's writer
-/// makes those). The writer of a block is the rank that saves its first byte. Throws InternalError
-/// naming tensor and elements when something is saved by no rank or twice, or lies outside of the
-/// tensors.
+/// `saved[rank]`: the pieces that a rank has, in any order, without headers (rank 0's writer makes
+/// those). The writer of a block is the rank that saves its first byte. Throws InternalError naming
+/// tensor and elements if something is saved by no rank or twice, or lies outside the tensors.
 BlockAssignment assign_blocks(const CheckpointLayout& layout,
                               std::span<const std::vector<Piece>> saved);
 

@@ -17,13 +17,13 @@ Specs random_specs(std::mt19937_64& random, int count) {
   Specs specs;
   for (int i = 0; i < count; ++i) {
     const DType dtype = std::array{DType::f32, DType::bf16, DType::u8}[random() % 3];
-    const auto rows = static_cast<std::int64_t>(random() % 60);  // 0: an empty tensor
+    const auto rows = static_cast<std::int64_t>(random() % 60);  // 0 gives an empty tensor
     specs.push_back({"t" + std::to_string(i), dtype, {rows, 1 + static_cast<int>(random() % 97)}});
   }
   return specs;
 }
 
-/// Every tensor cut at random elements, each part saved by a random rank.
+/// Cuts every tensor at random elements; a random rank saves each part.
 std::vector<std::vector<Piece>> random_partition(const CheckpointLayout& layout, int world,
                                                  std::mt19937_64& random) {
   std::vector<std::vector<Piece>> saved(static_cast<std::size_t>(world));

@@ -21,7 +21,7 @@ namespace {
 constexpr const char* kAdvice =
     "; the checkpoint was changed or damaged after it was saved: resume from an older one, or "
     "restore the file from a copy";
-/// Blocks per thread below which a thread is not worth starting.
+/// The least number of blocks for which starting another thread is worthwhile.
 constexpr std::size_t kBlocksPerThread = 2;
 
 struct Free {
@@ -38,7 +38,7 @@ AlignedBuffer aligned_buffer(std::int64_t bytes) {
   return memory;
 }
 
-/// A file that may fail once: a disk's second attempt often succeeds.
+/// Reads, and tries once more after an error: a disk's second attempt often succeeds.
 void read_twice(const StorageFile& file, std::int64_t offset, std::span<std::byte> out) {
   try {
     file.read(offset, out);
@@ -55,7 +55,7 @@ std::string read_text(const StorageFile& file) {
 
 bool is_optimizer(const std::string& file_name) { return file_name.starts_with("optimizer"); }
 
-/// Throws DataError as parse_manifest, and for a file past kManifestLimitBytes; IoError.
+/// Throws DataError as parse_manifest does, or for a file larger than kManifestLimitBytes; IoError.
 Manifest read_manifest(FileSystem& files, const std::string& path) {
   const auto file = files.open_for_reading(path, Caching::cached);
   if (file->size_bytes() > kManifestLimitBytes)
@@ -142,7 +142,7 @@ void CheckpointReader::refuse_other_files() const {
   }
 }
 
-/// Verifies and parses one header; its tensors are added.
+/// Verifies and parses one header, and adds its tensors.
 void CheckpointReader::read_header(std::size_t file) {
   const Manifest::BlockFile& entry = manifest_.block_files[file];
   std::uint64_t length = 0;
@@ -198,7 +198,7 @@ std::string CheckpointReader::block_text(std::size_t file, std::int64_t block) c
   return text + ", " + content_text(file, begin, end) + ")";
 }
 
-/// The block's bytes, in `buffer`, verified.
+/// Reads a block into `buffer` and verifies it.
 std::span<const std::byte> CheckpointReader::read_block(std::size_t file, std::int64_t block,
                                                         std::span<std::byte> buffer) const {
   const Manifest::BlockFile& entry = manifest_.block_files[file];
@@ -284,7 +284,7 @@ void CheckpointReader::run(std::span<const Job> jobs, std::span<const Copy> copi
         }
     } catch (...) {
       const std::lock_guard lock(mutex);
-      // Blocks are taken in order: all before the failed one are read by somebody.
+      // Blocks are taken in order, so some thread has taken each one before the failed one.
       next = jobs.size();
       if (error == nullptr || job < failed_job) {
         failed_job = job;
@@ -302,7 +302,7 @@ void CheckpointReader::run(std::span<const Job> jobs, std::span<const Copy> copi
   for (auto& [job, message] : messages) damage->push_back(std::move(message));
 }
 
-/// What an index says, if there is one, must be what the headers say.
+/// Throws unless an index, if there is one, agrees with the headers.
 void CheckpointReader::check_index(const std::string& base_name, Part part) const {
   const std::string name = index_name(base_name);
   if (manifest_.find_whole_file(name) == nullptr) return;
@@ -345,7 +345,7 @@ std::vector<std::string> CheckpointReader::find_damage() const {
   bool readable = true;
   for (const Manifest::HashedFile& file : manifest_.whole_files)
     readable = look([&] { (void)whole_file(file.name); }) && readable;
-  if (readable) {  // else an index may be what is damaged, and has been named
+  if (readable) {  // otherwise a damaged index has been named already
     look([&] { check_index("model", Part::model); });
     look([&] { check_index("optimizer", Part::optimizer); });
   }

@@ -1,4 +1,4 @@
-// Reads a checkpoint: never a byte whose block was not verified.
+// Reads a checkpoint, and returns no byte whose block it has not verified.
 #pragma once
 
 #include <cstddef>
@@ -18,21 +18,21 @@
 namespace strata::train {
 
 struct CheckpointReaderOptions {
-  int threads = 4;  ///< read and verify blocks of one walk; each holds one block
+  int threads = 4;  ///< threads that read and verify blocks in one call; each holds one block
   Caching caching = Caching::direct;
 };
 
-/// Thread-safe. `files` lives longer. Errors are DataError (damaged, missing or inconsistent; the
-/// message names file, block, bytes and tensors, and says what to do) and IoError.
+/// Thread-safe. `files` must outlive the reader. Throws IoError, and DataError for what is damaged,
+/// missing or inconsistent; its message names file, block, bytes and tensors, and says what to do.
 class CheckpointReader {
  public:
   enum class Part : std::uint8_t { model, optimizer };
 
   struct Tensor {
     StoredTensor stored;
-    std::size_t file = 0;  ///< of manifest().block_files
+    std::size_t file = 0;  ///< index in manifest().block_files
   };
-  /// Elements in the tensor's own dtype, row-major; `out` has exactly their size.
+  /// Elements to read, in the tensor's own dtype, row-major; `out` has exactly their size.
   struct Range {
     const Tensor* tensor = nullptr;
     std::int64_t first_element = 0;
@@ -40,29 +40,29 @@ class CheckpointReader {
     std::span<std::byte> out;
   };
 
-  /// Reads manifest and headers, and checks that exactly the manifest's files are there at their
-  /// sizes. The tensors' bytes are verified as they are read.
+  /// Reads manifest and headers, and checks that exactly the manifest's files are there with their
+  /// sizes. The tensors' bytes are verified when they are read.
   CheckpointReader(FileSystem& files, std::string directory,
                    const CheckpointReaderOptions& options = {});
 
   [[nodiscard]] const std::string& directory() const { return directory_; }
   [[nodiscard]] const Manifest& manifest() const { return manifest_; }
-  /// In order of files and offsets: the model's first.
+  /// All tensors by file and offset, the model's first.
   [[nodiscard]] const std::vector<Tensor>& tensors() const { return tensors_; }
-  /// nullptr when there is none of that name.
+  /// Returns null if no tensor has this name.
   [[nodiscard]] const Tensor* find(Part part, std::string_view name) const;
-  /// The text of config.json or another small file. DataError when the manifest has none of the
-  /// name or the text is not the one that was saved.
+  /// Returns the text of config.json or another small file. Throws DataError if the manifest has
+  /// none of this name or the text is not the one that was saved.
   [[nodiscard]] std::string whole_file(const std::string& name) const;
 
-  /// Fills all ranges, which may come in any order and overlap; each block that they touch is read
-  /// once, ascending. Of several damaged blocks the first is reported.
+  /// Fills all ranges, which may come in any order and overlap. Reads each block that they touch
+  /// once, ascending; of several damaged blocks it reports the first.
   void read(std::span<const Range> ranges) const;
 
-  /// Reads everything.
+  /// Reads everything, and throws for the first damage.
   void verify() const;
-  /// The same, going on after what is damaged: one message per small file, index and block, in
-  /// this order. Empty: all is whole.
+  /// Reads everything without stopping at damage; returns a message per damaged small file, index
+  /// and block, in this order. Empty: all is whole.
   [[nodiscard]] std::vector<std::string> find_damage() const;
 
  private:
@@ -71,20 +71,20 @@ class CheckpointReader {
     std::int64_t begin;
     std::span<std::byte> out;
   };
-  /// One block and what is wanted of it.
+  /// A block to read, and which copies need it.
   struct Job {
     std::size_t file;
     std::int64_t block;
     std::vector<std::size_t> copies;
   };
   void open_files();
-  /// Throws; a file cut short is described by its header, if that is still there.
+  /// Throws; if the file was cut short but its header is there, the message says what is missing.
   [[noreturn]] void refuse_size(const std::string& name, std::int64_t expected, std::int64_t found);
   void refuse_other_files() const;
   void read_header(std::size_t file);
   void check_index(const std::string& base_name, Part part) const;
   void copy(std::span<const Copy> copies) const;
-  /// Messages about damaged blocks, in order of jobs, go to `damage`; without it the first throws.
+  /// Appends messages about damaged blocks to `damage` in order of jobs; if it is null, throws.
   void run(std::span<const Job> jobs, std::span<const Copy> copies,
            std::vector<std::string>* damage = nullptr) const;
   [[nodiscard]] std::vector<Job> all_blocks() const;
@@ -102,8 +102,8 @@ class CheckpointReader {
   std::string directory_;
   CheckpointReaderOptions options_;
   Manifest manifest_;
-  std::vector<std::unique_ptr<StorageFile>> open_;  ///< by block file
-  std::vector<std::int64_t> header_bytes_;          ///< by block file; 0: not known yet
+  std::vector<std::unique_ptr<StorageFile>> open_;  ///< parallel to manifest().block_files
+  std::vector<std::int64_t> header_bytes_;          ///< parallel to it; 0: not yet known
   std::vector<Tensor> tensors_;
   std::unordered_map<std::string, std::size_t> model_index_;
   std::unordered_map<std::string, std::size_t> optimizer_index_;

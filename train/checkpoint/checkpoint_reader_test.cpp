@@ -37,7 +37,7 @@ class CheckpointReaderTest : public testing::Test {
       if (entry.is_regular_file()) found.push_back(fs::relative(entry.path(), path_));
     return found;
   }
-  /// What loading everything says.
+  /// The message with which loading everything fails.
   std::string refusal() {
     return message_of<DataError>([&] {
       CheckpointReader(files_, path_, {.threads = 1, .caching = Caching::cached}).verify();
@@ -125,7 +125,7 @@ TEST_F(CheckpointReaderTest, EachBlockIsReadOncePerWalk) {
   EXPECT_EQ(counting.count() - before, blocks);
 }
 
-// Of each byte one bit, in turn.
+// Flips one bit of each byte, one byte after the other.
 TEST_F(CheckpointReaderTest, EveryFlippedByteIsRefusedByFileTensorAndRange) {
   const CheckpointLayout layout({{"a", DType::f32, {1100}}}, {{"m.a", DType::bf16, {1100}}},
                                 {.block_bytes = kTestBlockBytes});

@@ -1,4 +1,4 @@
-// JSON objects of fixed keys, as a checkpoint's own files have them.
+// Checks JSON objects with fixed keys, as in a checkpoint's own files.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace strata::train {
 
-/// Members of an object that must have exactly these keys, in the order of `keys`; a missing or
-/// unknown one is the document's error.
+/// Returns the members of an object that must have exactly these keys, in the order of `keys`;
+/// throws the document's error for a missing or unknown key.
 std::vector<JsonValue> exact_members(const JsonValue& object,
                                      std::initializer_list<std::string_view> keys);
 
-/// Refuses a document whose member `key` is another number than `version`; before exact_members,
-/// which would complain of keys that another version has. `what`: "the checkpoint".
+/// Throws unless member `key` is `version`. Call it before exact_members, which would complain
+/// about keys of another version. `what`: "the checkpoint".
 void require_version(const JsonValue& object, std::string_view key, std::int64_t version,
                      std::string_view what);
 

@@ -1,5 +1,5 @@
-// What SIGKILL leaves of saving, of pointing `latest` at it and of removing an older checkpoint: at
-// every operation on a file or folder, one after the other until nothing is struck any more.
+// Checks what a SIGKILL leaves: while saving, pointing `latest` to it, and removing an older
+// checkpoint. Kills at each operation on a file or folder in turn, until a save survives.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -36,7 +36,7 @@ class KilledSave : public testing::TestWithParam<FileOperation> {
     remove_old_checkpoints(files, output, step, {.keep = 1}, {"run", 9});
   }
 
-  /// Saves step 2 in a process of its own. False: nothing struck it.
+  /// Saves step 2 in another process. Returns false if the fault did not kill it.
   bool is_killed(const FileFault& fault) {
     const pid_t child = ::fork();
     if (child == 0) {
@@ -70,7 +70,7 @@ TEST_P(KilledSave, LeavesTheOldOrTheNewCheckpoint) {
       if (!is_killed({.operation = GetParam(), .nth = nth, .partial = partial, .kills = true}))
         break;
       ++kills;
-      // As a run that begins.
+      // Does what a run does first.
       remove_leftovers(files_, output());
       const NewestCheckpoint newest = newest_checkpoint(files_, output(), Verification::full);
       ASSERT_TRUE(newest.found);

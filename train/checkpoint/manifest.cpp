@@ -43,7 +43,7 @@ Hash128 hash_of(const JsonValue& value) {
   return *hash;
 }
 
-/// The text without its last line, which must be its hash.
+/// Returns the text without its last line, which must be the hash of the rest.
 std::string_view checked_body(std::string_view text, const std::string& file) {
   const auto refuse = [&file](const std::string& what) {
     throw DataError(file + ": " + what +
@@ -72,7 +72,7 @@ std::int64_t integer_between(const JsonValue& value, std::int64_t least, std::in
   return number;
 }
 
-/// The name of one file; `names` has those of the files before.
+/// Reads the name of one file; `names` holds those of earlier files.
 std::string name_of_file(const JsonValue& value, std::unordered_set<std::string>& names) {
   std::string name = value.as_string();
   if (!is_whole_file_name(name))
@@ -244,7 +244,7 @@ bool is_manifest(std::string_view text) {
   try {
     (void)parse_json(text, kManifestName, {.size_limit_bytes = kManifestLimitBytes});
     return false;
-  } catch (const DataError&) {  // such as one of which only the beginning is left
+  } catch (const DataError&) {  // perhaps only the beginning is left
     return true;
   }
 }

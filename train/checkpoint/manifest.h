@@ -1,5 +1,5 @@
-// manifest.json: what a checkpoint consists of, to the byte. Written last; a directory without it,
-// or with one that its own hash contradicts, is no checkpoint.
+// The manifest.json of a checkpoint lists all it consists of, to the byte. It is written last; a
+// directory without it, or with one that its own hash contradicts, is no checkpoint.
 //
 // Version 1, JSON in this order: strata_checkpoint (the version), step, facts (strings about the
 // run that wrote it), block_bytes, block_files (name, bytes, XXH3-128 of each block one after the
@@ -21,21 +21,21 @@ namespace strata::train {
 
 inline constexpr const char* kManifestName = "manifest.json";
 inline constexpr std::int64_t kManifestLimitBytes = std::int64_t{256} << 20;
-/// The limit of config.json, indexes and their like.
+/// Limit on the size of config.json, indexes and similar files.
 inline constexpr std::int64_t kWholeFileLimitBytes = std::int64_t{256} << 20;
 
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
-/// The fact of a checkpoint that is not finite: what of it. Older ones say nothing about it.
+/// Key of the fact that says what in a checkpoint is not finite. Older checkpoints do not have it.
 inline constexpr const char* kNotFiniteFact = "not_finite";
 
-/// A block as its writer hashed it.
+/// The hash of a block, by the rank that wrote it.
 struct BlockHash {
   std::int64_t block = 0;  ///< its number in the CheckpointLayout
   Hash128 hash;
 };
 
-/// A small file as it is to be written.
+/// A small file that is to be written.
 struct WholeFile {
   std::string name;
   std::string text;
@@ -53,42 +53,40 @@ struct Manifest {
     Hash128 hash;
   };
   std::int64_t step = 0;
-  Facts facts;  ///< in the order given; keys differ
+  Facts facts;  ///< keeps the order given; keys differ
   std::int64_t block_bytes = kBlockBytes;
   std::vector<BlockFile> block_files;   ///< names end with ".safetensors"
-  std::vector<HashedFile> whole_files;  ///< all others that count, at most one folder deep
+  std::vector<HashedFile> whole_files;  ///< all other files, at most one folder deep
 
-  /// nullptr when there is none.
+  /// Returns null if there is no such fact.
   [[nodiscard]] const std::string* find_fact(std::string_view key) const;
   [[nodiscard]] const HashedFile* find_whole_file(std::string_view name) const;
   /// Bytes of all files but the manifest.
   [[nodiscard]] std::int64_t total_bytes() const;
 };
 
-/// `hashes` from all ranks in any order. Throws InternalError when a block was written by nobody or
-/// twice, or a small file's name is taken or may not stand in a checkpoint.
+/// `hashes`: those of all ranks, in any order. Throws InternalError if a block was written by no
+/// rank or twice, or a small file's name is taken or not allowed in a checkpoint.
 Manifest make_manifest(const CheckpointLayout& layout, std::int64_t step, Facts facts,
                        std::span<const WholeFile> whole_files, std::span<const BlockHash> hashes);
 
-/// The same manifest gives the same text.
+/// Returns the text of the file; equal manifests give equal texts.
 std::string to_text(const Manifest& manifest);
 
-/// Throws DataError, naming `file`, unless the text is whole and everything in it makes sense:
+/// Throws DataError, naming `file`, unless the text is complete and everything in it makes sense:
 /// known version, no unknown key, plain and different file names, a hash for every block.
 Manifest parse_manifest(std::string_view text, const std::string& file);
 
-/// Says whether a manifest.json is Strata's, be it cut off or changed: it has one of the format's
+/// True if a manifest.json is Strata's, even if truncated or changed: it has one of the format's
 /// keys, or is not even JSON. Other programs have files of this name, too.
 bool is_manifest(std::string_view text);
 
-/// `body` with the last line that makes it a manifest: what to_text ends with.
+/// Appends to `body` the last line, which completes a manifest.
 std::string seal_manifest(std::string_view body);
 
-/// Whether a file of that name may stand in a checkpoint: a name without folder, of printable
-/// ASCII, that does not begin with a dot.
+/// True if a file may have that name: printable ASCII, no folder, not beginning with a dot.
 bool is_plain_name(std::string_view name);
-/// The same of a whole file, which may also lie in a folder there: two such names with a '/'
-/// between them.
+/// True if a whole file may have that name: a plain one, or two with a '/' between (in a folder).
 bool is_whole_file_name(std::string_view name);
 
 }  // namespace strata::train

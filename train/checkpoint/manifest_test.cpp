@@ -34,7 +34,7 @@ std::string replaced(std::string text, const std::string& what, const std::strin
   return text.replace(at, what.size(), by);
 }
 
-/// The message about a manifest with one change, whose hash is right again.
+/// The message about a manifest with one change and a matching hash.
 std::string refusal(const std::string& what, const std::string& by) {
   const std::string text = replaced(to_text(small_manifest()), what, by);
   const std::string body = text.substr(0, text.rfind(",\n"));

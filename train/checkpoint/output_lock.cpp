@@ -25,18 +25,18 @@ constexpr milliseconds kPoll{20};
 
 std::string lock_path(const std::string& output) { return output + "/.strata-lock"; }
 
-/// What the owner wrote; a guess where it wrote nothing yet.
+/// Returns what the owner wrote about itself, or a guess if it has not written yet.
 std::string owner_text(int file) {
   std::array<char, 512> text{};
   const ssize_t bytes = ::pread(file, text.data(), text.size(), 0);
   std::string owner(text.data(), bytes > 0 ? static_cast<std::size_t>(bytes) : 0);
   while (!owner.empty() && owner.back() == '\n') owner.pop_back();
   for (char& c : owner)
-    if (c < ' ' || c > '~') c = '?';  // it goes to a screen
+    if (c < ' ' || c > '~') c = '?';  // the text goes to a screen
   return owner.empty() ? "another process" : owner;
 }
 
-/// Tries to lock; true when it is ours. One already held changes its kind atomically.
+/// Tries to lock a byte; true on success. A lock that this file holds changes its kind atomically.
 bool lock(const UniqueFd& file, const std::string& output, off_t byte, short kind) {
   struct flock wanted {};
   wanted.l_type = kind;
@@ -81,7 +81,7 @@ OutputLock::OutputLock(const std::string& output, const LockOwner& owner, millis
   if (::ftruncate(file_.get(), 0) != 0 ||
       ::pwrite(file_.get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()))
     throw IoError(path_, 0, "cannot write the lock file", errno);
-  (void)lock(file_, output, kRanksByte, F_RDLCK);  // from alone to together: always granted
+  (void)lock(file_, output, kRanksByte, F_RDLCK);  // exclusive to shared: always granted
 }
 
 OutputLock OutputLock::join(const std::string& output) {

@@ -1,4 +1,4 @@
-// One run per output folder.
+// Ensures that an output folder has one run at a time.
 #pragma once
 
 #include <chrono>
@@ -16,27 +16,27 @@ struct LockOwner {
   std::string run_id;
 };
 
-/// A process that was killed holds its locks until the kernel has taken its memory apart.
+/// The wait for a killed process, which holds its locks until the kernel has freed its memory.
 inline constexpr std::chrono::milliseconds kDyingProcess{5000};
 
-/// Held from construction to destruction, or to the end of the process however it ends. The file
-/// ".strata-lock" stays behind and means nothing by itself.
+/// Held from construction to destruction, or until the process ends in any way. The file
+/// ".strata-lock" stays and means nothing by itself.
 ///
-/// Two bytes of it are locked (open file description locks, which network file systems know, too):
-/// the first by the owner, alone, so that there is one run; the second by all ranks of the run,
-/// together, so that no run begins while a rank of the one before still lives and may write.
+/// Two bytes of it are locked (open file description locks, which network file systems know, too).
+/// The owner locks the first exclusively, so that there is one run; all ranks of the run share the
+/// second, so that no run begins while a rank of the one before lives and may still write.
 class OutputLock {
  public:
-  /// Rank 0's. Waits up to `wait` for another run to end. Throws HostError naming the folder and
-  /// the owner when that does not happen, IoError when the file cannot be made. The folder exists.
+  /// Takes rank 0's lock in a folder that exists. Waits up to `wait` for another run to end. Throws
+  /// HostError naming folder and owner if it does not end, and IoError if the file cannot be made.
   OutputLock(const std::string& output, const LockOwner& owner,
              std::chrono::milliseconds wait = kDyingProcess);
 
-  /// Another rank's, once rank 0 has its own. Throws HostError when rank 0 has none.
+  /// Takes another rank's lock, once rank 0 has its own. Throws HostError if rank 0 has none.
   static OutputLock join(const std::string& output);
 
-  /// Says whether a process that opens the lock file now meets this lock: not after the folder was
-  /// removed, replaced or hidden by another one. Throws IoError where that cannot be known.
+  /// True if a process that opens the lock file now meets this lock; false after the folder was
+  /// removed, replaced or hidden by another. Throws IoError if that cannot be determined.
   [[nodiscard]] bool is_in_place() const;
 
  private:

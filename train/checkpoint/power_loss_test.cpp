@@ -1,6 +1,6 @@
-// What a power loss leaves of saving: at every point of several saves and a removal, in every image
-// that POSIX allows there, a start finds whole checkpoints, and none older than was promised, and
-// `latest` says one of them, which is none older than was promised either.
+// Checks what a power loss leaves of saving. At every point of several saves and a removal, in
+// every image of the disk that POSIX allows there, the next start finds only whole checkpoints, at
+// least as new as promised, and so is the one that `latest` points to.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -23,7 +23,7 @@ class PowerLoss : public testing::Test {
     save(2);
     point(2);
     remove_old_checkpoints(*record_, output(), 2, {.keep = 1}, {"run", 9});
-    save(2);  // again: it replaces the first
+    save(2);  // the same step once more, replacing the first
   }
 
   [[nodiscard]] std::string output() const { return root_ / "disk/runs/out"; }

@@ -72,7 +72,7 @@ std::string to_text(const TrainerState& state) {
   for (const TrainerState::Scalar& scalar : state.scalars)
     std::visit([&](auto value) { json.member(scalar.name, value); }, scalar.value);
   const std::string text = json.end_object().end_object().finish() + "\n";
-  // What cannot be read must not be found out when it is needed.
+  // State that cannot be read back must fail now, not when it is needed.
   try {
     if (parse_trainer_state(text, kTrainerStateName) == state) return text;
   } catch (const DataError& error) {

@@ -1,9 +1,9 @@
-// trainer_state.json: what a run needs to go on, besides tensors and its settings: where it stood
-// in the data, what its numbers depend on, the step's scalars.
+// The trainer_state.json of a checkpoint: what a run needs to go on, besides tensors and settings:
+// its position in the data, what its numbers depend on, the step's scalars.
 //
 // Version 1, JSON in this order: version, step, consumed_samples, seed, global_batch,
 // sequence_length, shuffle, data_digest, data_tokens, optimizer, state_recipe, dtype, scalars (an
-// object; integers and real numbers, which come back bit for bit).
+// object; integers and real numbers, which are read back bit for bit).
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace strata::train {
 
 inline constexpr const char* kTrainerStateName = "trainer_state.json";
 
-/// The data digest of an imported checkpoint: whoever wrote it did not say what it had read.
+/// The data digest of an imported checkpoint, whose writer did not say what data it had read.
 inline constexpr std::string_view kUnknownData = "00000000000000000000000000000000";
 
 struct TrainerState {
@@ -25,7 +25,7 @@ struct TrainerState {
     std::variant<std::int64_t, double> value;
     bool operator==(const Scalar&) const = default;
   };
-  std::int64_t step = 0;  ///< done
+  std::int64_t step = 0;  ///< number of steps done
   std::int64_t consumed_samples = 0;
   std::int64_t seed = 0;
   std::int64_t global_batch = 1;     ///< samples per step, over all ranks and micro-steps
@@ -35,17 +35,17 @@ struct TrainerState {
   std::int64_t data_tokens = 1;
   std::string optimizer;        ///< "adamw", "adam", "lion", "sgd"
   std::string state_recipe;     ///< "fp32-master"
-  std::string dtype;            ///< of the parameters: "fp32", "bf16", "fp16"
-  std::vector<Scalar> scalars;  ///< in the order given; names differ
+  std::string dtype;            ///< type of the parameters: "fp32", "bf16", "fp16"
+  std::vector<Scalar> scalars;  ///< keeps the order given; names differ
   bool operator==(const TrainerState&) const = default;
 };
 
-/// The same state gives the same text. Throws InternalError naming the field when
-/// parse_trainer_state would refuse the text or not give the same state back (a NaN).
+/// Returns the text of the file; equal states give equal texts. Throws InternalError naming the
+/// field if parse_trainer_state would refuse the text or not return the same state (a NaN).
 std::string to_text(const TrainerState& state);
 
-/// Throws DataError naming `file` and key: no JSON, another version, a key that is unknown, missing
-/// or there twice, a wrong type, a number out of its range, an unknown optimizer.
+/// Throws DataError naming `file` and key: not JSON, another version, a key that is unknown,
+/// missing or there twice, a wrong type, a number out of range, an unknown optimizer.
 TrainerState parse_trainer_state(std::string_view text, const std::string& file);
 
 }  // namespace strata::train

@@ -1,4 +1,4 @@
-// Base64 (RFC 4648), standard and URL-safe alphabet, padding optional.
+// Decodes base64 (RFC 4648), with the standard or URL-safe alphabet and optional padding.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 
 namespace strata::train {
 
-/// nullopt when `text` is not base64.
+/// Returns the decoded bytes; nullopt if `text` is not base64.
 std::optional<std::string> decode_base64(std::string_view text);
 
 }  // namespace strata::train

@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kLargestBatch = 1e12;
 
-/// "64 (accumulation 1) or 128 (accumulation 2)": multiples of `unit` around `wanted`.
+/// Lists the multiples of `unit` around `wanted`: "64 (accumulation 1) or 128 (accumulation 2)".
 std::string nearest(std::int64_t wanted, std::int64_t unit, const std::string& factor) {
   const std::int64_t below = wanted / unit;
   std::string list;
@@ -19,7 +19,7 @@ std::string nearest(std::int64_t wanted, std::int64_t unit, const std::string& f
   return list;
 }
 
-/// Which of three given numbers gives way, when some are flags and they do not agree.
+/// Resets the number of the file that gives way to flags if all three are given and do not agree.
 void drop_the_weaker(BatchRequest& r, std::int64_t world, std::string& note) {
   if (!r.global.value || !r.micro.value || !r.accumulation.value) return;
   const std::int64_t global = *r.global.value, micro = *r.micro.value;
@@ -48,7 +48,7 @@ std::string ranks(const BatchRequest& r, std::int64_t world) {
          (world == 1 ? " rank" : " ranks");
 }
 
-/// Global batch and one factor are given; finds the other.
+/// Finds the other factor when the global batch and one factor are given.
 void divide(const BatchRequest& r, std::int64_t global, std::int64_t factor, std::int64_t world,
             const char* given, const char* other, std::int64_t& result, std::string& problem) {
   const std::int64_t unit = factor * world;

@@ -1,5 +1,5 @@
-// The batch triple: sequences per step = sequences per rank and micro-step x micro-steps x ranks,
-// which are virtual ones where they are asked for.
+// Solves the batch triple: sequences per step = sequences per rank and micro-step x micro-steps x
+// ranks. With virtual ranks these count instead of ranks.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,17 @@ struct BatchRequest {
   BatchNumber global;          ///< train_batch_size
   BatchNumber micro;           ///< train_micro_batch_size_per_gpu
   BatchNumber accumulation;    ///< gradient_accumulation_steps
-  bool virtual_ranks = false;  ///< for messages
+  bool virtual_ranks = false;  ///< words messages accordingly
 };
 
 struct BatchTriple {
   std::int64_t global = 0, micro = 0, accumulation = 0;
-  std::string note;     ///< a number of the file that a flag pushed aside
-  std::string problem;  ///< "" when the triple holds; else what is wrong and what would work
+  std::string note;     ///< says which number of the file gives way to a flag
+  std::string problem;  ///< "" if the triple holds; else what is wrong and what works
 };
 
-/// DeepSpeed's rules for what is derived from what. Contradictions between flags and file are
-/// decided for the flags: the file's global batch is kept when it can be, since it decides the
-/// result.
+/// Derives missing numbers by DeepSpeed's rules. Where flags contradict the file, the flags win; of
+/// the file's numbers the global batch is kept if possible, since it decides the result.
 BatchTriple solve_batch(BatchRequest request, std::int64_t world);
 
 }  // namespace strata::train

@@ -13,7 +13,7 @@
 namespace strata::train {
 namespace {
 
-/// "": the field's number is one that it may have.
+/// Says what is wrong with the field's number; "" if nothing is.
 std::string fault_of(const OptionField& field) {
   double number = 0;
   if (const auto* real = std::get_if<double*>(&field.target))
@@ -22,7 +22,7 @@ std::string fault_of(const OptionField& field) {
     number = static_cast<double>(**integer);
   else
     return "";
-  if (number >= field.range.lowest && number <= field.range.highest) return "";  // NaN is neither
+  if (number >= field.range.lowest && number <= field.range.highest) return "";  // false for NaN
   return fmt::format("{} is {:.17g}, {}", field.name, number, range_text(field, "a number"));
 }
 

@@ -1,5 +1,4 @@
-// Options that come from a program of its own, not from a command line or a file, which resolve()
-// reads: whether they can be those of a run.
+// Checks options that a program sets itself. (resolve() checks those of a command line or file.)
 #pragma once
 
 #include <string>
@@ -8,13 +7,12 @@
 
 namespace strata::train {
 
-/// Names the optimizers that have the state_recipe of `options`: "AdamW or Adam"; "" when theirs
-/// has it.
+/// Names the optimizers that have the state_recipe of `options`: "AdamW or Adam"; "": theirs does.
 std::string missing_for_recipe(const TrainOptions& options);
 
-/// Throws InvalidArgument that names every field with a number that is out of its range or NaN, and
-/// sizes of batches that do not fit `world` ranks, a schedule without its end, a state recipe that
-/// the optimizer has not. `options` are resolved: sequence_length is set.
+/// Throws InvalidArgument that names every field whose number is out of range or NaN, and also
+/// batch sizes that do not fit `world` ranks, a schedule without an end, and a state recipe that
+/// the optimizer does not have. `options` are resolved: sequence_length is set.
 void check_options(const TrainOptions& options, int world);
 
 }  // namespace strata::train

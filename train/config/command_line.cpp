@@ -16,20 +16,20 @@
 namespace strata::train {
 namespace {
 
-/// What CLI11 stores for a flag without a value: nobody types it.
+/// The word that CLI11 stores for a flag without a value; nobody types it.
 constexpr std::string_view kNoValue = "\n";
 
 /// A flag as CLI11 knows it.
 struct Entry {
   const FlagRow* row;
-  std::string name;  ///< for messages
+  std::string name;  ///< name for messages
   CLI::Option* option;
 };
 
-/// CLI11 splits the words among the flags; what they mean is decided here.
+/// Lets CLI11 split the words among the flags; this file decides what they mean.
 struct Splitter {
   CLI::App app;
-  std::vector<Entry> entries;  ///< of flags that the command line holds
+  std::vector<Entry> entries;  ///< flags that the command line may hold
 
   explicit Splitter(const std::set<std::string, std::less<>>& typed) {
     app.set_help_flag();
@@ -39,7 +39,7 @@ struct Splitter {
         add(row, spellings_of(row), typed);
         continue;
       }
-      // Flags that set nothing share a row when the same is to be said of each.
+      // Flags that set nothing share a row if one text fits all; each gets an entry of its own.
       std::set<std::string> known;
       for (const std::string_view spelling : listed(row.spellings)) {
         FlagRow alone = row;
@@ -57,15 +57,15 @@ struct Splitter {
     if (std::ranges::none_of(spellings, [&](const auto& word) { return typed.contains(word); }))
       return;
     CLI::Option* option = app.add_option(fmt::format("{}", fmt::join(spellings, ",")));
-    // Too few words are a problem beside others, so CLI11 shall not stop there.
+    // CLI11 must not stop at a flag with too few words, so that all problems are reported together.
     option->expected(0, row.most_words)->default_str(std::string(kNoValue));
-    // --zero 1 --zero 3: scripts append what they want to override.
+    // The last of --zero 1 --zero 3 counts, since scripts append what they want to override.
     if (row.most_words == 1) option->take_last();
     entries.push_back({&row, spellings.front(), option});
   }
 };
 
-/// What of the words may be a flag: "--steps" of "--steps=3".
+/// The words that may be flags: "--steps" for "--steps=3".
 std::set<std::string, std::less<>> typed_flags(int argc, const char* const* argv) {
   std::set<std::string, std::less<>> flags;
   for (int i = 1; i < argc; ++i) {
@@ -75,7 +75,7 @@ std::set<std::string, std::less<>> typed_flags(int argc, const char* const* argv
   return flags;
 }
 
-/// How many ranks, and where: not for a rank to say.
+/// Flags that set the ranks and their hosts, which only mlaunch can obey.
 constexpr std::string_view kOfMlaunch =
     "-np|-n|--np|--num-gpus|--num_gpus|--nproc-per-node|--nproc_per_node|--num-processes|"
     "--num_processes|--nnodes|--num-nodes|--num_nodes|--node-rank|--node_rank";
@@ -83,7 +83,7 @@ constexpr std::string_view kOfMlaunch =
 std::string unknown(const std::string& word) {
   std::vector<std::string> known;
   for (const FlagRow& row : flag_table()) {
-    // Nobody who looks for a flag is helped by one that does nothing.
+    // Ignored and refused flags are not suggested: they do not help anybody.
     if (row.use == FlagUse::ignored || row.use == FlagUse::refused) continue;
     for (const std::string_view spelling : listed(row.spellings)) known.emplace_back(spelling);
   }
@@ -95,7 +95,7 @@ std::string unknown(const std::string& word) {
          " (train --help lists the flags)";
 }
 
-/// Reports words that belong to no flag; those after an unknown flag are its own.
+/// Reports words that belong to no flag, except those after an unknown flag, which are its values.
 void report_unknown(const std::vector<std::string>& words, std::vector<std::string>& problems) {
   bool after_flag = false;
   for (const std::string& word : words) {
@@ -105,7 +105,7 @@ void report_unknown(const std::vector<std::string>& words, std::vector<std::stri
   }
 }
 
-/// "a,b" "c" as a b c.
+/// Splits words at commas: "a,b" "c" becomes a b c.
 std::vector<std::string> split_at_commas(const std::vector<std::string>& words) {
   std::vector<std::string> parts;
   for (const std::string& word : words)
@@ -120,7 +120,7 @@ void add_option(const FlagRow& row, std::vector<std::string> words, ParsedComman
   if (words.empty() && row.least_words == 0) words = {"true"};
   const std::vector<std::string_view> targets = listed(row.target, '+');
   for (std::size_t i = 0; i < targets.size(); ++i) {
-    // One word is for both of a pair.
+    // A single word sets both options of a pair.
     const bool pair = targets.size() > 1;
     set_option(std::string(targets[i]),
                pair ? std::vector{words[std::min(i, words.size() - 1)]} : words, flag, parsed);
@@ -155,12 +155,12 @@ void add_control(const FlagRow& row, const std::vector<std::string>& words,
   } else if (!words.empty() && words[0].empty()) {
     throw InvalidArgument(std::string(flag) + ": found '', expected the name of a file");
   } else if (!words.empty()) {
-    parsed.config = words[0];  // a lone --deepspeed means nothing, as in DeepSpeed
+    parsed.config = words[0];  // --deepspeed alone does nothing, as in DeepSpeed
   }
 }
 
-/// --bf16, --bf16 true; --bf16 false asks for nothing, which is said: a file or a stored model may
-/// still choose the type.
+/// Handles a switch such as --bf16 or --bf16 true. --bf16 false asks for nothing, which a note
+/// says: a file or a stored model may still choose the type.
 void add_fixed(const FlagRow& row, const std::vector<std::string>& words,
                ParsedCommandLine& parsed) {
   TrainOptions unused;
@@ -177,7 +177,7 @@ void add_fixed(const FlagRow& row, const std::vector<std::string>& words,
         (row.target == "dtype" ? "--dtype fp32" : flag_of(listed(row.target, '+')[0])));
 }
 
-/// Does a flag that is not obeyed ask for nothing? Alone it says true.
+/// True if a flag that is not obeyed asks for nothing. A flag without words says "true".
 bool is_inert(const FlagRow& row, const std::vector<std::string>& words) {
   if (words.empty()) return is_one_of("true", row.inert);
   return !row.inert.empty() &&
@@ -204,7 +204,7 @@ void add(const Entry& entry, const std::vector<std::string>& words, ParsedComman
   }
 }
 
-/// Values of the wrong kind or range.
+/// Reports values of the wrong kind or range.
 void check_values(const ParsedCommandLine& parsed, std::vector<std::string>& problems) {
   TrainOptions scratch;
   for (const auto& [name, given] : parsed.settings) {
@@ -214,10 +214,10 @@ void check_values(const ParsedCommandLine& parsed, std::vector<std::string>& pro
   }
 }
 
-/// The words of a flag, as often as it was given. Throws InvalidArgument when they are too few.
+/// Returns a flag's words that count. Throws InvalidArgument if there are too few.
 std::vector<std::string> words_given_to(const Entry& entry, std::vector<std::string>& notes) {
   std::vector<std::string> words = entry.option->results();
-  // A flag given again replaces what it said before; CLI11 keeps both.
+  // CLI11 keeps the words of each occurrence; only the last occurrence counts.
   const auto most = static_cast<std::size_t>(entry.row->most_words);
   if (words.size() > most) {
     const std::string first = words.front();
@@ -237,7 +237,7 @@ std::vector<std::string> words_given_to(const Entry& entry, std::vector<std::str
 constexpr std::size_t kHelpColumn = 36;
 constexpr std::size_t kHelpWidth = 100;
 
-/// Appends `line` with the words of `meaning` after it, continued under the help column.
+/// Appends `line`, then the words of `meaning`, wrapped under the help column.
 void add_wrapped(std::string line, const std::string& meaning, std::string& text) {
   std::istringstream words(meaning);
   const char* space = "";

@@ -1,4 +1,4 @@
-// The command line of `train`, not yet merged with anything.
+// Parses the command line of `train`, before anything is merged with it.
 #pragma once
 
 #include <string>
@@ -11,22 +11,22 @@ namespace strata::train {
 struct ParsedCommandLine {
   enum class Action { train, check_config, help };
   Action action = Action::train;
-  std::string config;     ///< DeepSpeed JSON: file or base64, "": none
-  bool strict = false;    ///< unknown keys are problems
-  std::string hardware;   ///< --hardware, where nothing is trained; empty: not given
-  int assumed_world = 0;  ///< --world-size, where nothing is trained; 0: not given
-  Settings settings;      ///< by option name, `where` is the flag as typed
+  std::string config;     ///< DeepSpeed JSON as a file or base64; "": none
+  bool strict = false;    ///< unknown keys are problems, not warnings
+  std::string hardware;   ///< --hardware, if nothing is trained; empty: not given
+  int assumed_world = 0;  ///< --world-size, if nothing is trained; 0: not given
+  Settings settings;      ///< keyed by option name; `where` is the flag as typed
   std::vector<std::string> notes;
 };
 
 /// Throws InvalidArgument (exit code 2) for unknown flags (naming the nearest), missing values and
-/// flags that are not available. Values are checked by resolve.
+/// flags that are not available. resolve() checks the values.
 ParsedCommandLine parse_train_command_line(int argc, const char* const* argv);
 
-/// What --help prints.
+/// The text that --help prints.
 std::string train_help();
 
-/// --model, or its default: needed to read the ModelConfig that resolve takes.
+/// The value of --model, or its default; needed to read the ModelConfig that resolve takes.
 std::string requested_model(const ParsedCommandLine& command_line);
 
 }  // namespace strata::train

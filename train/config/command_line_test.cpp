@@ -102,7 +102,7 @@ TEST(CommandLine, ListsAndPairs) {
   EXPECT_THAT(line.settings.at("data").words, ElementsAre("a.txt", "b.bin"));
   EXPECT_EQ(word(line, "optimizer.beta1"), "0.9");
   EXPECT_EQ(word(line, "optimizer.beta2"), "0.95");
-  EXPECT_EQ(word(line, "zero.stage"), "3");  // the last one
+  EXPECT_EQ(word(line, "zero.stage"), "3");  // the last one counts
   EXPECT_THAT(flags({"--nvme-path", "/a,/b", "/c", "--nvme-path", "/d"})
                   .settings.at("offload.nvme_paths")
                   .words,
@@ -144,11 +144,11 @@ TEST(CommandLine, FlagsThatSetNothingAreNotedByTheirName) {
   EXPECT_THAT(notes, HasSubstr("--report_to: accepted, unused"));
   EXPECT_THAT(notes, HasSubstr("--packing: accepted, unused"));
   EXPECT_THAT(notes, HasSubstr("--do_eval: accepted, unused"));
-  EXPECT_THAT(notes, Not(HasSubstr("push_to_hub")));  // nothing was asked for
+  EXPECT_THAT(notes, Not(HasSubstr("push_to_hub")));  // because nothing was asked for
 }
 
-/// As transformers 5.23 and its programs take them, and the switches that argparse makes of those
-/// that are true by default.
+/// Covers flags as transformers 5.23 and its programs take them, and the switches that argparse
+/// makes for those that are true by default.
 TEST(CommandLine, FlagsOfTransformersThatSetNothingAreKnown) {
   for (const char* flag : {"--no_average_tokens_across_devices",
                            "--no_log_on_each_node",
@@ -205,7 +205,7 @@ TEST(CommandLine, AllProblemsAreSaidAtOnce) {
                            "unknown flag --nosuchflag=1", "--quantization_bit is not supported"})
     EXPECT_THAT(all, HasSubstr(part));
   EXPECT_EQ(std::count(all.begin(), all.end(), '\n'), 5) << all;
-  // Nobody is sent to a flag that does nothing.
+  // Suggestions never name a flag that does nothing.
   EXPECT_THAT(complaint({"--lora-ranking", "3"}), Not(HasSubstr("did you mean '--lora")));
 }
 
@@ -270,7 +270,7 @@ TEST(CommandLine, MistakesAreUsageErrorsThatSayWhatWasMeant) {
   EXPECT_EQ(complaint({"--steps"}), "--steps needs a value");
   EXPECT_EQ(complaint({"--betas", "0.9"}), "--betas needs 2 values");
   EXPECT_EQ(word(flags({"--eval-data", ""}), "eval_data"), "");
-  // A variable of the shell is not set: the run would begin anew, or without its file.
+  // An unset variable of the shell gives '': the run would begin anew, or without its file.
   EXPECT_THAT(complaint({"--resume", ""}), HasSubstr("--resume: found '', expected auto"));
   EXPECT_THAT(complaint({"--deepspeed", ""}), HasSubstr("found '', expected the name of a file"));
   EXPECT_THAT(complaint({"--save-every", "3fortnights"}),

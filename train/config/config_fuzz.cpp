@@ -1,6 +1,6 @@
-// libFuzzer target of the whole path from text to TrainOptions: the first line is a command line,
-// the rest a DeepSpeed JSON; the same text is read as a config.json too. Whatever is refused must
-// be refused by an Error with a message; whatever is accepted must make sense.
+// A libFuzzer target of the whole path from text to TrainOptions: the first line is a command line,
+// the rest a DeepSpeed JSON; the same text is also read as a config.json. A refusal must be an
+// Error with a message; what is accepted must make sense.
 #include <cstdint>
 #include <sstream>
 #include <string>

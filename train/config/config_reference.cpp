@@ -1,4 +1,4 @@
-// config_reference DOC: rewrites the tables at the end of docs/configuration.md.
+// Rewrites the tables at the end of docs/configuration.md: config_reference DOC.
 #include <cstdio>
 #include <exception>
 #include <string>

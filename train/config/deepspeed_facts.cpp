@@ -1,5 +1,5 @@
-// Facts of a DeepSpeed JSON that are no option by themselves: precision, optimizer, scheduler,
-// old forms and paths of offload.
+// Interprets facts of a DeepSpeed JSON that are no option by themselves: precision, optimizer,
+// scheduler, old forms and paths of offload.
 #include <algorithm>
 #include <optional>
 #include <span>
@@ -11,14 +11,14 @@
 namespace strata::train {
 namespace {
 
-/// A type of optimizer or scheduler, the option word it becomes, its parameters and which of them
-/// must be given, separated by commas.
+/// A type of optimizer or scheduler: the option word that it becomes, its parameters, and which of
+/// these are required, separated by commas.
 struct TypeRow {
   std::string_view name;
   std::string_view option;  ///< "": not supported
   std::string_view params = "";
   std::string_view required = "";
-  bool removed = false;  ///< from DeepSpeed
+  bool removed = false;  ///< DeepSpeed no longer has it
 };
 
 constexpr std::string_view kAdam = "learning_rate,beta1,beta2,epsilon,weight_decay,bias_correction";
@@ -123,7 +123,7 @@ class Interpreter {
   }
 
  private:
-  /// `path`, true or false, says of `option` what "device" of `section` does.
+  /// Reads the old form `path`, true or false, as "device" of `section`, which sets `option`.
   void old_form(std::string_view path, const std::string& option, const std::string& section) {
     const Given* given = fact(path);
     if (given == nullptr || given->automatic) return;
@@ -140,8 +140,8 @@ class Interpreter {
     }
   }
 
-  /// The folders of both sections and of "strata" are one list. A section whose device is not nvme
-  /// often names one all the same: it counts when no other does.
+  /// Makes one list of the folders of both sections and of "strata". Files often name a folder in a
+  /// section whose device is not nvme: that folder counts only if no other section needs one.
   void nvme_paths() {
     const Given* optimizer = path_of("offload_optimizer");
     const Given* parameters = path_of("offload_param");
@@ -169,7 +169,7 @@ class Interpreter {
     const Given* given = fact("zero_optimization." + section + ".nvme_path");
     return given == nullptr || given->automatic ? nullptr : given;
   }
-  /// nullptr: absent or "auto".
+  /// The setting of an option; null if it is absent or "auto".
   [[nodiscard]] const Given* setting(const std::string& option) const {
     const auto it = read_.settings.find(option);
     return it == read_.settings.end() || it->second.automatic ? nullptr : &it->second;
@@ -208,7 +208,7 @@ class Interpreter {
     }
   }
 
-  /// The row of a supported type. Otherwise a problem that names the supported ones.
+  /// Returns the row of a supported type; else reports a problem naming the supported ones.
   std::optional<TypeRow> supported(const Given& type, std::span<const TypeRow> rows) {
     const std::string& name = type.words[0];
     std::string known;
@@ -227,7 +227,7 @@ class Interpreter {
     return std::nullopt;
   }
 
-  /// Parameters that the type does not have.
+  /// Warns of parameters that the type does not have.
   void warn_of_foreign(const std::string& prefix, const TypeRow& row, const Given& type) {
     const std::vector<std::string_view> params = listed(row.params);
     for (const auto& [option, given] : read_.settings) {

@@ -20,7 +20,7 @@
 namespace strata::train {
 namespace {
 
-/// Does any object inside have "enabled": true?
+/// True if any object inside has "enabled": true.
 bool any_enabled(const JsonValue& value) {
   if (value.is(JsonKind::array)) {
     const std::vector<JsonValue> elements = value.elements();
@@ -42,7 +42,7 @@ Switch switch_of(const KeyRow& row, const JsonValue& section) {
   const std::optional<JsonValue> value = section.find(row.on_switch);
   if (!value) return section.size() == 0 ? Switch::off : Switch::missing;
   if (!is_scalar(*value)) return Switch::on;
-  // "auto" of a section that Strata obeys is for the flags to decide, of any other it is off.
+  // Flags decide on "auto" in a section that Strata obeys; in any other it means off.
   if (same_word(word_of(*value), "auto") && row.support != Support::obeyed) return Switch::off;
   return is_one_of(word_of(*value), "false|none|null|0|") || value->is(JsonKind::null) ? Switch::off
                                                                                        : Switch::on;
@@ -80,7 +80,7 @@ class Reader {
     read_.findings.warnings.push_back(place_of(value) + ": " + text);
   }
 
-  /// The nearest key of the section, else a section in which the key is known.
+  /// Suggests the nearest key of the section, or a section in which the key is known.
   static std::string hint(const std::string& key, const std::string& prefix) {
     const std::string near = suggestion(key, keys_of_section(prefix));
     if (!near.empty()) return near;
@@ -128,7 +128,7 @@ class Reader {
   }
 
   void handle_auto(const KeyRow& row, const JsonValue& value) {
-    // Other keys take their default, as in DeepSpeed's own strict sections.
+    // All other keys take their default, as in DeepSpeed's own strict sections.
     if (row.support == Support::obeyed || row.support == Support::fact) {
       store(row, {"auto"}, value, true);
     }
@@ -161,7 +161,7 @@ class Reader {
     walk(value, std::string(row.path));
   }
 
-  /// Keeps of a section that is off its switch alone, to be held against another spelling of it.
+  /// Stores only the switch of a section that is off, to compare it with another spelling of it.
   void store_off(const KeyRow& row, const JsonValue& section) {
     if (row.support != Support::obeyed) return;
     const std::optional<JsonValue> value = section.find(row.on_switch);
@@ -169,7 +169,7 @@ class Reader {
     if (value && inner != nullptr && !value->is(JsonKind::null)) handle(*inner, *value);
   }
 
-  /// Sections that may also be a mere true or false.
+  /// Handles sections that may also be simply true or false.
   bool handle_switch_value(const KeyRow& row, const JsonValue& value) {
     if (!value.is(JsonKind::boolean)) return false;
     if (row.path == "zero_optimization") {
@@ -207,7 +207,7 @@ class Reader {
     put(read_.settings, option, {words, false, place_of(value), false});
   }
 
-  /// Two spellings of one thing must say the same.
+  /// Stores a value; reports a problem if another spelling of the same option says something else.
   void put(Settings& settings, const std::string& name, const Given& given) {
     const auto [old, added] = settings.emplace(name, given);
     if (added) return;
@@ -255,7 +255,7 @@ std::string read_configuration(const std::string& path) {
   }
 }
 
-/// What is no JSON for a reason that can be named. Throws ConfigError.
+/// Throws ConfigError if the text is not JSON for a reason that can be named.
 void refuse_what_is_no_json(std::string_view text, const std::string& file) {
   if (const std::optional<std::string> advice = yaml_advice(text, file)) throw ConfigError(*advice);
   std::string message;

@@ -1,5 +1,5 @@
-// Reads a DeepSpeed JSON along key_table.h: every problem with its JSON path and line, notes for
-// keys that do nothing here, settings for those that are obeyed. Decides nothing: resolve.h does.
+// Reads a DeepSpeed JSON along key_table.h: settings for keys that are obeyed, notes for keys that
+// do nothing here, every problem with its JSON path and line. It decides nothing; resolve.h does.
 #pragma once
 
 #include <string>
@@ -10,22 +10,21 @@
 namespace strata::train {
 
 struct DeepSpeedSettings {
-  std::string file;   ///< as in messages, "": there is none
-  Settings settings;  ///< by option name
-  Settings facts;     ///< by JSON path: what is no option by itself
+  std::string file;   ///< name in messages; "": there is no file
+  Settings settings;  ///< keyed by option name
+  Settings facts;     ///< values that are no option by themselves, keyed by JSON path
   Findings findings;
 };
 
-/// `file` is the name in messages. Comments and trailing commas are allowed. Keys that nobody knows
-/// are warnings, or problems when `strict`; below "strata" they are always problems. Throws
-/// ConfigError when the text is not JSON or repeats a key.
+/// Parses the text; `file` is its name in messages. Comments and trailing commas are allowed.
+/// Unknown keys are warnings, or problems if `strict`; below "strata" they are always problems.
+/// Throws ConfigError if the text is not JSON or repeats a key.
 DeepSpeedSettings parse_deepspeed_json(std::string_view text, const std::string& file, bool strict);
 
-/// `source`: a file, or the JSON in base64 (also URL-safe), as launchers of frameworks hand it
-/// over.
+/// Reads `source`: a file, or the JSON itself in base64, also URL-safe, as launchers pass it.
 DeepSpeedSettings read_deepspeed_json(const std::string& source, bool strict);
 
-/// Precision, optimizer, scheduler and offload from the facts; called by the two above.
+/// Makes settings of facts on precision, optimizer, scheduler, offload; called by the above.
 void interpret_facts(DeepSpeedSettings& read);
 
 }  // namespace strata::train

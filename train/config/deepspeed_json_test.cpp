@@ -1,4 +1,4 @@
-// Every kind of key of a DeepSpeed JSON: obeyed, accepted with a note, refused with path and line.
+// Checks all kinds of keys of a DeepSpeed JSON: obeyed, accepted with a note, refused with a line.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 struct Obeyed {
-  std::string members;  ///< of a file that else has only a micro batch
+  std::string members;  ///< added to a file that has only a micro-batch
   std::string option;
   std::string value;
 };
@@ -121,7 +121,7 @@ INSTANTIATE_TEST_SUITE_P(Table, ObeyedKeys, ::testing::ValuesIn(kObeyed));
 
 struct Noted {
   std::string members;
-  std::string note;  ///< "": nothing is said
+  std::string note;  ///< "": no note
 };
 
 void PrintTo(const Noted& row, std::ostream* out) { *out << row.members; }
@@ -193,7 +193,7 @@ const Noted kNoted[] = {
 INSTANTIATE_TEST_SUITE_P(Table, NotedKeys, ::testing::ValuesIn(kNoted));
 
 struct Refused {
-  std::string members;  ///< begin on line 2 of ds.json
+  std::string members;  ///< start on line 2 of ds.json
   std::vector<std::string> parts;
 };
 

@@ -24,7 +24,7 @@ constexpr FlagRow refused(std::string_view spellings, std::string_view instead) 
   return {spellings, FlagUse::refused, "", 0, kAnyNumber, "", instead};
 }
 
-/// A flag that stands before that of an option.
+/// A flag whose place in the table is before the flag `next` of an option.
 struct Between {
   std::string_view next;
   FlagRow row;
@@ -87,7 +87,7 @@ constexpr std::array kGroups = {
     FlagGroup{"--check-config", "Without training"},
 };
 
-/// The same with every '-' or '_' inside being `joint`.
+/// The spelling with every '-' or '_' inside replaced by `joint`.
 std::string joined_by(char joint, std::string_view spelling) {
   std::string result(spelling);
   for (std::size_t i = result.find_first_not_of('-'); i < result.size(); ++i)
@@ -95,7 +95,7 @@ std::string joined_by(char joint, std::string_view spelling) {
   return result;
 }
 
-/// The flag of an option. A switch also takes true or false, as Hugging Face's scripts pass it.
+/// Makes an option's flag. A switch also takes true or false, as Hugging Face's scripts pass it.
 FlagRow flag_row(const OptionRow& option) {
   const OptionKind kind = kind_of(option);
   return {.spellings = option.flag.spellings,

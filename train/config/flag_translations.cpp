@@ -28,7 +28,7 @@ std::string option_of_argument(const std::string& argument, const std::string& f
                         suggestion(argument, known));
 }
 
-/// "bf16" of "bfloat16"; the words as they are when they mean nothing.
+/// The value's usual spelling ("bf16" for "bfloat16"); unchanged if the words have no meaning.
 std::string meaning_of(const std::string& option, const std::vector<std::string>& words) {
   TrainOptions scratch;
   const std::vector<OptionField> fields = option_fields(scratch);

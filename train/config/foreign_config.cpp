@@ -25,7 +25,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// "key: value" of every line, whatever section it stands in; the first of a name counts.
+/// Reads "key: value" of every line, whatever its section; the first line of a name counts.
 std::map<std::string, YamlLine, std::less<>> yaml_lines(std::string_view text) {
   std::map<std::string, YamlLine, std::less<>> lines;
   std::istringstream in{std::string(text)};
@@ -44,8 +44,7 @@ std::map<std::string, YamlLine, std::less<>> yaml_lines(std::string_view text) {
   return lines;
 }
 
-/// Whether the text, leading comments skipped, begins like JSON: with a brace or a comment in /*
-/// */.
+/// True if the text, after leading comments, begins like JSON: with a brace or a comment in /* */.
 bool begins_like_json(std::string_view text) {
   for (;;) {
     const std::size_t first = text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
@@ -78,8 +77,7 @@ struct Preset {
   std::string_view flags;
 };
 
-/// Names of the files of axolotl (zero1, zero3_bf16 ...) and LLaMA-Factory (ds_z3_config), without
-/// folder and ending.
+/// Names of axolotl's files (zero1, zero3_bf16 ...) and LLaMA-Factory's (ds_z3_config), bare.
 constexpr std::array kPresets = {
     Preset{"zero0", "--zero 0"},
     Preset{"zero1", "--zero 1"},
@@ -105,7 +103,7 @@ constexpr std::array kPresets = {
     Preset{"ds_config_zero3", "--zero 3"},
 };
 
-/// "examples/deepspeed/ds_z3_config.json" as "ds_z3_config", "zero-3" as "zero3".
+/// Normalizes "examples/deepspeed/ds_z3_config.json" to "ds_z3_config", "zero-3" to "zero3".
 std::string preset_name(std::string_view source) {
   source = source.substr(source.rfind('/') + 1);
   if (source.ends_with(".json")) source.remove_suffix(5);

@@ -1,5 +1,5 @@
-// What people give as --config or --deepspeed that is no DeepSpeed JSON: the YAML of another
-// program, the name of a preset. Each is named, with what to type.
+// Recognizes what people give as --config or --deepspeed that is no DeepSpeed JSON (the YAML of
+// another program, the name of a preset) and says what to type instead.
 #pragma once
 
 #include <optional>
@@ -8,10 +8,10 @@
 
 namespace strata::train {
 
-/// Advice for a text that is YAML, else nullopt. `source`: its name in messages.
+/// Advice if the text is YAML, else nullopt. `source`: its name in messages.
 std::optional<std::string> yaml_advice(std::string_view text, const std::string& source);
 
-/// Advice for a source that is a name such as "zero3" instead of a file, else nullopt.
+/// Advice if the source is a name such as "zero3" instead of a file, else nullopt.
 std::optional<std::string> preset_advice(std::string_view source);
 
 }  // namespace strata::train

@@ -1,7 +1,6 @@
 // Flags of published commands (transformers, TRL, LLaMA-Factory, FastChat, DeepSpeed's and
-// Megatron's examples) that set nothing here: accepted with a note, or refused with what to do.
-// Those that do set something are spellings in rows of options (option_rows_*.cpp) or in
-// flag_table.cpp.
+// Megatron's examples) that set nothing here: accepted with a note, or refused with advice. Those
+// that do set something are spellings in rows of options (option_rows_*.cpp) or in flag_table.cpp.
 #pragma once
 
 #include <array>
@@ -14,12 +13,12 @@ inline constexpr std::string_view kOff = "false|no|none|0|off|";
 inline constexpr std::string_view kOn = "true|yes|1|on";
 inline constexpr std::string_view kOne = "1|none|";
 
-/// Accepted with a note that says why it does nothing, unless its word is one of `inert`.
+/// A flag that is accepted with a note on why it does nothing, unless its word is one of `inert`.
 constexpr FlagRow noted(std::string_view spellings, std::string_view why,
                         std::string_view inert = kOff, int most_words = 1) {
   return {spellings, FlagUse::ignored, "", 0, most_words, "", why, "", false, inert};
 }
-/// Refused unless its word is one of `inert`.
+/// A flag that is refused unless its word is one of `inert`.
 constexpr FlagRow refused(std::string_view spellings, std::string_view inert,
                           std::string_view instead) {
   return {spellings, FlagUse::refused, "", 0, kAnyNumber, "", instead, "", false, inert};

@@ -1,18 +1,18 @@
 // Keys of a DeepSpeed JSON that are no options: facts with a meaning of their own, sections, other
-// spellings, what is accepted without effect or refused; and where the keys of options stand among
-// them. The order is that of the reference: batch, optimizer step, precision, sharding, the rest.
+// spellings, keys that are accepted without effect or refused; and lines that place the keys of
+// options. In order of the reference: batch, optimizer step, precision, sharding, the rest.
 #pragma once
 
 #include "train/config/key_table.h"
 
 namespace strata::train::foreign_keys {
 
-/// A row of the table, or the place of some that options make.
+/// A row of the table, or a line at whose place rows of options come.
 struct KeyLine {
   enum class Of { itself, options, some_options };
-  KeyRow row;  ///< of options: its path is the section
+  KeyRow row;  ///< a line of options has their section as path
   Of of = Of::itself;
-  std::string_view names = "";  ///< keys of the section, separated by spaces
+  std::string_view names = "";  ///< keys in the section, separated by spaces
 };
 
 using enum JsonShape;
@@ -44,11 +44,11 @@ constexpr KeyLine switched(std::string_view path, Support support, std::string_v
 }
 
 constexpr KeyLine silent(std::string_view path) { return {{path, any, Support::silent}}; }
-/// The keys of options in a section (option_fields.h): those named in `first`, then the others.
+/// Places the keys of options in a section (option_fields.h): those in `first`, then the others.
 constexpr KeyLine options(std::string_view section, std::string_view first = "") {
   return {{section}, KeyLine::Of::options, first};
 }
-/// Only those named.
+/// Places only the keys in `names`.
 constexpr KeyLine some_options(std::string_view section, std::string_view names) {
   return {{section}, KeyLine::Of::some_options, names};
 }

@@ -19,7 +19,7 @@ std::string_view parent_of(std::string_view path) {
   return dot == std::string_view::npos ? std::string_view() : path.substr(0, dot);
 }
 
-/// Its last component.
+/// The last component of the row's path.
 std::string_view name_of(const KeyRow& row) { return row.path.substr(row.path.rfind('.') + 1); }
 
 std::vector<KeyRow> rows_of_options() {
@@ -34,7 +34,7 @@ std::vector<KeyRow> rows_of_options() {
   return rows;
 }
 
-/// Moves the rows of options that stand at this line.
+/// Moves the rows of options that this line places from `options` to `rows`.
 void take_options(const KeyLine& line, std::vector<KeyRow>& options, std::vector<KeyRow>& rows) {
   const auto in_section = [&](const KeyRow& row) { return parent_of(row.path) == line.row.path; };
   std::istringstream names{std::string(line.names)};
@@ -58,7 +58,7 @@ std::vector<KeyRow> all_key_rows() {
     else
       take_options(line, options, rows);
   }
-  STRATA_CHECK(options.empty(), options.front().path);  // foreign_keys.h says where, by section
+  STRATA_CHECK(options.empty(), options.front().path);  // foreign_keys.h must place every section
   return rows;
 }
 

@@ -1,7 +1,6 @@
-// Every JSON key that is known: DeepSpeed's and those under "strata", with what becomes of each:
-// those that rows of options name (option_fields.h) among the others (foreign_keys.h). The reader
-// (deepspeed_json.cpp) walks the file along this table; docs/configuration.md is checked against
-// it.
+// Lists every known JSON key, DeepSpeed's and those under "strata", and what becomes of each: keys
+// of options (option_fields.h) among all others (foreign_keys.h). The reader (deepspeed_json.cpp)
+// walks the file along this table; a test compares docs/configuration.md with it.
 #pragma once
 
 #include <span>
@@ -10,24 +9,24 @@
 
 namespace strata::train {
 
-/// What a value must look like.
+/// The form that a value must have.
 enum class JsonShape {
   flag,
   number,
   text,
-  list,     ///< of numbers
-  texts,    ///< an array of strings, or one
+  list,     ///< an array of numbers
+  texts,    ///< an array of strings, or one string
   size,     ///< a number of bytes, or a string with a unit such as "24GB"
-  section,  ///< an object that is walked into
-  any,      ///< not looked into
+  section,  ///< an object whose members have rows of their own
+  any,      ///< not examined
 };
 
 enum class Support {
   obeyed,   ///< sets the option `target`
-  fact,     ///< kept by its path, for interpret_facts or resolve
-  noted,    ///< accepted; a note says why it does nothing here, unless the value is `inert`
-  refused,  ///< stops the run, unless the value is `inert`
-  silent,   ///< accepted without a word
+  fact,     ///< kept by its path for interpret_facts or resolve
+  noted,    ///< accepted; a note says why it has no effect, unless `inert`
+  refused,  ///< stops the run, unless `inert`
+  silent,   ///< accepted without a note
   alias,    ///< another spelling of the key `target`
   renamed,  ///< a deprecated spelling of the key `target`: accepted with a note
 };
@@ -38,11 +37,10 @@ struct KeyRow {
   JsonShape shape = JsonShape::any;
   Support support = Support::silent;
   std::string_view target = "";    ///< option ("optimizer.beta1+optimizer.beta2" for a pair) or key
-  std::string_view inert = "";     ///< values that say nothing, separated by '|'
-  std::string_view text = "";      ///< why it does nothing, or what is supported instead
+  std::string_view inert = "";     ///< values that ask for nothing, separated by '|'
+  std::string_view text = "";      ///< why it has no effect, or what is supported instead
   std::string_view fallback = "";  ///< DeepSpeed's default
-  /// The member that switches a section on ("": being there; "*": any "enabled": true
-  /// inside).
+  /// The member that switches a section on; "": its presence; "*": any "enabled": true inside.
   std::string_view on_switch = "";
   bool has_switch = false;
 };
@@ -50,10 +48,10 @@ struct KeyRow {
 /// All rows, parents before children.
 std::span<const KeyRow> key_table();
 
-/// The row of a path, by exact name and then by "*". nullptr: unknown.
+/// The row of a path, by exact name, else by "*"; null if unknown.
 const KeyRow* find_key(std::string_view path);
 
-/// Names of the keys that may stand in the section `parent` ("" for the top level).
+/// Names of the keys allowed in the section `parent` ("" for the top level).
 std::vector<std::string_view> keys_of_section(std::string_view parent);
 
 }  // namespace strata::train

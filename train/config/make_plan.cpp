@@ -199,7 +199,7 @@ kernels::Attributes control_attributes(const TrainOptions& options) {
   rules.hysteresis = options.loss_scale.hysteresis;
   rules.consecutive_hysteresis = options.loss_scale.consecutive_hysteresis;
   rules.min_loss_scale = options.loss_scale.minimum;
-  // A step that is not finite is never applied: its update would leave nothing to go on from.
+  // The update of a step that is not finite would destroy the state, so it is never applied.
   // Updates after their own gradient run too early to know.
   rules.skip_nonfinite = options.offload.updates != UpdateTime::gradient ||
                          options.dtype == DType::f16 ||

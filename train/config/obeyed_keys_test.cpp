@@ -1,6 +1,6 @@
-// Every JSON key that docs/configuration.md calls obeyed changes an option, or is refused because
-// it contradicts something. (That every option is read by what trains: tests/options_read_test.py;
-// that it reaches the Plan or the Programs: option_effects_test.cpp.)
+// Checks that every JSON key that docs/configuration.md calls obeyed changes an option, or is
+// refused because it contradicts something. (tests/options_read_test.py checks that training code
+// reads every option, option_effects_test.cpp that it reaches the Plan or the Programs.)
 #include <gtest/gtest.h>
 
 #include <map>
@@ -16,7 +16,7 @@
 namespace strata::train {
 namespace {
 
-/// JSON values by path. Members of a section follow one another in this order.
+/// JSON values by path, sorted so that a section's members are adjacent.
 using Document = std::map<std::string, std::string>;
 
 std::string section(const Document& document, const std::string& prefix) {
@@ -65,11 +65,11 @@ const Document kCycle{{"scheduler.type", "\"OneCycle\""},
                       {"scheduler.params.cycle_momentum", "false"}};
 
 struct Case {
-  std::string value;  ///< another than the default; empty: made from the key's kind
+  std::string value;  ///< another than the default; empty: other_value() makes one
   Document beside = {};
 };
 
-/// Keys that need a value of their own kind, or others beside them.
+/// Keys that need a special value, or other keys beside them.
 const std::map<std::string, Case> kCases{
     {"communication_data_type", {"\"bf16\""}},
     {"data_parallel_size", {"2"}},
@@ -144,7 +144,7 @@ const std::map<std::string, Case> kCases{
     {"strata.on_nonfinite", {"\"stop\""}},
 };
 
-/// Of a flag the opposite of the option's default, of a number the next one up.
+/// The opposite of a flag's default, or the next number after a number's.
 std::string other_value(const KeyRow& row) {
   TrainOptions defaults;
   const std::vector<OptionField> fields = option_fields(defaults);
@@ -159,7 +159,7 @@ std::string other_value(const KeyRow& row) {
   return std::to_string(number < 1'000'000 ? number + 1 : number - 1);
 }
 
-/// The keys in the page's table that are called obeyed, without sections.
+/// The keys that the page's table calls obeyed, without sections.
 std::vector<std::string> obeyed_keys() {
   std::istringstream page(read_whole_file(STRATA_CONFIGURATION_PAGE, 1 << 20));
   std::vector<std::string> keys;

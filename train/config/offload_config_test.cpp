@@ -1,4 +1,4 @@
-// Offload in JSON and flags: what is obeyed, what only a hint, what cannot be.
+// Checks offload in JSON and flags: what is obeyed, what is only a hint, what is refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ using ::testing::Not;
 
 constexpr const char* kClipping = "\"gradient_clipping\": 1, ";
 
-/// A file of one micro batch with these members of zero_optimization.
+/// A file with one micro-batch and these members of zero_optimization.
 std::string zero(const std::string& members, const std::string& others = "") {
   return with_batch(kClipping + ("\"zero_optimization\": {" + members + "}") +
                     (others.empty() ? "" : ", " + others));
@@ -130,7 +130,7 @@ TEST(OffloadConfig, FlagsWinOverTheFile) {
   EXPECT_EQ(o.updates, UpdateTime::next_step);
   EXPECT_THAT(lines(resolved.notes), HasSubstr("--offload-optimizer cpu wins over ds.json:2: "
                                                "zero_optimization.offload_optimizer.device: nvme"));
-  // What was said for offload that a flag turns off is no problem.
+  // Settings of an offload that a flag turns off are no problem.
   EXPECT_EQ(refusal(json, {"--offload-optimizer", "none"}), "");
 }
 
@@ -148,7 +148,7 @@ TEST(OffloadConfig, FoldersOfBothSectionsAreStriped) {
               "offload_param": {"device": "nvme", "nvme_path": "/a"})");
   EXPECT_THAT(of(same).nvme_paths, ElementsAre("/a"));
   EXPECT_THAT(notes(same), IsEmpty());
-  // A folder that stands beside another device is not meant, unless a flag needs one.
+  // A folder beside a device other than nvme does not count, unless a flag needs one.
   const std::string one =
       zero(R"("stage": 3, "offload_optimizer": {"device": "nvme", "nvme_path": "/a"},
               "offload_param": {"device": "cpu", "nvme_path": "/b"})");
@@ -346,7 +346,7 @@ TEST(OffloadConfig, UpdatesBehindGradientsNeedNothingOfTheWholeGradient) {
   EXPECT_EQ(refused("", {"--update-time", "next_step"}), "");  // the flag wins
   EXPECT_THAT(refusal(with_batch(""), {"--update-time", "gradient"}),
               HasSubstr("--update-time: found gradient with gradient_clipping"));
-  // With offload and without.
+  // Accepted with offload and without.
   EXPECT_EQ(of(with_batch(off + gradient)).updates, UpdateTime::gradient);
   EXPECT_THAT(notes(with_batch(off + gradient)), Not(HasSubstr("unused")));
 }

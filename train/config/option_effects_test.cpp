@@ -1,5 +1,5 @@
-// What each option changes in what the passes are given: Plan, attributes of the optimizer and of
-// step_control, weight decay, first loss scale. An option without a row here fails.
+// Checks what each option changes in the input of the passes: Plan, attributes of the optimizer and
+// of step_control, weight decay, first loss scale. An option without a row here fails.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -19,18 +19,18 @@ namespace {
 
 constexpr int kWorld = 2;
 
-/// Name to value, as "control.clip" to "1".
+/// Names to values, such as "control.clip" to "1".
 using Effects = std::map<std::string, std::string>;
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-/// `change` on top of `before` makes exactly these effects other than they were.
+/// A test case: `change` after `before` must have exactly these effects.
 struct Row {
   std::pair<std::string, std::string> change;  ///< option, value
   Effects effects;
-  Settings before = {};  ///< what makes the option mean something
+  Settings before = {};  ///< settings that the option needs to have an effect
 };
 
-/// Above the default persistence threshold, below it (and not decayed), far above it.
+/// Units above the default persistence threshold, below it (and not decayed), and far above it.
 std::vector<runtime::ParameterUnit> units() {
   const auto unit = [](const char* name, std::int64_t elements, bool matrices) {
     runtime::ParameterUnit result;
@@ -43,7 +43,7 @@ std::vector<runtime::ParameterUnit> units() {
   return {unit("big", 102'400, true), unit("small", 2'048, false), unit("large", 204'800, true)};
 }
 
-/// Blocks 1 to 3 are layers; what they save has 64 KiB and more.
+/// Blocks 1 to 3 are layers, which save values of 64 KiB and more.
 const runtime::SmallModelShape kShape{.layers = 3, .batch = 8, .sequence = 64};
 
 std::string number_text(double value) {
@@ -71,7 +71,7 @@ std::string leaf_text(const JsonValue& value) {
   }
 }
 
-/// Members by their paths; units by their names.
+/// Adds the members of a JSON value by path, units by name.
 void flatten(const JsonValue& value, const std::string& name, Effects& effects) {
   if (value.is(JsonKind::object)) {
     for (const auto& [key, member] : value.members())
@@ -196,7 +196,7 @@ const Row kRows[] = {
      {{"big.tier.parameter", "pinned"}, {"large.tier.parameter", "pinned"}}},
     {{"offload.parameters", "nvme"},
      {{"big.tier.parameter", "disk"}, {"large.tier.parameter", "disk"}}},
-    // Its half of the first unit and not that of the second.
+    // Keeps the rank's half of the first unit in memory, and nothing of the second.
     {{"offload.parameter_host_elements", "51200"}, {{"big.tier.parameter", "pinned"}},
      kParametersOnDisk},
     {{"offload.parameter_host_elements", "51199"}, {}, kParametersOnDisk},
@@ -209,7 +209,7 @@ const Row kRows[] = {
      kOptimizerOnDisk},
     {{"offload.optimizer_ratio", "0.75"}, {{"big.resident.device", "13312"}, {"large.resident.device", "25600"}},
      {{"offload.optimizer", "cpu"}, {"zero.stage", "1"}}},
-    // Parameters on the disk are updated on one side.
+    // A unit whose parameters are on the disk is updated in one place, whatever the ratio.
     {{"offload.optimizer_ratio", "0.75"}, {{"small.resident.device", "1024"}},
      {{"offload.optimizer", "nvme"}, {"offload.parameters", "nvme"}}},
     {{"offload.updates", "step_end"}, {{"plan.updates", "step_end"}}, kOptimizerOnDisk},
@@ -321,7 +321,7 @@ const Row kRows[] = {
     {{"checkpoint_ratio", "0.5"}, {{"plan.saved [1 3].2.gelu", "keep"}}, kCheckpointing},
 };
 
-/// Options that others read: the model, the data, where Programs run, what is printed and saved.
+/// Options that other code reads: model, data, where Programs run, what is printed and saved.
 const std::set<std::string> kElsewhere{
     "autotune", "check_device", "checkpoint.asynchronous", "checkpoint.changed_data",
     "checkpoint.every", "checkpoint.grace_seconds", "checkpoint.keep", "checkpoint.keep_every",
@@ -337,7 +337,7 @@ const std::set<std::string> kElsewhere{
 };
 // clang-format on
 
-/// What differs, with its new value; "" for what is no more.
+/// The values that differ, as they are after; "" if it is gone.
 Effects difference(const Effects& before, const Effects& after) {
   Effects changed;
   for (const auto& [name, value] : before)
@@ -376,7 +376,7 @@ TEST(OptionEffects, EveryOptionHasARowOrIsReadElsewhere) {
   EXPECT_EQ(known, std::set<std::string>()) << "no options any more";
 }
 
-/// A rule or limit that no option reaches would keep its default for ever.
+/// Any rule or limit that no option reaches would always keep its default.
 TEST(OptionEffects, EveryAttributeOfTheStepIsSetBySomeRow) {
   std::set<std::string> changed;
   for (const Row& row : kRows)
@@ -384,7 +384,7 @@ TEST(OptionEffects, EveryAttributeOfTheStepIsSetBySomeRow) {
   for (const auto& [name, value] : effects_of({})) {
     const bool is_wired = name.starts_with("control.") || name.starts_with("plan.limits.");
     if (!is_wired || name == "control.leaves")
-      continue;  // which is set where step_control is placed
+      continue;  // this one is set where step_control is placed
     EXPECT_TRUE(changed.contains(name)) << name;
   }
 }

@@ -27,7 +27,7 @@ const std::vector<OptionRow>& option_rows() {
 }
 
 OptionKind kind_of(const OptionRow& row) {
-  // In the order of OptionTarget.
+  // One for each alternative of OptionTarget, in its order.
   const OptionKind kinds[] = {{JsonShape::flag, "[BOOL]", true},
                               {JsonShape::number, "N"},
                               {JsonShape::number, "X"},
@@ -40,7 +40,7 @@ OptionKind kind_of(const OptionRow& row) {
   OptionKind kind = kinds[row.place(unused).index()];
   if (row.range.kind == NumberKind::bytes) kind = {JsonShape::size, "SIZE"};
   if (row.range.part != nullptr && kind.value_name == "N") kind.value_name = "N|X";
-  for (auto it = row.words.begin(); it != row.words.end(); ++it)  // a value's first word is enough
+  for (auto it = row.words.begin(); it != row.words.end(); ++it)  // one word for each value
     if (it->is_offered && std::ranges::find(row.words, it->value, &Choice::value) == it)
       kind.value_name += (kind.value_name.empty() ? "" : "|") + std::string(it->name);
   if (row.key.shape != JsonShape::any) kind.shape = row.key.shape;

@@ -1,5 +1,5 @@
-// The options of `train`: a row says all there is to say of one (option_rows_*.cpp), a field is the
-// row with its place in one TrainOptions. Flags, JSON keys, help, printing, manifests and
+// The options of `train`. A row holds all facts about one option (option_rows_*.cpp); a field is a
+// row with the option's place in one TrainOptions. Flags, JSON keys, help, printing, manifests and
 // docs/configuration.md are made from these rows.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace strata::train {
 
-/// A field of TrainOptions; std::uint8_t: an enumeration, whose words the row lists.
+/// Points to a field of TrainOptions; std::uint8_t: an enumeration, whose words the row lists.
 using OptionTarget =
     std::variant<bool*, std::int64_t*, double*, std::string*, std::vector<std::string>*,
                  SaveInterval*, StepRange*, std::uint8_t*>;
@@ -28,30 +28,30 @@ struct Choice {
       : value(static_cast<std::uint8_t>(choice)), name(word), is_offered(offered) {}
 
   std::uint8_t value;
-  std::string_view name;  ///< the first name of a value is the one that is printed
-  bool is_offered;        ///< false: what --print-config says where nobody said anything
+  std::string_view name;  ///< a value's first name is printed
+  bool is_offered;        ///< false: only --print-config uses it, for an option not given
 };
 
-/// How the words of a whole number are read.
+/// The way in which the words for a whole number are read.
 enum class NumberKind {
   whole,
-  count,  ///< a fraction is rounded down with a note (0.9 * hidden^2 of some writers)
-  most,   ///< what is beyond `highest` is `highest`: 1e20 steps between lines are as good as never
-  bytes,  ///< with a unit or without (byte_size.h)
+  count,  ///< a fraction is rounded down with a note (some write 0.9 * hidden^2)
+  most,   ///< numbers above `highest` become `highest`: 1e20 steps mean never
+  bytes,  ///< bytes, with or without a unit (byte_size.h)
 };
 
-/// What a number may be.
+/// The allowed values of a number.
 struct Range {
   double lowest = 0;
   double highest = 1e300;
   NumberKind kind = NumberKind::whole;
-  OptionPlace part = nullptr;  ///< of intervals: takes what is below one, a part of all steps
+  OptionPlace part = nullptr;  ///< intervals only: place of a value below one, a part of all steps
 };
 
 /// The flag that sets an option.
 struct Spelling {
-  std::string_view spellings = "";   ///< as in FlagRow
-  std::string_view value_name = "";  ///< "": what the type says, such as N or cpu|nvme
+  std::string_view spellings = "";   ///< same form as in FlagRow
+  std::string_view value_name = "";  ///< "": from the type, such as N or cpu|nvme
   bool comma_separated = false;
 };
 
@@ -59,31 +59,30 @@ struct Spelling {
 struct Key {
   std::string_view path = "";
   std::string_view fallback = "";    ///< DeepSpeed's default
-  JsonShape shape = JsonShape::any;  ///< any: what the type says
+  JsonShape shape = JsonShape::any;  ///< any: from the type
 };
 
-/// Names in --lr_scheduler_kwargs, separated by commas.
+/// Names of the option in --lr_scheduler_kwargs, separated by commas.
 struct Argument {
   std::string_view names = "";
 };
 
-/// The field of the Plan that the option sets, by which its rules say what is wrong
-/// (step/check_plan.h).
+/// The Plan's field that the option sets, to blame the option for problems (step/check_plan.h).
 struct Decides {
   std::string_view field = "";
 };
 
 struct OptionRow {
-  /// After name and place follow words and what else there is to say, the meaning last.
+  /// Takes name, place, then any of the facts below, the meaning last.
   template <typename... Facts>
   constexpr OptionRow(std::string_view option, OptionPlace field, const Facts&... facts)
       : name(option), place(field) {
     (set(facts), ...);
   }
 
-  std::string_view name;  ///< "zero.stage": in messages, --print-config and manifests
+  std::string_view name;  ///< "zero.stage": for messages, --print-config and manifests
   OptionPlace place;
-  std::string_view meaning;  ///< in --help and docs/configuration.md
+  std::string_view meaning;  ///< text for --help and docs/configuration.md
   std::span<const Choice> words;
   Range range;
   Spelling flag;
@@ -101,10 +100,10 @@ struct OptionRow {
   constexpr void set(const Decides& said) { decides = said; }
 };
 
-/// What the type of an option says of its values.
+/// The form of an option's values, from its type.
 struct OptionKind {
-  JsonShape shape = JsonShape::any;  ///< in JSON
-  std::string value_name;            ///< in --help: "N", "cpu|nvme"; "" of texts
+  JsonShape shape = JsonShape::any;  ///< shape in JSON
+  std::string value_name;            ///< name in --help: "N", "cpu|nvme"; "" for texts
   bool is_switch = false;            ///< the flag alone means true
   bool is_list = false;
 };
@@ -115,27 +114,27 @@ const std::vector<OptionRow>& option_rows();
 
 struct OptionField : OptionRow {
   OptionTarget target;
-  double* part_target = nullptr;  ///< of intervals: where a part of all steps goes
+  double* part_target = nullptr;  ///< intervals only: place of a part of all steps
 };
 
 /// All fields of `options`, in the order of --print-config, in which TrainOptions declares them.
 std::vector<OptionField> option_fields(TrainOptions& options);
 
-/// nullptr: no field of that name.
+/// Returns null if there is no field of that name.
 const OptionField* find_field(const std::vector<OptionField>& fields, std::string_view name);
 
-/// "expected a number from 0 to 3", `kind` being "a number".
+/// The text "expected a number from 0 to 3", where `kind` is "a number".
 std::string range_text(const OptionField& field, std::string_view kind);
 
-/// Sets the field. Returns "" or "found X, expected Y". `note` is filled when a value was bent.
+/// Sets the field. Returns "" or "found X, expected Y". Sets `note` if it changed the value.
 std::string assign(const OptionField& field, const std::vector<std::string>& words,
                    std::string& note);
 
-/// The same for the option of that name. Aborts where there is none.
+/// Sets the option of that name in the same way. Aborts if there is none.
 std::string assign(TrainOptions& options, std::string_view name,
                    const std::vector<std::string>& words, std::string& note);
 
-/// The value as text: "500000000", "bf16", "a.bin b.bin", "" for an unset path.
+/// The value as text: "500000000", "bf16", "a.bin b.bin"; "" for an unset path.
 std::string text_of(const OptionField& field);
 
 }  // namespace strata::train

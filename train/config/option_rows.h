@@ -1,4 +1,4 @@
-// What the files of option rows share; private to them and to option_fields.cpp.
+// Definitions that the files of option rows share; private to them and to option_fields.cpp.
 #pragma once
 
 #include <type_traits>
@@ -17,7 +17,7 @@ OptionTarget target_of(Field& field) {
   }
 }
 
-/// PLACE(zero.stage) finds options.zero.stage; FIELD(zero.stage) is its name and its place.
+/// PLACE(zero.stage) finds options.zero.stage; FIELD(zero.stage) is its name and place.
 #define PLACE(path) [](TrainOptions& options) { return target_of(options.path); }
 #define FIELD(path) #path, PLACE(path)
 

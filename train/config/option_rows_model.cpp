@@ -1,4 +1,4 @@
-// Options of model, data, batch, precision, and of where state lives: ZeRO and offload.
+// Options of model, data, batch, precision, and where state lives: ZeRO and offload.
 #include "kernels/ops/add_loss.h"
 #include "train/config/option_rows.h"
 

@@ -1,4 +1,4 @@
-// Options of optimizer, learning rate, recomputation, device, checkpoints, and of what is shown.
+// Options of optimizer, learning rate, recomputation, device, checkpoints and output.
 #include "train/config/option_rows.h"
 
 namespace strata::train {

@@ -1,4 +1,4 @@
-// Words to values of option fields and back.
+// Converts words to values of option fields, and back.
 #include <fmt/core.h>
 #include <charconv>
 #include <cmath>
@@ -74,7 +74,7 @@ struct Assign {
     return "";
   }
 
-  /// "0.1" where a part of all steps may stand.
+  /// Takes a value such as "0.1", if the field allows a part of all steps.
   [[nodiscard]] bool takes_part() const {
     double part = 0;
     if (field.part_target == nullptr || !parse_number(words[0], part) || part <= 0 || part >= 1)
@@ -112,7 +112,7 @@ struct Assign {
     return "";
   }
 
-  /// "500:502", "500", "all".
+  /// Reads "500:502", "500" or "all".
   std::string operator()(StepRange* target) const {
     if (same_word(words[0], "all")) return *target = {}, "";
     const std::string& word = words[0];

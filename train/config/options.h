@@ -1,6 +1,6 @@
-// What a training run was asked to do, after flags, file, "auto" and defaults have been put
-// together: one typed field and one default each, units in the names, in the order of
-// --print-config. All else that is known of an option stands in its row (option_fields.h).
+// The settings of a training run, after flags, file, "auto" and defaults have been merged: one
+// typed field and one default each, units in the names, in the order of --print-config. Everything
+// else about an option is in its row (option_fields.h).
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@
 
 namespace strata::train {
 
-/// adamw: decoupled weight decay (what DeepSpeed runs for "Adam", too). adam: decay added to the
+/// adamw: decoupled weight decay (DeepSpeed runs it for "Adam", too). adam: decay added to the
 /// gradient ("adam_w_mode": false).
 enum class OptimizerType : std::uint8_t { adamw, adam, lion, sgd };
 
-/// The first three and the last five as in transformers, the others as in DeepSpeed.
+/// The first three and the last five are those of transformers, the others those of DeepSpeed.
 enum class SchedulerType : std::uint8_t {
   constant,
   linear,
@@ -40,17 +40,17 @@ enum class WarmupType : std::uint8_t { logarithmic, linear };
 /// Shape of the rise and the fall of warmup_stable_decay.
 enum class RampShape : std::uint8_t { linear, cosine, one_minus_sqrt };
 
-/// What transformers' "strategies" of evaluating, saving and logging say. as_given: what the number
-/// of steps beside it says alone.
+/// A "strategy" of transformers for evaluating, saving and logging. as_given: only the number of
+/// steps given beside it counts.
 enum class Cadence : std::uint8_t { as_given, never, steps, epoch };
 
-/// What optimizers keep beside 16-bit parameters, and how. In brackets bytes per element with the
-/// parameter: of AdamW, of Lion. fp32 parameters are their own master, without a copy.
+/// The state kept for 16-bit parameters, and its form. In brackets: bytes per element with the
+/// parameter, of AdamW and of Lion. fp32 parameters are their own master, without a copy.
 enum class StateRecipe : std::uint8_t {
   fp32_master,          ///< fp32 copy and moments (14, 10)
   packed_master,        ///< the same numbers; the copy's upper half is the bf16 parameter (12, 8)
   bf16_moments,         ///< fp32 copy, moments rounded stochastically (10, 8)
-  packed_bf16_moments,  ///< both (8, 6)
+  packed_bf16_moments,  ///< both of the above (8, 6)
   eight_bit,            ///< fp32 copy, moments of 8 bits in blocks: AdamW and Adam (8.06); lossy
   bf16_sr,              ///< bf16 moments, no copy: updates rounded stochastically (6)
 };
@@ -62,13 +62,13 @@ constexpr bool has_bf16_moments(StateRecipe recipe) {
          recipe == StateRecipe::bf16_sr;
 }
 
-/// Where the Programs run. automatic: on a CUDA device where there is one.
+/// The device of the Programs. automatic: on a CUDA device if there is one.
 enum class DeviceChoice : std::uint8_t { automatic, cpu, cuda };
 
-/// Which parameters are spared weight decay.
+/// The parameters without weight decay.
 enum class NoDecay : std::uint8_t { norms_and_biases, none };
 
-/// ZeRO. Counts are elements, as in DeepSpeed; none of them changes a bit of the result.
+/// ZeRO's settings. Counts are elements, as in DeepSpeed; none of them changes a bit of the result.
 struct ZeroOptions {
   std::int64_t stage = 0;
   std::int64_t reduce_bucket_elements = 500'000'000;
@@ -82,34 +82,34 @@ struct ZeroOptions {
   bool overlap_comm = true;
 };
 
-/// Where state lives that does not stay on the device. None changes a bit of the result.
+/// The home of state that leaves the device. No choice changes a bit of the result.
 enum class OffloadTarget : std::uint8_t { none, cpu, nvme };
 
-/// When updates run (docs/adr/0009): automatic is next_step for offloaded state, else step_end.
+/// The time of updates (docs/adr/0009). automatic: next_step for offloaded state, else step_end.
 enum class UpdateTime : std::uint8_t { automatic, step_end, next_step, gradient };
 
 struct OffloadOptions {
   OffloadTarget optimizer = OffloadTarget::none;    ///< master copies and moments
-  OffloadTarget parameters = OffloadTarget::none;   ///< what compute reads
+  OffloadTarget parameters = OffloadTarget::none;   ///< the parameters that compute reads
   OffloadTarget activations = OffloadTarget::none;  ///< saved between forward and backward pass
-  double optimizer_ratio = 1;  ///< how much of the optimizer's state leaves the device, 0 to 1
-  /// Elements per rank that stay in host memory where `parameters` is nvme: its first ones.
+  double optimizer_ratio = 1;  ///< part of the optimizer's state that leaves the device, 0 to 1
+  /// If `parameters` is nvme: how many of each rank's first elements stay in host memory.
   std::int64_t parameter_host_elements = 0;
   UpdateTime updates = UpdateTime::automatic;
-  /// All micro-batches of a layer before the next layer, so that it is brought once per step.
+  /// Runs all micro-batches of a layer before the next layer: each is brought once per step.
   bool layer_major = false;
-  std::vector<std::string> nvme_paths;  ///< folders, one per drive: striped
-  /// Hard budgets: of the device's arena per rank, of host memory (but for a CPU's "device") per
-  /// machine: pinned, pageable and shared, of all its ranks.
+  std::vector<std::string> nvme_paths;  ///< folders, one per drive; data are striped over them
+  /// Hard budgets: of a rank's device arena; and of all host memory (pinned, pageable and shared)
+  /// of all ranks on a machine, without the arena of a CPU that is the device.
   std::int64_t device_memory_bytes = kUnlimitedMemory;
   std::int64_t host_memory_bytes = kUnlimitedMemory;
-  /// Bytes of one request to a drive, a multiple of 1 MiB, and how many are under way on each
-  /// drive; 0: what a measurement at start finds best.
+  /// Bytes of one request to a drive, a multiple of 1 MiB, and requests under way per drive; 0: the
+  /// best that a measurement at the start finds.
   std::int64_t request_bytes = 0;
   std::int64_t queue_depth = 0;
-  bool checksums = true;  ///< find swapped bytes that come back other than they were written
+  bool checksums = true;  ///< detect offloaded bytes that change on the drive
 
-  /// Whether anything lives outside the device.
+  /// True if anything lives outside the device.
   [[nodiscard]] bool moves_state() const {
     return optimizer != OffloadTarget::none || parameters != OffloadTarget::none ||
            activations != OffloadTarget::none;
@@ -124,12 +124,12 @@ struct OptimizerOptions {
   double epsilon = 1e-8;
   double weight_decay = 0;
   bool bias_correction = true;
-  double momentum = 0;  ///< the last three: SGD
+  double momentum = 0;  ///< these three: SGD only
   double dampening = 0;
   bool nesterov = false;
 };
 
-/// Only the fields of `type` mean something; DeepSpeed's names.
+/// The schedule, with DeepSpeed's names; `type` decides which fields count.
 struct SchedulerOptions {
   SchedulerType type = SchedulerType::constant;
   WarmupType warmup_type = WarmupType::linear;
@@ -138,7 +138,7 @@ struct SchedulerOptions {
   double warmup_min_ratio = 0;
   double cos_min_ratio = 1e-4;
   std::int64_t warmup_num_steps = 0;
-  double warmup_ratio = 0;  ///< of all steps; 0: warmup_num_steps says
+  double warmup_ratio = 0;  ///< part of all steps; 0: warmup_num_steps counts
   std::int64_t total_num_steps = 0;
   double cycle_min_lr = 0;
   double cycle_max_lr = 0;
@@ -152,18 +152,18 @@ struct SchedulerOptions {
   std::int64_t lr_range_test_step_size = 2000;
   double lr_range_test_step_rate = 1;
   bool lr_range_test_staircase = false;
-  double min_lr = 0;           ///< where a decay ends; or
+  double min_lr = 0;           ///< end of a decay, or the next:
   double min_lr_rate = 0;      ///< the same as part of the learning rate
-  double num_cycles = 0;       ///< 0: 0.5, of cosine_with_restarts 1
-  std::int64_t power = 1;      ///< polynomial
-  double lr_end = 1e-7;        ///< polynomial
+  double num_cycles = 0;       ///< 0: 0.5, or 1 for cosine_with_restarts
+  std::int64_t power = 1;      ///< polynomial only
+  double lr_end = 1e-7;        ///< polynomial only
   std::int64_t timescale = 0;  ///< inverse_sqrt; 0: the warm-up, or 10,000
   double warmup_lr_rate = 0;   ///< cosine_warmup_with_min_lr: its start; 0: 1 / warm-up steps
   std::int64_t num_stable_steps = -1;  ///< warmup_stable_decay; -1: what the others leave
   std::int64_t num_decay_steps = 0;
   RampShape warmup_shape = RampShape::linear;
   RampShape decay_shape = RampShape::cosine;
-  bool ends_with_run = false;  ///< resolved: total_num_steps follows the steps
+  bool ends_with_run = false;  ///< resolved: total_num_steps follows the run's steps
 };
 
 /// fp16 only.
@@ -176,38 +176,38 @@ struct LossScaleOptions {
   double minimum = 1;
 };
 
-/// Steps or seconds between two saves; both 0: at the end only.
+/// Steps or seconds between two saves; both 0: save at the end only.
 struct SaveInterval {
   std::int64_t steps = 0;
   std::int64_t seconds = 0;
   bool operator==(const SaveInterval&) const = default;
 };
 
-/// What a save that failed means for the run.
+/// The fate of the run after a failed save.
 enum class SaveFailure : std::uint8_t { keep_training, stop };
 
 struct CheckpointOptions {
   SaveInterval every;
-  double part = 0;                       ///< the same as part of all steps; 0: `every` says
+  double part = 0;                       ///< interval as part of all steps; 0: `every` counts
   Cadence strategy = Cadence::as_given;  ///< epoch: `every` is one, once the data are known
-  std::int64_t keep = 0;                 ///< the newest checkpoints; 0: all
-  std::int64_t keep_every = 0;           ///< and those whose step is a multiple; 0: none
+  std::int64_t keep = 0;                 ///< number of newest ones to keep; 0: all
+  std::int64_t keep_every = 0;           ///< multiples of this step stay, too; 0: none
   SaveFailure on_error = SaveFailure::keep_training;
-  std::int64_t retry_seconds = 600;  ///< in which the last checkpoint of a run is tried again
-  bool on_signal = true;             ///< SIGTERM and SIGUSR1: finish the step, save, end
-  std::int64_t grace_seconds = 0;    ///< from the signal to the commit; 0: the launcher's
-  bool asynchronous = true;          ///< from a snapshot, where memory allows
-  /// "never", "auto" (from the newest whole one where there is any), "required", or a checkpoint.
+  std::int64_t retry_seconds = 600;  ///< time to try the last checkpoint of a run again
+  bool on_signal = true;             ///< SIGTERM and SIGUSR1 finish the step, save, end
+  std::int64_t grace_seconds = 0;    ///< time from the signal to the commit; 0: the launcher's
+  bool asynchronous = true;          ///< save from a snapshot, if memory allows
+  /// "never", "auto" (from the newest whole one, if any), "required", or a checkpoint's folder.
   std::string resume = "never";
-  bool changed_data = false;  ///< resume although the data are others
-  bool overwrite = false;     ///< replace another run's checkpoints once there is one of this run
+  bool changed_data = false;  ///< resume even if the data have changed
+  bool overwrite = false;     ///< replace another run's checkpoints once this run has one
 };
 
-/// What a step whose loss or gradient is not finite means: the run ends, or goes on without the
-/// step's update. automatic: fp32 ends, 16 bits go on.
+/// The consequence of a step whose loss or gradient is not finite: the run ends, or goes on without
+/// the step's update. automatic: fp32 ends, 16-bit types go on.
 enum class NonFinite : std::uint8_t { automatic, stop, skip };
 
-/// Steps that a trace shows, counted from 1; both ends belong to them.
+/// The steps that a trace shows, counted from 1, including both ends.
 struct StepRange {
   std::int64_t first = 1;
   std::int64_t last = std::numeric_limits<std::int64_t>::max();
@@ -217,26 +217,26 @@ struct TrainOptions {
   std::string model = "gpt2-tiny";
   std::vector<std::string> data;  ///< empty: the bundled text
   std::string eval_data;
-  bool data_is_text = false;  ///< whatever names and first characters of data files say
+  bool data_is_text = false;  ///< regardless of the names and first characters of files
   std::string tokenizer;      ///< directory, tokenizer.json or "bytes"; empty: the model's
   std::string token_cache;    ///< folder; empty: ~/.cache/strata/tokens
   std::int64_t eval_every_steps = 0;
-  double eval_part = 0;  ///< the same as part of all steps; 0: eval_every_steps says
+  double eval_part = 0;  ///< interval as part of all steps; 0: eval_every_steps counts
   Cadence eval_strategy = Cadence::as_given;
-  std::int64_t eval_samples = 0;     ///< most sequences of an evaluation, 0: all
+  std::int64_t eval_samples = 0;     ///< limit on the sequences of an evaluation; 0: all
   std::int64_t sequence_length = 0;  ///< resolved: min(the model's context, 1024)
   std::int64_t micro_batch = 4;      ///< sequences per rank (or virtual rank) and micro-step
   std::int64_t accumulation = 1;     ///< micro-steps per step
   std::int64_t virtual_ranks = 0;    ///< leaves of sums over ranks (docs/adr/0012); 0: the ranks
   std::int64_t global_batch = 4;     ///< sequences per step: micro_batch * accumulation * leaves
   std::int64_t steps = 100;
-  double epochs = 0;  ///< passes over the data; 0: `steps` says (settle_steps.h)
+  double epochs = 0;  ///< passes over the data; 0: `steps` counts (settle_steps.h)
   std::int64_t seed = 1;
   bool shuffle = true;
-  DType dtype = DType::f32;                ///< of parameters, activations and produced gradients
+  DType dtype = DType::f32;                ///< parameters, activations and produced gradients
   DType communication_dtype = DType::f32;  ///< gradients on the wire; resolved: dtype
   DType accumulation_dtype = DType::f32;   ///< gradients over micro-steps: fp32 or dtype
-  comm::Reduction reduction = comm::Reduction::ordered;  ///< of gradients over ranks
+  comm::Reduction reduction = comm::Reduction::ordered;  ///< sums of gradients over ranks
   StateRecipe state_recipe = StateRecipe::fp32_master;
   ZeroOptions zero;
   OffloadOptions offload;
@@ -245,16 +245,16 @@ struct TrainOptions {
   double gradient_clipping = 1;  ///< largest global L2 norm, 0: no clipping
   SchedulerOptions scheduler;
   LossScaleOptions loss_scale;
-  bool bf16_check_overflow = true;  ///< steps that are not finite are skipped and no more
+  bool bf16_check_overflow = true;  ///< steps that are not finite are skipped, nothing else
   NonFinite on_nonfinite = NonFinite::automatic;
-  std::int64_t nonfinite_steps = 20;  ///< in a row, skipped, that end the run
+  std::int64_t nonfinite_steps = 20;  ///< number of skipped steps in a row that end the run
   bool activation_checkpointing = false;
-  bool recompute_norms = false;          ///< only norms and activation functions, if not the above
+  bool recompute_norms = false;          ///< only norms and activation functions; if not the above
   std::int64_t checkpoint_segments = 0;  ///< recomputed segments of layers; 0: each layer is one
-  double checkpoint_ratio = 1;           ///< of the bytes that recomputing each layer frees, 0 to 1
+  double checkpoint_ratio = 1;           ///< part of what recomputing layers frees, 0 to 1
   DeviceChoice device = DeviceChoice::automatic;
   bool autotune = true;       ///< measure matrix products before the first step
-  std::string plan;           ///< file of the Plan to run; empty: one is made
+  std::string plan;           ///< file with the Plan to run; empty: search for one
   std::string choices;        ///< file of algorithm choices to begin with
   bool check_device = false;  ///< compare every instruction with the CPU's
   bool device_graphs = true;  ///< record steps and replay them
@@ -271,22 +271,22 @@ struct TrainOptions {
   bool print_config = false;
   bool print_plan = false;
   bool print_program = false;
-  std::int64_t steps_per_print = 0;     ///< lines that stay: after each so many steps
-  double print_part = 0;                ///< the same as part of all; 0: steps_per_print says
-  std::int64_t log_every_seconds = 30;  ///< between lines of a log; 0: the first and the last
+  std::int64_t steps_per_print = 0;     ///< print a line that stays after each so many; 0: never
+  double print_part = 0;                ///< part of all steps; 0: steps_per_print counts
+  std::int64_t log_every_seconds = 30;  ///< time between lines of a log; 0: first and last only
   Cadence logging_strategy = Cadence::as_given;
   bool wall_clock_breakdown = false;
 };
 
-/// An evaluation alone takes no step.
+/// True if the run takes steps; otherwise it only evaluates.
 inline bool trains(const TrainOptions& options) { return options.steps > 0 || options.epochs > 0; }
 
-/// Does an evaluation come up before the last step?
+/// True if an evaluation may come before the last step.
 inline bool evaluates_during(const TrainOptions& options) {
   return options.eval_every_steps > 0 || options.eval_strategy == Cadence::epoch;
 }
 
-/// Ranks whose micro-batches make up a step: virtual ones where they are asked for.
+/// Number of ranks whose micro-batches make up a step: virtual ranks if there are any.
 inline std::int64_t leaves(const TrainOptions& options, int world) {
   return options.virtual_ranks > 0 ? options.virtual_ranks : world;
 }

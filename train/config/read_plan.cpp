@@ -13,15 +13,15 @@ namespace {
 
 constexpr std::int64_t kMostPlanBytes = std::int64_t{64} << 20;
 
-/// A line that an object may begin or end with, and none of those that train prints beside a Plan.
+/// True if an object may begin or end with the line; false for lines train prints beside a Plan.
 bool has_outer_brace(std::string_view line) {
   const std::size_t first = line.find_first_not_of(" \t"), last = line.find_last_not_of(" \t");
   const auto is_brace = [](char letter) { return letter == '{' || letter == '}'; };
   return first != std::string_view::npos && (is_brace(line[first]) || is_brace(line[last]));
 }
 
-/// From a line "{" to a line "}", where there are such lines; their number is kept by empty ones,
-/// so that messages name lines of the file. Windows' ends of lines are read as others.
+/// Returns the text from a line "{" to a line "}", if there are such lines. Empty lines replace
+/// those before, so that messages give the file's line numbers. Accepts Windows' line ends.
 std::string object_in(const std::string& text, const std::string& file) {
   std::istringstream lines(text);
   std::string object, all, stray;
@@ -54,7 +54,7 @@ std::string text_of(const std::string& file) {
   }
 }
 
-/// The first field that puts something on the disk; empty: none does.
+/// The first field that puts something on the disk; empty if none does.
 std::string first_on_disk(const runtime::Plan& plan) {
   using runtime::Tier;
   for (std::size_t r = 0; r < plan.saved.size(); ++r)
@@ -71,8 +71,8 @@ std::string first_on_disk(const runtime::Plan& plan) {
   return "";
 }
 
-/// Whether two operations are one optimizer, which takes the same numbers, in formats of its state
-/// ("adamw", "adamw_8bit"). Which formats there are is for the rules of Plans to say.
+/// True if two operations are the same optimizer with the same numbers, in formats of its state
+/// ("adamw", "adamw_8bit"). The rules of Plans decide which formats exist.
 bool is_format_of(std::string_view operation, std::string_view other) {
   return operation.substr(0, operation.find('_')) == other.substr(0, other.find('_'));
 }
@@ -148,7 +148,7 @@ runtime::Plan read_plan(const std::string& file, const runtime::Plan& asked,
       is.same<std::int64_t>(unit + "recipe.optimizer.moments", found.optimizer.moments,
                             of_run.optimizer.moments, "--optimizer, --momentum");
   }
-  // What a step does that is not finite depends on it.
+  // It decides what becomes of a step that is not finite.
   if ((plan.updates == runtime::Updates::gradient) != (asked.updates == runtime::Updates::gradient))
     is.refuse("updates", "'" + std::string(name_of(plan.updates)) + "'",
               "'" + std::string(name_of(asked.updates)) + "'", "--update-time");

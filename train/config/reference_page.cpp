@@ -10,7 +10,7 @@
 namespace strata::train {
 namespace {
 
-/// Text for a table cell: '|' would end it.
+/// Text for a table cell, with '|' escaped.
 std::string cell(std::string_view text) {
   std::string result;
   for (const char c : text) result += c == '|' ? std::string("\\|") : std::string(1, c);
@@ -67,7 +67,7 @@ std::string key_rows(const std::vector<OptionField>& fields) {
   return text;
 }
 
-/// "false|no|" as "false, no".
+/// Makes "false, no" of "false|no|".
 std::string readable(std::string_view words) {
   std::string text;
   for (const char c : words) text += c == '|' ? std::string(", ") : std::string(1, c);
@@ -79,7 +79,7 @@ std::string flag_rows(const std::vector<OptionField>& fields) {
   std::string text =
       row({"flag", "other spellings", "sets", "meaning"}) + row({"---", "---", "---", "---"});
   for (const FlagRow& flag : flag_table()) {
-    // Those that set nothing share a row because the same is true of them, not as spellings of one.
+    // Other names in rows of flags that set nothing are flags of their own, not spellings.
     const bool sets = flag.use != FlagUse::ignored && flag.use != FlagUse::refused;
     const std::size_t comma = sets ? flag.spellings.find(',') : std::string_view::npos;
     const std::string_view others =

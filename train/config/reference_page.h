@@ -1,11 +1,11 @@
-// The tables of docs/configuration.md, made from the tables that the program obeys.
+// Makes the tables of docs/configuration.md from the tables that the program obeys.
 #pragma once
 
 #include <string>
 
 namespace strata::train {
 
-/// Markdown: JSON keys, flags, options. docs/configuration.md ends with it (a test compares).
+/// Markdown tables of JSON keys, flags and options: the end of docs/configuration.md.
 std::string configuration_reference();
 
 }  // namespace strata::train

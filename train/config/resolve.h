@@ -1,4 +1,4 @@
-// Flags, file, "auto" and defaults become one TrainOptions.
+// Merges flags, file, "auto" and defaults into one TrainOptions.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@
 
 namespace strata::train {
 
-/// A resolved option for --print-config.
+/// One line of --print-config: a resolved option.
 struct ResolvedField {
   std::string name;
   std::string value;
@@ -31,18 +31,18 @@ struct ResolvedConfig {
   [[nodiscard]] Origin origin_of(std::string_view name) const;
 };
 
-/// Flags win over the file, the file over what "auto" means, that over defaults, which are others
+/// Flags win over the file, the file over what "auto" means, "auto" over defaults. Defaults differ
 /// for a model that goes on from stored weights. `world`: number of ranks. Reads the DeepSpeed JSON
 /// that the command line names. Throws ConfigError with all problems of the file, the flags and
 /// their combination, one line each ("file:line: path: found, expected").
 ResolvedConfig resolve(const ParsedCommandLine& command_line, int world, const ModelConfig& model,
                        const StoredModel& stored = {});
 
-/// The same with the file already read (default-constructed: there is none).
+/// Resolves with a file that was read already (default-constructed: none).
 ResolvedConfig resolve(const ParsedCommandLine& command_line, const DeepSpeedSettings& file,
                        int world, const ModelConfig& model, const StoredModel& stored = {});
 
-/// The table of --print-config: option, value, origin.
+/// Text of --print-config: a table of option, value, origin.
 std::string describe(const ResolvedConfig& resolved);
 
 }  // namespace strata::train

@@ -51,7 +51,7 @@ TEST(Resolve, SchedulersStartFromDeepSpeedsOrHuggingFacesDefaults) {
            "\"cycle_min_lr\": 0, \"cycle_max_lr\": 1, \"cycle_momentum\": false,"
            "\"cycle_first_step_size\": 7, \"cycle_first_stair_count\": 3")
           .options.scheduler;
-  EXPECT_EQ(cycle.cycle_second_step_size, 7);  // as the way up
+  EXPECT_EQ(cycle.cycle_second_step_size, 7);  // the same as on the way up
   EXPECT_EQ(cycle.cycle_second_stair_count, 3);
   const ResolvedConfig flagged = file("WarmupLR", "\"warmup_max_lr\": 0.25", {"--lr", "0.125"});
   EXPECT_EQ(flagged.options.scheduler.warmup_max_lr, 0.125);

@@ -55,7 +55,7 @@ TEST(Resolve, StoredWeightsBringTheirTypeAndDefaultsOfFineTuning) {
   EXPECT_THAT(lines(resolved.notes),
               HasSubstr("defaults for a stored model: bf16 as stored, learning rate 2e-5, linear "
                         "decay, 3 epochs, --output my-model-tuned"));
-  // New models keep theirs.
+  // Models without stored weights keep their defaults.
   const ResolvedConfig fresh = resolve_flags({});
   EXPECT_EQ(fresh.options.optimizer.learning_rate, 1e-3);
   EXPECT_EQ(fresh.options.steps, 100);
@@ -73,8 +73,8 @@ TEST(Resolve, WhatIsSaidWinsOverDefaultsForStoredModels) {
   EXPECT_EQ(said.options.output, "o");
   EXPECT_THAT(lines(said.notes), Not(HasSubstr("stored model")));
   EXPECT_EQ(resolve_stored({"--output", ""}).options.output, "");
-  EXPECT_EQ(resolve_stored({"--steps", "0"}).options.output, "");  // it evaluates alone
-  // A file that switches 16 bits off asks for fp32; one that says nothing of them does not.
+  EXPECT_EQ(resolve_stored({"--steps", "0"}).options.output, "");  // it only evaluates
+  // A file that switches 16-bit types off asks for fp32; one that does not mention them does not.
   const std::string off = with_batch(R"("fp16": {"enabled": false})");
   EXPECT_EQ(resolve_stored({}, off).options.dtype, DType::f32);
   EXPECT_EQ(resolve_stored({}, with_batch("")).options.dtype, DType::bf16);
@@ -181,7 +181,7 @@ TEST(Resolve, BatchTripleTakesFlagsAndWorld) {
   EXPECT_THAT(refusal("{}"), HasSubstr("ds.json: one of train_batch_size"));
   EXPECT_THAT(refusal(R"({"train_batch_size": 3})", {}, 2),
               HasSubstr("nearest: 2 (micro batch 1)"));
-  // One complaint per mistake: the refused number is not divided by.
+  // Each mistake is reported once: the refused number is not used further.
   EXPECT_EQ(refusal(R"({"train_batch_size": 0})").find('\n'), std::string::npos);
   EXPECT_EQ(resolve_text("{}", {"--micro-batch", "3"}).options.global_batch, 3);
 }
@@ -311,7 +311,7 @@ TEST(Resolve, AZeroThatStandsForTheDefaultMayBeSaid) {
 }
 
 TEST(Resolve, TheTenFacts) {
-  // 1: clipping is on by default. 2: Adam is AdamW. 5: the wire carries the model's type.
+  // 1: clipping is on by default. 2: Adam is AdamW. 5: gradients travel in the model's type.
   const ResolvedConfig resolved =
       resolve_text(with_batch(R"("optimizer": {"type": "Adam"}, "bf16": {"enabled": true},
                     "activation_checkpointing": {}, "comms_logger": {"enabled": false})"));
@@ -321,7 +321,7 @@ TEST(Resolve, TheTenFacts) {
   // 4: without the key, the progress line decides. 7: the section alone switches nothing on.
   EXPECT_EQ(resolved.options.steps_per_print, 0);
   EXPECT_FALSE(resolved.options.activation_checkpointing);
-  // 10: a communication logger that is off is off.
+  // 10: a communication logger that is off gives no note.
   EXPECT_THAT(lines(resolved.notes), Not(HasSubstr("comms_logger")));
   // 6: the scale's rules. 8: reduce_scatter changes nothing. 3, 9: offload_config_test.cpp.
   EXPECT_EQ(resolved.options.loss_scale.hysteresis, 2);

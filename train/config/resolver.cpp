@@ -91,7 +91,7 @@ void Resolver::take(const OptionField& field) {
   const Given* given = from_flag != nullptr ? from_flag : from_file;
   if (given == nullptr) return;
   OptionField read = field;
-  // DeepSpeed's key of that name knows no parts of a run.
+  // DeepSpeed's key of that name does not take a part of all steps.
   if (from_flag == nullptr && field.name == "steps_per_print") read.part_target = nullptr;
   std::string note;
   const std::string wrong = assign(read, given->words, note);
@@ -103,7 +103,7 @@ void Resolver::take(const OptionField& field) {
 
 void Resolver::take_given_values() {
   for (const OptionField& field : fields_) take(field);
-  // Hugging Face's own defaults of these are ours.
+  // Hugging Face's defaults for these are the same as ours.
   for (const char* name : {"gradient_clipping", "optimizer.beta1", "optimizer.beta2",
                            "optimizer.epsilon", "optimizer.weight_decay"}) {
     if (open_autos_.contains(name)) derived(name);
@@ -112,7 +112,7 @@ void Resolver::take_given_values() {
 
 void Resolver::take_optimizer() {
   const Given* type = given("optimizer.type");
-  // transformers' names for it.
+  // These are transformers' names of AdamW with 8-bit state.
   if (type != nullptr && is_one_of(type->words[0], "adamw_8bit|adamw_bnb_8bit|paged_adamw_8bit")) {
     if (is_open("state_recipe")) {
       options_.state_recipe = StateRecipe::eight_bit;
@@ -168,7 +168,7 @@ void Resolver::take_batch() {
   BatchRequest request = {number("global_batch", options_.global_batch),
                           number("micro_batch", options_.micro_batch),
                           number("accumulation", options_.accumulation)};
-  // A number that was given and refused leaves nothing to divide; that is said already.
+  // A given number that was refused (and reported) leaves nothing to derive others from.
   for (const char* name : {"global_batch", "micro_batch", "accumulation"}) {
     if (in_file(name) != nullptr && is_open(name)) return;
   }
@@ -177,7 +177,7 @@ void Resolver::take_batch() {
     for (const char* name : {"micro_batch", "global_batch", "accumulation"}) derived(name);
     return;
   }
-  // Without a file, the default micro batch is as good as any.
+  // The default micro-batch serves if there is no file.
   if (file_.file.empty() && !request.global.value && !request.micro.value) {
     request.micro.value = options_.micro_batch;
   }
@@ -201,7 +201,7 @@ void Resolver::take_zero() {
     target = value;
     derived(name);
   };
-  // transformers' HfTrainerDeepSpeedConfig; 0.9 h^2 in whole numbers.
+  // The rules of transformers' HfTrainerDeepSpeedConfig; 0.9 h^2 in integer arithmetic.
   const std::int64_t hidden = model_.hidden;
   answer("zero.reduce_bucket_elements", options_.zero.reduce_bucket_elements, hidden * hidden);
   answer("zero.prefetch_bucket_elements", options_.zero.prefetch_bucket_elements,
@@ -249,7 +249,7 @@ void Resolver::report_open_autos() {
   for (const auto& [name, given] : open_autos_) {
     if (given.auto_is_default) {
       sources_[name] = {Origin::automatic, given.where};
-      if (name == "zero.stage")  // nobody means 0 by it
+      if (name == "zero.stage")  // people who write "auto" do not expect 0
         findings_.notes.push_back(fmt::format("{}: found \"auto\", taken as {}; give --zero",
                                               given.where, options_.zero.stage));
     } else {

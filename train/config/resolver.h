@@ -1,4 +1,4 @@
-// The steps of resolve(); private to it.
+// The steps of resolve(), and private to it.
 #pragma once
 
 #include <map>
@@ -20,25 +20,25 @@ class Resolver {
   Resolver(const Resolver&) = delete;
   Resolver& operator=(const Resolver&) = delete;
 
-  /// Every option from its flag, else from the file.
+  /// Takes every option from its flag, else from the file.
   void take_given_values();
-  /// Steps or epochs, and how often things happen.
+  /// Takes steps or epochs, and how often things happen.
   void take_length();
-  /// Defaults for going on from stored weights, where nothing else is said.
+  /// Sets the defaults for going on from stored weights, for options that are not given.
   void take_stored_model(const StoredModel& stored);
-  /// What a type of optimizer says besides.
+  /// Takes what the optimizer's type implies for other options.
   void take_optimizer();
   void take_precision();
   void take_batch();
-  /// Bucket sizes from the model's width where the file says "auto".
+  /// Takes bucket sizes from the model's width if the file says "auto".
   void take_zero();
   void take_scheduler();
   void take_recomputation();
   /// Call after take_zero() and take_recomputation().
   void take_offload();
-  /// What no single option can be blamed for.
+  /// Checks combinations of options.
   void check();
-  /// Throws ConfigError when there are problems.
+  /// Throws ConfigError if there are problems.
   ResolvedConfig finish();
 
  private:
@@ -51,17 +51,17 @@ class Resolver {
   void note_contradiction(const Given& flag, const Given& file);
   [[nodiscard]] const Given* flag(std::string_view option) const;
   [[nodiscard]] const Given* in_file(std::string_view option) const;
-  /// What said the value: flag, else file; nullptr: neither.
+  /// The source of the value: the flag, else the file; null: neither.
   [[nodiscard]] const Given* given(std::string_view option) const;
   [[nodiscard]] const Given* fact(std::string_view path) const;
   [[nodiscard]] Origin origin(std::string_view option) const;
-  /// Did neither flag nor file give a value ("auto" is none)?
+  /// True if neither flag nor file gives a value ("auto" gives none).
   [[nodiscard]] bool is_open(std::string_view option) const;
-  /// Does the file switch 16-bit types off, without leaving one of them to the flags?
+  /// True if the file switches 16-bit types off without leaving one of them to the flags.
   [[nodiscard]] bool file_says_fp32() const;
   /// Marks an open option as derived, and its "auto" as answered.
   void derived(std::string_view option);
-  /// Is the value of this option known only when the data are?
+  /// True if the option's value is known only when the data are.
   [[nodiscard]] bool waits_for_data(std::string_view option) const;
   void report_open_autos();
   void problem(const std::string& where, const std::string& text);
@@ -91,7 +91,7 @@ class Resolver {
   Findings findings_;
   std::vector<OptionField> fields_;
   std::map<std::string, Source, std::less<>> sources_;
-  Settings open_autos_;  ///< "auto" of the file that nothing has answered yet
+  Settings open_autos_;  ///< values "auto" in the file that nothing has answered yet
 };
 
 }  // namespace strata::train

@@ -1,4 +1,4 @@
-// Scheduler, limits of the model, and what options mean together.
+// Resolves the scheduler, and checks limits of the model and combinations of options.
 #include <fmt/core.h>
 #include <algorithm>
 
@@ -41,7 +41,7 @@ void Resolver::take_scheduler() {
     s.warmup_max_lr = options_.optimizer.learning_rate;
     derived("scheduler.warmup_max_lr");
   }
-  // Settles the file's auto although a flag has chosen another schedule.
+  // Answers the file's "auto" even if a flag has chosen another schedule.
   if (!absolute && open_autos_.contains("scheduler.warmup_max_lr"))
     derived("scheduler.warmup_max_lr");
   const Given* rate = flag("optimizer.learning_rate");
@@ -103,7 +103,7 @@ void Resolver::check() {
     findings_.notes.push_back(given("tf32")->where +
                               ": changes nothing, products have operands of " +
                               std::string(name_of(options_.dtype)));
-  // Who brings a DeepSpeed file may know another default; anybody else reads it in --print-config.
+  // People with a DeepSpeed file may know another default; others can read it in --print-config.
   if (!file_.file.empty() && origin("gradient_clipping") == Origin::default_value) {
     findings_.notes.push_back(
         "gradient_clipping is 1.0 by default, as in DeepSpeed since 0.19.4 (older versions did not "
@@ -131,8 +131,8 @@ void Resolver::check_checkpoints() {
                   "one checkpoint");
 }
 
-/// Holds the Plan that is asked for against the rules of Plans, for a unit that is larger than any
-/// threshold, and blames the options that set their fields.
+/// Checks the Plan that the options ask for against the rules of Plans, with a unit larger than any
+/// threshold, and blames the options that set the fields at fault.
 void Resolver::check_plan() {
   constexpr std::int64_t kLargeUnit = std::int64_t{1} << 62;
   const std::vector<runtime::ParameterUnit> units{{.name = "unit", .elements = kLargeUnit}};
@@ -162,7 +162,7 @@ void Resolver::check_virtual_ranks() {
                         options_.virtual_ranks));
 }
 
-/// Whether steps are skipped is for the run to say, not for the Plan.
+/// Checks here, not among the rules of Plans: whether steps are skipped is no part of the Plan.
 void Resolver::check_nonfinite() {
   if (options_.offload.updates == UpdateTime::gradient && options_.on_nonfinite == NonFinite::skip)
     problem(given("offload.updates")->where,

@@ -1,11 +1,11 @@
-// How long to train, and the defaults of a run that goes on from stored weights.
+// Resolves how long to train, and the defaults of a run that goes on from stored weights.
 #include "train/config/resolver.h"
 #include "train/config/settle_steps.h"
 
 namespace strata::train {
 namespace {
 
-/// Those of common fine-tuning programs.
+/// Usual values in fine-tuning programs.
 constexpr double kTunedRate = 2e-5;
 constexpr double kUsualEpochs = 3;
 
@@ -73,7 +73,7 @@ void Resolver::take_stored_model(const StoredModel& stored) {
     }
   }
   if (!taken.empty()) findings_.notes.push_back("defaults for a stored model: " + taken);
-  // Unknown until the data are open.
+  // The number of steps is unknown until the data are open.
   if (options_.epochs > 0) {
     options_.steps = 0;
     derived("steps");

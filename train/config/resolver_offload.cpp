@@ -1,5 +1,5 @@
-// Offload: which combinations of tiers, stages and paths make sense, and what of them says nothing,
-// or nothing beside a Plan from a file.
+// Checks offload: which combinations of tiers, stages and paths make sense, and which settings have
+// no effect, by themselves or beside a Plan from a file.
 #include <fmt/core.h>
 #include <algorithm>
 #include <filesystem>
@@ -9,10 +9,10 @@
 namespace strata::train {
 namespace {
 
-/// Checksums cover blocks of this size, requests consist of whole ones.
+/// Size of the blocks that have checksums; a request consists of whole blocks.
 constexpr std::int64_t kRequestUnitBytes = std::int64_t{1} << 20;
 
-/// "/a/b/" and "/a/./b" are the same folder.
+/// Normalizes a path: "/a/b/" and "/a/./b" are the same folder.
 std::string plain_folder(const std::string& path) {
   std::string plain = std::filesystem::path(path).lexically_normal().string();
   while (plain.size() > 1 && plain.back() == '/') plain.pop_back();
@@ -116,15 +116,15 @@ void Resolver::check_unused_offload() {
                               "device, too, whatever the ratio");
   const auto on_nvme = {o.optimizer, o.parameters, o.activations};
   if (std::count(on_nvme.begin(), on_nvme.end(), OffloadTarget::nvme) > 0) return;
-  if (!options_.plan.empty()) return;  // which may use the drive
-  // Files often name a folder for the day that they need it.
+  if (!options_.plan.empty()) return;  // the Plan may use the drive
+  // Files often name a folder in advance, so only a flag is reported.
   unused(flag("offload.nvme_paths"), "nothing is offloaded to nvme");
   for (const char* hint : {"offload.request_bytes", "offload.queue_depth"}) {
     unused(given(hint), "nothing is offloaded to nvme");
   }
 }
 
-/// Whoever types a flag beside --plan may believe that it is obeyed.
+/// Warns of flags that --plan overrules, since people may believe that they are obeyed.
 void Resolver::note_planned() {
   if (options_.plan.empty()) return;
   std::string flags;

@@ -1,4 +1,4 @@
-// Schedules as flags ask for them, against what transformers' own schedulers give
+// Compares schedules that flags ask for with those of transformers' own schedulers
 // (tests/golden/make_schedules.py).
 #include <gtest/gtest.h>
 

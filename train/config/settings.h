@@ -1,4 +1,4 @@
-// What a file or a command line said, before anything is decided: words by option name.
+// The words of a file or a command line by option name, before anything is decided.
 #pragma once
 
 #include <functional>
@@ -9,34 +9,34 @@
 
 namespace strata::train {
 
-/// Where a value comes from, weakest first.
+/// The source of a value; later ones win.
 enum class Origin { default_value, stored_model, automatic, file, command_line };
 std::string_view name_of(Origin origin);
 
 struct Given {
   std::vector<std::string> words;  ///< numbers and booleans as text
-  bool automatic = false;          ///< "auto"
+  bool automatic = false;          ///< the word is "auto"
   std::string where;               ///< "ds_config.json:12: optimizer.params.lr" or "--lr"
-  bool auto_is_default = false;  ///< sections in which DeepSpeed drops an "auto" that nobody fills
+  bool auto_is_default = false;    ///< DeepSpeed drops an "auto" here that nobody fills
 };
 
-/// What is given, by option name (option_fields.cpp); facts that are no option by their JSON path.
+/// Given words by option name (option_fields.cpp); facts that are no option by JSON path.
 using Settings = std::map<std::string, Given, std::less<>>;
 
-/// What is said about a configuration. Problems stop the run, all of them at once.
+/// Messages about a configuration. Problems stop the run, all reported at once.
 struct Findings {
   std::vector<std::string> notes;
   std::vector<std::string> warnings;
   std::vector<std::string> problems;
 };
 
-/// The whole of `text` as a finite number.
+/// Reads the whole of `text` as a finite number; returns false if it is none.
 bool parse_number(std::string_view text, double& number);
 
-/// "a b" of a and b, where a space stands between.
+/// Joins the parts with `between`: "a b".
 std::string joined(const std::vector<std::string>& parts, std::string_view between);
 
-/// "5e8" and "500000000" are the same, so are "AdamW" and "adamw".
+/// True if both mean the same: "5e8" and "500000000", or "AdamW" and "adamw".
 bool same_word(std::string_view a, std::string_view b);
 
 }  // namespace strata::train

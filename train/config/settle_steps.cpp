@@ -7,7 +7,7 @@
 namespace strata::train {
 namespace {
 
-/// transformers' own interval where a strategy says "steps" and nothing says how many.
+/// The interval in transformers if a strategy says "steps" and nothing says how many.
 constexpr std::int64_t kUsualInterval = 500;
 constexpr std::int64_t kNever = 1'000'000'000'000'000;
 
@@ -15,12 +15,12 @@ std::int64_t rounded_up(double part, std::int64_t whole) {
   return static_cast<std::int64_t>(std::ceil(part * static_cast<double>(whole)));
 }
 
-/// Steps between events that come after each `part` of all steps.
+/// Steps between events that happen after each `part` of all steps.
 std::int64_t interval_of(double part, std::int64_t steps) {
   return std::max<std::int64_t>(1, rounded_up(part, steps));
 }
 
-/// `now`: what the number beside the strategy says, 0: nothing.
+/// The interval that a strategy asks for. `now`: the number of steps given beside it; 0: none.
 std::int64_t interval(Cadence cadence, std::int64_t now, std::int64_t usual, std::int64_t never,
                       std::int64_t epoch) {
   switch (cadence) {

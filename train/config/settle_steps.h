@@ -1,4 +1,4 @@
-// Options that depend on other counts: of steps, and of the samples of the data.
+// Computes options that depend on the number of steps or of the data's samples.
 #pragma once
 
 #include <cstdint>
@@ -8,20 +8,19 @@
 
 namespace strata::train {
 
-/// Computes steps from epochs, warm-up from its ratio, the schedule's end, and intervals given as
-/// "strategies" or parts of all steps, by the rules of transformers' Trainer. `samples`: windows of
-/// one pass over the data; 0: not known yet, what needs them waits. Calling it again changes
-/// nothing unless the global batch has changed.
+/// Computes steps from epochs, warm-up from its ratio, the schedule's end, and intervals that are
+/// given as "strategies" or parts of all steps, by the rules of transformers' Trainer. `samples`:
+/// windows in one pass over the data; 0: not yet known, and what depends on them is left open.
+/// Another call changes nothing unless the global batch has changed.
 void settle_steps(TrainOptions& options, std::int64_t samples);
 
-/// Says whether schedules of this type end, which they do at scheduler.total_num_steps.
+/// True if schedules of this type have an end, scheduler.total_num_steps.
 bool has_end(SchedulerType type);
 
-/// Steps of one pass: the last one may begin the next pass.
+/// Steps in one pass; the last one may take samples of the next pass.
 std::int64_t steps_per_epoch(const TrainOptions& options, std::int64_t samples);
 
-/// "3 epochs of 120 samples, 16 per step: 24 steps, 2 of them warm-up"; "" when only steps were
-/// asked for.
+/// "3 epochs of 120 samples, 16 per step: 24 steps, 2 of them warm-up"; "": only steps given.
 std::string describe_epochs(const TrainOptions& options, std::int64_t samples);
 
 }  // namespace strata::train

@@ -11,7 +11,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// 103 samples with a global batch of 8: 13 steps per pass.
+/// The number of samples; with a global batch of 8 a pass has 13 steps.
 constexpr std::int64_t kSamples = 103;
 
 TrainOptions settled(std::vector<std::string> words, std::int64_t samples = kSamples) {
@@ -26,7 +26,7 @@ TEST(SettleSteps, EpochsAreStepsAsInTransformers) {
   EXPECT_EQ(settled({"--num_train_epochs", "0.5"}).steps, 7);  // 6.5 rounded up
   EXPECT_EQ(settled({"--num-train-epochs=1"}, 3).steps, 1);    // less than a batch
   EXPECT_EQ(settled({"--max_steps", "-1", "--num_train_epochs", "2"}).steps, 26);
-  EXPECT_EQ(settled({"--max_steps", "-1"}).steps, 39);  // transformers' three
+  EXPECT_EQ(settled({"--max_steps", "-1"}).steps, 39);  // transformers' default of three epochs
   EXPECT_EQ(settled({"--steps", "5", "--num_train_epochs", "2"}).steps, 5);
   EXPECT_THAT(lines(resolve(flags({"--steps", "5", "--epochs", "2"}), 1, small_model()).notes),
               HasSubstr("--steps 5 wins over --epochs 2, as in transformers"));
@@ -53,7 +53,7 @@ TEST(SettleSteps, WarmupRatioIsPartOfTheStepsRoundedUp) {
   const TrainOptions both =
       settled({"--steps", "50", "--warmup_ratio", "0.5", "--warmup_steps", "3"});
   EXPECT_EQ(both.scheduler.warmup_num_steps, 3);  // as in transformers
-  // The file's "auto" is answered, its number pushed aside.
+  // The file's "auto" is answered, its number overruled.
   const std::string scheduler =
       R"("scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": )";
   const std::vector<std::string> words = {"--steps", "50", "--warmup_ratio", "0.1"};
@@ -79,7 +79,7 @@ TEST(SettleSteps, StrategiesBecomeIntervals) {
   const TrainOptions steps =
       settled({"--evaluation_strategy", "steps", "--save-strategy", "steps", "--logging_steps", "7",
                "--save_steps", "5", "--output", "o"});
-  EXPECT_EQ(steps.eval_every_steps, 7);  // where nothing is said, as often as lines
+  EXPECT_EQ(steps.eval_every_steps, 7);  // default: as often as lines are printed
   EXPECT_EQ(steps.checkpoint.every, SaveInterval{.steps = 5});
   EXPECT_EQ(settled({"--eval_strategy", "steps"}).eval_every_steps, 500);
   const TrainOptions never =

@@ -1,4 +1,4 @@
-// What is known of a model whose weights are stored, before its options are resolved.
+// Facts about a model with stored weights, known before its options are resolved.
 #pragma once
 
 #include <optional>
@@ -9,9 +9,9 @@
 namespace strata::train {
 
 struct StoredModel {
-  bool has_weights = false;  ///< false: weights are made from the seed, nothing else means a thing
-  std::string name;          ///< of its folder
-  std::optional<DType> dtype;  ///< of its weights, where training can run in it
+  bool has_weights = false;    ///< false: weights are made from the seed, other fields do not count
+  std::string name;            ///< name of the model's folder
+  std::optional<DType> dtype;  ///< type of the weights, if training can run in it
 };
 
 }  // namespace strata::train

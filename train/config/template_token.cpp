@@ -16,8 +16,7 @@ bool is_between(std::string_view word, std::string_view before, std::string_view
          word.ends_with(after);
 }
 
-/// Whether a word is a placeholder in capitals (`MODEL_PATH`); at least three letters, since
-/// shorter words in capitals may be values.
+/// True for a placeholder in capitals (`MODEL_PATH`); shorter words than 3 letters may be values.
 bool is_shouted(std::string_view word) {
   constexpr std::ptrdiff_t kFewest = 3;
   const auto upper = [](unsigned char c) { return std::isupper(c) != 0; };
@@ -26,7 +25,7 @@ bool is_shouted(std::string_view word) {
              word, [&](unsigned char c) { return upper(c) || std::isdigit(c) != 0 || c == '_'; });
 }
 
-/// Up to what ends a value, at most a line.
+/// Returns the text up to the end of a value.
 std::string_view word_at(std::string_view text) {
   const std::size_t braces = text.starts_with("{{") ? text.find("}}") : std::string_view::npos;
   if (braces != std::string_view::npos) return text.substr(0, braces + 2);

@@ -1,5 +1,5 @@
-// Placeholders of templates that a script should have filled: GBSIZE, CONFIG_FP16_ENABLED, $LR,
-// ${LR}, {{ lr }}, <lr>, %LR%, @LR@.
+// Finds placeholders of templates that a script should have filled: GBSIZE, CONFIG_FP16_ENABLED,
+// $LR, ${LR}, {{ lr }}, <lr>, %LR%, @LR@.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace strata::train {
 
-/// Is the whole word one?
+/// True if the whole word is a placeholder.
 bool is_template_token(std::string_view word);
 
-/// Those that stand where a JSON text needs a value, without quotes, each with its line:
-/// "12: GBSIZE". Comments and strings are passed over.
+/// Lists placeholders that stand unquoted where JSON needs a value, each with its line
+/// ("12: GBSIZE"). Skips comments and strings.
 std::vector<std::string> bare_template_tokens(std::string_view text);
 
 }  // namespace strata::train

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kSequence = 4;
 
-/// Tokens 0, 1, 2 ... 250, so that a token is its own position.
+/// A source of tokens 0, 1, 2 ... 250, so that a token is its own position.
 std::shared_ptr<const TokenSource> counting_source(const TestDirectory& directory,
                                                    int tokens = 251) {
   std::string text;
@@ -62,7 +62,7 @@ TEST(BatchLoader, SamplesFollowTheFormula) {
   EXPECT_EQ(batch.ids[0], 114 * 4 % (251 - 4 - 1));
 }
 
-/// The same global batch, whatever the world: every sample once, with the same content.
+/// The global batch is the same for every world: every sample once, with the same content.
 TEST(BatchLoader, TheGlobalBatchDoesNotDependOnTheWorld) {
   const TestDirectory directory;
   const BatchLoader loader = make_loader(directory, true);

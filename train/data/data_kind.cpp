@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A kind of file that would be read as nonsense text, and what makes text of it.
+/// Kinds of files that would be read as nonsense text; remedy_for() says how to make text of them.
 enum class Kind { records, table, packed, archive, tokens, weights, document };
 
 constexpr std::string_view kInsist =
@@ -96,7 +96,7 @@ constexpr Magic kMagics[] = {
     {"%PDF-"sv, "PDF", Kind::document},
     {"\x89PNG"sv, "PNG", Kind::document},
 };
-/// Token files hold any bytes: fewer than this many that agree say nothing.
+/// Token files hold any bytes, so that shorter magic numbers may match by chance.
 constexpr std::size_t kLeastMagicOfTokens = 4;
 
 constexpr std::int64_t kLookedAtBytes = 64 << 10;
@@ -131,7 +131,8 @@ void refuse_magic(const std::string& path, std::string_view beginning) {
       refuse(path, "by its first bytes this is " + std::string(magic.what), magic.kind, "");
 }
 
-/// Megatron keeps what its .bin holds in an .idx beside it; nanoGPT's is uint16 alone.
+/// Throws for a token file of Megatron, which says in an .idx beside it what it holds, unless that
+/// is uint16, as in nanoGPT's files.
 void refuse_megatron(const std::string& path) {
   const std::string index = fs::path(path).replace_extension(".idx").string();
   constexpr std::string_view kMagic = "MMIDIDX\0\0"sv;
@@ -148,9 +149,9 @@ void refuse_megatron(const std::string& path) {
                     " says; of Megatron's files only uint16 ones are read");
 }
 
-/// A JSON text that was cut off, as if it ended after the last element or word that is whole.
+/// Ends a cut-off JSON text after its last complete element or word, and closes its brackets.
 std::string ended_early(std::string_view text) {
-  std::string open, open_there;  // what closes the brackets, innermost last
+  std::string open, open_there;  // closing brackets, innermost last
   std::size_t end = 0;
   bool in_string = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -168,7 +169,7 @@ std::string ended_early(std::string_view text) {
   return std::string(text.substr(0, end)).append(open_there.rbegin(), open_there.rend());
 }
 
-/// One whole JSON value, or the beginning of one; words and numbers alone say nothing.
+/// True for a JSON object, list or string, or its beginning; words and numbers prove nothing.
 bool is_json(std::string_view text, bool is_cut_off) {
   try {
     const JsonValue value = parse_json(is_cut_off ? ended_early(text) : std::string(text), "", {});
@@ -178,7 +179,7 @@ bool is_json(std::string_view text, bool is_cut_off) {
   }
 }
 
-/// Says whether each of the first lines, two at least, is JSON.
+/// True if each of the first lines, at least two, is JSON.
 bool are_json_lines(std::string_view text, bool is_cut_off) {
   constexpr int kLookedAtLines = 8;
   int lines = 0;
@@ -194,8 +195,8 @@ bool are_json_lines(std::string_view text, bool is_cut_off) {
   return lines > 1;
 }
 
-/// Says whether the text begins like one object, a list of objects or lines of them, or is JSON or
-/// lines of it as far as it was looked at.
+/// True if the text begins like a JSON object, a list of objects or lines of them, or if what was
+/// read of it is JSON or lines of JSON.
 bool begins_like_json(std::string_view text, bool is_cut_off) {
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
@@ -227,7 +228,7 @@ void refuse_text(const std::string& path, std::string_view beginning) {
 bool is_token_file(const std::string& path) { return path.ends_with(".bin"); }
 
 void require_plain_data(const std::string& path, bool is_text) {
-  std::error_code ignored;  // what cannot be looked at is reported when it is opened
+  std::error_code ignored;  // a path that cannot be examined is reported when it is opened
   if (fs::is_directory(path, ignored)) refuse_folder(path);
   if (!is_text) refuse_name(path);
   std::string beginning;

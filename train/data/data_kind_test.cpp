@@ -12,7 +12,7 @@ using namespace std::string_literals;
 
 class DataKind : public testing::Test {
  protected:
-  /// "" where it is accepted.
+  /// The message of the refusal; "" if the file is accepted.
   std::string refusal(const std::string& name, const std::string& content, bool is_text = false) {
     const std::string path = directory_.file(name, content);
     try {
@@ -78,7 +78,7 @@ TEST_F(DataKind, AByteOrderMarkHidesNoRecords) {
   EXPECT_EQ(refusal("a.txt", "\xef\xbb\xbfOnce upon a time\n"), "");
 }
 
-/// `begin`, many times `element`, and `end`: more than is looked at.
+/// A text longer than what is examined: `begin`, `element` many times, `end`.
 std::string long_text(const std::string& begin, const std::string& element,
                       const std::string& end) {
   std::string text = begin;

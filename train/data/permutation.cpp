@@ -7,7 +7,7 @@
 namespace strata::train {
 namespace {
 
-/// Few bits per half need more rounds than the four that suffice in theory for wide halves.
+/// Narrow halves need more rounds than the four that suffice in theory for wide ones.
 constexpr int kRounds = 12;
 
 /// The finalizer of splitmix64 (Steele, Lea, Flood 2014): a bijection that mixes all bits.
@@ -42,7 +42,7 @@ std::uint64_t Permutation::encrypt(std::uint64_t value) const {
 std::int64_t Permutation::operator()(std::int64_t index) const {
   auto value = static_cast<std::uint64_t>(index);
   STRATA_CHECK(value < size_, index);
-  // A walk along a cycle of a bijection comes back inside, at the latest at its start.
+  // Following a cycle of a bijection leads back below size, at the latest to its start.
   do value = encrypt(value);
   while (value >= size_);
   return static_cast<std::int64_t>(value);

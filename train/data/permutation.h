@@ -1,17 +1,17 @@
-// A random-access permutation: element i of a shuffled order without storing the order.
+// A random-access permutation: gives element i of a shuffled order without storing the order.
 #pragma once
 
 #include <cstdint>
 
 namespace strata::train {
 
-/// A bijection of [0, size), chosen by a key, that needs no memory: a Feistel network over the next
-/// power of four, walked until it lands inside (at most four rounds on average).
+/// A bijection of [0, size) chosen by a key, without memory: a Feistel network over the next power
+/// of four, applied again until the result is below size (at most four times on average).
 class Permutation {
  public:
-  /// 0 < size <= 2^62.
+  /// Requires 0 < size <= 2^62.
   Permutation(std::int64_t size, std::uint64_t seed, std::uint64_t stream);
-  /// Where `index` goes.
+  /// Returns the image of `index`.
   [[nodiscard]] std::int64_t operator()(std::int64_t index) const;
 
  private:

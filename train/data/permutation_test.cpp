@@ -36,7 +36,7 @@ TEST(Permutation, NeighboursDoNotStayTogether) {
   const Permutation order(100000, 1, 2);
   int close = 0;
   for (int i = 0; i + 1 < 100000; ++i) close += std::abs(order(i + 1) - order(i)) < 1000 ? 1 : 0;
-  EXPECT_NEAR(close, 1990, 300);  // two percent of independent pairs lie that close
+  EXPECT_NEAR(close, 1990, 300);  // two percent of independent pairs are that close
 }
 
 TEST(Permutation, SeedsAndStreamsDiffer) {
@@ -53,7 +53,7 @@ TEST(Permutation, SeedsAndStreamsDiffer) {
   EXPECT_LT(same_ac, 12);
 }
 
-/// The order of a run is part of its result: it may not change with a release.
+/// The order is part of a run's result, so it must not change with a release.
 TEST(Permutation, NeverChanges) {
   const Permutation order(1000, 7, 3);
   const std::vector<std::int64_t> expected = {66, 174, 332, 89, 973, 587, 328, 886};

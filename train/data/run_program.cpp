@@ -23,7 +23,7 @@ extern char** environ;
 namespace strata::train {
 namespace {
 
-/// Files in memory instead of pipes: nobody can block on a full one or be hit by SIGPIPE.
+/// Makes a file in memory; unlike a pipe it cannot block when full or cause SIGPIPE.
 UniqueFd memory_file(const char* name) {
   UniqueFd fd(::memfd_create(name, MFD_CLOEXEC));
   if (!fd.valid()) throw HostError(std::string("memfd_create failed: ") + std::strerror(errno));
@@ -42,7 +42,7 @@ void write_all(int fd, std::string_view text) {
     throw HostError(std::string("lseek failed: ") + std::strerror(errno));
 }
 
-/// What the file holds from `begin` on.
+/// The contents of the file from `begin` on.
 std::string read_from(int fd, std::size_t begin) {
   struct stat status {};
   if (::fstat(fd, &status) != 0)
@@ -60,13 +60,13 @@ std::string read_from(int fd, std::size_t begin) {
   return text;
 }
 
-/// posix_spawn's two attribute objects; its functions return error numbers.
+/// Owns posix_spawn's two attribute objects, whose functions return error numbers.
 class SpawnSettings {
  public:
   SpawnSettings() {
     check(::posix_spawn_file_actions_init(&actions_));
     check(::posix_spawnattr_init(&attributes_));
-    // A clean slate: what this process blocks or ignores must not reach the child.
+    // Resets signals: what this process blocks or ignores must not affect the child.
     sigset_t none;
     sigset_t all;
     sigemptyset(&none);
@@ -97,7 +97,7 @@ class SpawnSettings {
 
 constexpr std::chrono::milliseconds kBetweenLooks{50};
 
-/// Its exit code; while it runs, `look` is called again and again, if there is any.
+/// Waits for the child, calling `look` (if any) again and again; returns its exit code.
 int wait_for(pid_t child, const std::function<void()>& look) {
   int status = 0;
   for (;;) {
@@ -138,7 +138,7 @@ ProgramResult run_program(const std::vector<std::string>& arguments, const std::
     if (hear && !more.empty()) hear(more);
   };
   result.exit_code = wait_for(child, hear ? listen : std::function<void()>());
-  listen();  // to what it said last
+  listen();  // tells the last output
   result.errors = read_from(errors.get(), 0);
   return result;
 }

@@ -12,7 +12,7 @@ SampleOrder::SampleOrder(std::int64_t tokens, const std::string& source,
                          const SampleOrderOptions& options)
     : tokens_(tokens), options_(options) {
   STRATA_CHECK(options.sequence > 0, options.sequence);
-  // The unshuffled rule takes a remainder by tokens - sequence - 1, which must not be zero.
+  // The rule without shuffling takes a remainder by tokens - sequence - 1, which must not be zero.
   const std::int64_t needed = options.sequence + (options.shuffle ? 1 : 2);
   if (tokens < needed)
     throw DataError(

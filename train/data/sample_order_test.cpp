@@ -44,7 +44,7 @@ TEST(SampleOrder, EpochsAndSeedsHaveOrdersOfTheirOwn) {
   EXPECT_LT(same_seed, 5);
 }
 
-/// The rule of the peers' train.py: start = sample * sequence % (tokens - sequence - 1).
+/// Checks the rule of the peers' train.py: start = sample * sequence % (tokens - sequence - 1).
 TEST(SampleOrder, UnshuffledSamplesFollowThePeersRule) {
   const SampleOrder order = make(1115394, 256, false);
   EXPECT_EQ(order.start_of(0), 0);

@@ -1,4 +1,4 @@
-// Whether data are those that a run was saved with.
+// Digests data, to recognize the data that a run was saved with.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace strata::train {
 
-/// 32 hexadecimal digits over size, vocabulary and tokens: all of them up to 16 Mi, else 4,096
-/// stretches of 4,096 at equal distances and the last one.
+/// Returns 32 hexadecimal digits over size, vocabulary and tokens: all tokens up to 16 Mi, else
+/// 4,096 stretches of 4,096 at equal distances, and the last stretch.
 std::string digest_tokens(const TokenSource& source);
 
 }  // namespace strata::train

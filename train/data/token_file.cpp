@@ -23,7 +23,7 @@ struct LlmcKind {
   std::int32_t version;
   int bytes_per_token;
 };
-/// GPT-2's and Llama 3's token files of llm.c (dev/data/data_common.py).
+/// The token files of GPT-2 and Llama 3 in llm.c (dev/data/data_common.py).
 constexpr std::array<LlmcKind, 2> kLlmcKinds{{{20240520, 1, 2}, {20240801, 7, 4}}};
 
 TokenLayout parse_llmc(const LlmcKind& kind, std::span<const std::byte> beginning,
@@ -51,7 +51,7 @@ void widen(std::span<const std::byte> raw, std::span<std::int32_t> out) {
   for (std::size_t i = 0; i < out.size(); ++i) {
     Id id = 0;
     std::memcpy(&id, raw.data() + i * sizeof id, sizeof id);
-    // uint32 ids beyond int32 become negative, which the check refuses.
+    // A uint32 id beyond int32 becomes negative, which the check refuses.
     out[i] = static_cast<std::int32_t>(id);
   }
 }

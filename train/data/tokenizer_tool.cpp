@@ -11,7 +11,7 @@
 namespace strata::train {
 namespace {
 
-/// Exit codes of scripts/tokenize.py besides 0.
+/// The exit codes of scripts/tokenize.py besides 0.
 constexpr int kPackageMissing = 69;
 constexpr int kBadData = 65;
 constexpr int kBadCache = 74;
@@ -25,7 +25,7 @@ constexpr const char* kAnswer = "answer of the tokenizer tool";
 
 JsonValue parse_answer(std::string_view text) { return parse_json(text, kAnswer, {}); }
 
-/// Takes whole lines out of `text`, which grows at its end; the progress among them is told.
+/// Removes complete lines from `text`, which grows at its end; tells the progress among them.
 void tell_progress(std::string& text, const std::function<void(const EncodingProgress&)>& hear) {
   for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n')) {
     const auto found = parse_answer(std::string_view(text).substr(0, end)).find("progress");

@@ -40,7 +40,7 @@ TEST(RunProgram, OutputIsHeardWhileTheProgramRuns) {
   EXPECT_EQ(heard[0], "a\n");
 }
 
-/// Stands in for the package `tokenizers`, which test machines may lack: token = byte + offset, and
+/// Replaces the package `tokenizers`, which test machines may lack: token = byte + offset, and
 /// "<end>" is token 1.
 constexpr const char* kPackage = R"(
 import json, os, time
@@ -133,7 +133,7 @@ TEST_F(TokenizerToolTest, TheCacheIsUsedUntilTextOrTokenizerChange) {
   directory_.file("text.txt", "abc");
   directory_.file("tokenizer.json", R"({"offset":2})");
   EXPECT_NE(files_of(text), first);
-  // A cached file that was truncated is made again.
+  // A truncated file in the cache is made again.
   directory_.file("tokenizer.json", R"({"offset":1})");
   std::filesystem::resize_file(first[0], 1025);
   EXPECT_EQ(files_of(text), first);

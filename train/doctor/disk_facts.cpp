@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Whether `path` is `folder` or lies in it.
+/// True if `path` is `folder` or lies in it.
 bool is_below(const std::string& path, const std::string& folder) {
   if (folder == "/" || path == folder) return true;
   return path.starts_with(folder) && path[folder.size()] == '/';
@@ -39,7 +39,7 @@ std::string file_system_of(const std::string& path) {
     for (int i = 0; i < 4; ++i) before >> word;
     before >> folder;
     after >> type >> source;
-    // The last one of several mounts on one folder is seen.
+    // The last of several mounts on one folder is the visible one.
     if (!is_below(whole, folder) || folder.size() < longest) continue;
     longest = folder.size();
     found = type + " on " + source;

@@ -1,4 +1,4 @@
-// What a folder for offloaded tensors offers.
+// Measures what a folder offers for offloaded tensors.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@ struct DiskFacts {
   std::vector<std::string> notes;  ///< fallbacks that were taken
 };
 
-/// Throws IoError naming the folder when offloaded tensors cannot be kept there.
+/// Throws IoError naming the folder if offloaded tensors cannot be stored there.
 void require_folder(const std::string& path);
 
-/// About a second; takes at most 256 MiB of the folder's space meanwhile.
+/// Measures for about a second; meanwhile uses at most 256 MiB of the folder's space.
 DiskFacts measure_disk(const std::string& path);
 
-/// Measures all folders striped, as a run uses them.
+/// Measures all folders together, striped as in a run.
 machine::Disk measure_striped(const std::vector<std::string>& paths);
 
 }  // namespace strata::train

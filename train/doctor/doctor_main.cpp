@@ -1,4 +1,4 @@
-// `doctor`: what this machine can do, measured, and what Strata would choose on it.
+// Runs `doctor`: measures what this machine can do, and says what Strata would choose on it.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -32,7 +32,7 @@ DeviceFacts look_at_device(int ordinal) {
     facts.memory = device->memory();
     facts.link = machine::measure_links(*device, kDeviceBytes);
   } catch (const Error& error) {
-    facts.problem = error.what();  // a finding, as others are
+    facts.problem = error.what();  // reported like other findings
   }
   return facts;
 }
@@ -52,7 +52,7 @@ DoctorReport look(const std::vector<std::string>& folders) {
   return report;
 }
 
-/// The first flag of what the command line has too many, else its first word.
+/// Names the first unknown flag of the surplus words, else the first word.
 std::string said_of_unknown(const std::vector<std::string>& words) {
   const auto flag =
       std::ranges::find_if(words, [](const std::string& word) { return word.starts_with('-'); });

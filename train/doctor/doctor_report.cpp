@@ -75,7 +75,7 @@ std::string huge_pages_text(const std::string& policy) {
   return policy + (policy == "never" ? ": arenas use small pages" : ": arenas use them");
 }
 
-/// kUnlimitedMemory: there is no limit.
+/// The limit on locked memory; kUnlimitedMemory: none.
 std::int64_t locked_limit_bytes(const DoctorReport& report) {
   const machine::Figure limit = report.host.memory.locked_bytes;
   return limit.known() ? limit.whole() : kUnlimitedMemory;
@@ -248,7 +248,7 @@ std::vector<std::string> advice(const DoctorReport& report) {
     if (!device.problem.empty()) lines.push_back("GPU: " + device.problem);
   for (const DiskFacts& disk : report.disks)
     for (const std::string& note : disk.notes)
-      // That io_uring is missing has been said.
+      // A missing io_uring was reported above.
       if (transfers.why_no_uring.empty() || !note.starts_with(transfers.why_no_uring))
         lines.push_back(note);
   return lines;

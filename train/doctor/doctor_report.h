@@ -1,4 +1,4 @@
-// What `doctor` found, as a page for people and as JSON for machines.
+// Reports what `doctor` found, as a page for people and as JSON for programs.
 #pragma once
 
 #include <optional>
@@ -14,32 +14,32 @@ namespace strata::train {
 
 struct DeviceFacts {
   std::string description;  ///< name, memory, driver
-  std::string name;         ///< as the driver spells it
+  std::string name;         ///< the driver's name for it
   kernels::DeviceCapabilities capabilities;
   kernels::DeviceMemoryFacts memory;
   machine::Link link;
-  std::string problem;  ///< why it cannot be used or measured; empty: nothing does
+  std::string problem;  ///< why it cannot be used or measured; empty: it can
 };
 
 struct DoctorReport {
-  /// This host, whose CPU plays the device, and what was measured of it.
+  /// This host, with its CPU as the device, and what was measured on it.
   machine::Machine host;
   HostState state;
   std::vector<DeviceFacts> devices;
-  std::string why_no_device;  ///< where there is none
+  std::string why_no_device;  ///< reason, if there is no device
   std::vector<DiskFacts> disks;
-  std::optional<machine::Disk> striped;  ///< of several disks together
+  std::optional<machine::Disk> striped;  ///< several disks used together
 };
 
-/// The machine that a run would have here: with the GPUs and disks that were measured.
+/// The machine that a run would have here, with the GPUs and disks that were measured.
 machine::Machine machine_of(const DoctorReport& report);
 
-/// What stands in the way of speed, each with what to change; empty: nothing.
+/// Lists what limits speed, each with what to change; empty: nothing.
 std::vector<std::string> advice(const DoctorReport& report);
 
-/// One page.
+/// The report as one page of text.
 std::string to_text(const DoctorReport& report);
-/// Rates in bytes per second, amounts in bytes.
+/// The report as JSON; rates in bytes per second, amounts in bytes.
 std::string to_json(const DoctorReport& report);
 
 }  // namespace strata::train

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-/// A machine on which there is nothing to change.
+/// The report of a machine on which nothing needs to change.
 DoctorReport healthy() {
   DoctorReport report;
   report.host = machine::cpu_machine(4);

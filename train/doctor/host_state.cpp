@@ -20,10 +20,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// More than the usual limit on locked memory, 8 MiB; what a few disk windows take.
+/// More than the usual limit on locked memory (8 MiB), and enough for a few disk windows.
 constexpr std::int64_t kTriedBytes = std::int64_t{64} << 20;
 
-/// Cores' worth of time in the group at the mount point, which is a container's own.
+/// Cores' worth of time granted to the group at the mount point, which is a container's own.
 double cpu_quota() {
   const fs::path root = "/sys/fs/cgroup";
   double quota = 0, period = 0;

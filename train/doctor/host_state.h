@@ -1,5 +1,5 @@
-// What the kernel of this host offers and what is left of its memory now, as far as a run cares;
-// what does not change stands in the Machine.
+// Facts about this host's kernel that matter to a run, and its free memory. The Machine holds what
+// does not change.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace strata::train {
 
-/// Disk windows are pinned host memory that transfers use over and over; registered with io_uring
-/// they are not looked up each time.
+/// Disk windows are pinned host memory that transfers use again and again. If they are registered
+/// with io_uring, the kernel need not look them up each time.
 struct TransferFacts {
   std::string why_no_uring;      ///< empty: io_uring works
   bool registered = false;       ///< memory of `tried_bytes` could be registered
@@ -19,16 +19,16 @@ struct TransferFacts {
 };
 
 struct HostState {
-  std::string instructions;  ///< sets that work: "avx2 avx512"
+  std::string instructions;  ///< instruction sets that work: "avx2 avx512"
   int online_cores = 0;
-  double cpu_quota = 0;  ///< cores' worth of time that a control group grants; 0: no limit
-  std::int64_t available_bytes = 0;             ///< to new allocations; 0: unknown
-  std::optional<machine::MemoryCgroup> cgroup;  ///< the tightest limit, where there is one
+  double cpu_quota = 0;              ///< cores' worth of time in the control group; 0: no limit
+  std::int64_t available_bytes = 0;  ///< bytes for new allocations; 0: unknown
+  std::optional<machine::MemoryCgroup> cgroup;  ///< the tightest limit, if there is one
   std::string huge_pages;  ///< transparent ones: "always", "madvise", "never"; empty: unknown
   TransferFacts transfers;
 };
 
-/// Tries what can be tried: instructions in a child process, io_uring on memory. About 0.1 s.
+/// Tests instructions in a child process, and io_uring on memory. Takes about 0.1 s.
 HostState look_at_host_state();
 
 }  // namespace strata::train

@@ -62,7 +62,7 @@ runtime::Plan requested_plan(const ProgramRequest& request, const compile::Train
                             model.build);
 }
 
-/// Pinned memory has what pageable memory leaves of --host-memory: says what both need.
+/// Says how large --host-memory must be: pinned memory gets what pageable memory leaves of it.
 static std::string least_host_memory(const compile::Fit& fit, const ProgramRequest& request) {
   if (!fit.shortage || fit.shortage->tier != runtime::Tier::pinned ||
       request.options.offload.host_memory_bytes == kUnlimitedMemory)
@@ -75,7 +75,7 @@ static std::string least_host_memory(const compile::Fit& fit, const ProgramReque
          std::to_string(each * request.local_ranks);
 }
 
-/// Of a host that is the device.
+/// The message where the host is the device and its memory is too small.
 static std::string describe_host(const compile::TierFit& host, int ranks) {
   std::string needs = format_bytes(host.needed_bytes);
   if (ranks > 1)
@@ -102,8 +102,8 @@ void require_fit(const compile::Fit& fit, const ProgramRequest& request) {
       (more ? ", or move more to the disk (--offload-optimizer nvme, --offload-param nvme)" : ""));
 }
 
-/// Throws where the file, not an option, is what limits. `given`: its Plan under the limits of
-/// `asked`.
+/// Throws if a limit of the file, not of an option, is too small. `given`: the file's Plan;
+/// `asked`: the Plan that the options ask for.
 static void require_own_limits(const std::string& file, const runtime::Plan& given,
                                const runtime::Plan& asked, const compile::Fit& fit) {
   const auto require = [&](const std::string& field, std::int64_t has, std::int64_t options_give,

@@ -1,5 +1,5 @@
-// From what a run asks for to its Programs: options become a Plan, the search closes what is open
-// in it, and what does not fit becomes an error. Shapes alone are read, no weight.
+// Makes the Programs of a run: its options become a Plan, the search chooses what the options leave
+// open, and what does not fit becomes an error. Needs the model's shapes alone, no weights.
 #pragma once
 
 #include <cstdint>
@@ -19,51 +19,51 @@ struct ProgramRequest {
   ModelConfig model;
   TrainOptions options;
   bool evaluate = false;
-  int local_ranks = 1;  ///< of this machine: they share its memory
+  int local_ranks = 1;  ///< ranks on this machine, which share its memory
   runtime::SaveMemory saving = runtime::SaveMemory::none;
   bool scheduled = true;                             ///< Plan::scheduled
   std::vector<std::int64_t> shorter_sequences = {};  ///< Plan::shorter_sequences
 };
 
-/// A Plan of a file that allows its run less than it needs.
+/// Thrown for a Plan from a file whose budgets are smaller than its run needs.
 class PlanFileLimit : public OutOfMemory {
   using OutOfMemory::OutOfMemory;
 };
 
-/// The ways of saving that a run has, the fastest first.
+/// The ways of saving that the options allow, the fastest first.
 std::vector<runtime::SaveMemory> savings_of(const TrainOptions& options);
 
-/// What compiling must know of model and training.
+/// All that compiling must know about the model and its training.
 compile::TrainingModel training_model(const ProgramRequest& request);
 
-/// The Plan that is asked for, for `world` ranks, but for what choices_of the options says. Throws
-/// InvalidArgument that names the fields of options and model that can be no run's.
+/// The Plan that the options ask for with `world` ranks, without the choices that choices_of
+/// returns. Throws InvalidArgument naming the fields of options and model that no run can have.
 runtime::Plan plan_frame(const ProgramRequest& request, const machine::Machine& machine, int world);
 
-/// The Plan that is asked for; the search closes what is open in it. Throws as plan_frame does.
+/// plan_frame with the options' choices; the search makes the remaining ones. Throws as it does.
 runtime::Plan requested_plan(const ProgramRequest& request, const compile::TrainingModel& model,
                              const machine::Machine& machine, int world);
 
-/// Compiles the Plan that plan::find_plan finds for the request, or that of the file
-/// TrainOptions::plan, which may not fit. `savings`, `accepts`: plan::Search. Throws as
-/// requested_plan does, ConfigError naming file and field of a Plan for another run, and
-/// PlanFileLimit naming the field that allows too little.
+/// Compiles the Plan that plan::find_plan finds for the request, or the one in the file
+/// TrainOptions::plan, which may not fit. plan::Search explains `savings` and `accepts`. Throws as
+/// requested_plan does, ConfigError naming file and field where a Plan is for another run, and
+/// PlanFileLimit naming the field whose limit is too small.
 compile::Compiled plan_programs(const ProgramRequest& request, const comm::Seat& seat,
                                 const machine::Machine& machine,
                                 const std::vector<runtime::SaveMemory>& savings,
                                 const plan::Accepts& accepts = {});
 
-/// Throws OutOfMemory saying what lacks, and which settings give it, unless all fits.
+/// Throws OutOfMemory, saying what is missing and which settings provide it, unless all fits.
 void require_fit(const compile::Fit& fit, const ProgramRequest& request);
 
-/// The Programs of the best Plan with ProgramRequest::saving. runtime::SaveMemory::windows costs
-/// four windows of pinned memory more than runtime::SaveMemory::writing, and what travels between
-/// ranks. `machine`: as a rank has it, the same on all ranks. Throws InvalidArgument as
-/// requested_plan does, OutOfMemory.
+/// The Programs of the best Plan that saves as ProgramRequest::saving says. SaveMemory::windows
+/// needs four windows of pinned memory more than SaveMemory::writing, and memory for the pieces
+/// that travel between ranks. `machine` must be the same on all ranks. Throws InvalidArgument as
+/// requested_plan does, and OutOfMemory.
 compile::StepPrograms build_programs(const ProgramRequest& request, const comm::Seat& seat,
                                      const machine::Machine& machine);
 
-/// compile_generation of a model without training.
+/// Compiles the Programs that generate text (compile_generation): a model without training.
 compile::StepPrograms build_generation(const ModelConfig& model, const BatchShape& shape,
                                        const comm::Seat& seat, const machine::Machine& machine);
 

@@ -8,13 +8,13 @@
 namespace strata::train {
 namespace {
 
-/// Stands for the arenas, which are not there yet: aligned as they will be, and not null.
+/// Stands for an address in an arena that does not exist yet: aligned as it will be, not null.
 std::byte* pretended_address(std::int64_t offset_bytes) {
   constexpr std::uintptr_t kBase = std::uintptr_t{1} << 20;
   return reinterpret_cast<std::byte*>(kBase + static_cast<std::uintptr_t>(offset_bytes));
 }
 
-/// Calls of all Programs, and the operands that they point to.
+/// The calls of all Programs, and the operands that they point to.
 class PlannedCalls {
  public:
   explicit PlannedCalls(const compile::StepPrograms& programs) {

@@ -27,14 +27,14 @@ namespace {
 
 constexpr std::int64_t kExchangeWords = 1 << 13;
 
-/// The rank's valid targets. Made once: a string of this length allocates.
+/// Name of the rank's number of valid targets. A constant, since a string of this length allocates.
 const std::string kHostTargets = runtime::host_name(runtime::kStepTargets);
 
 void require(bool holds, const char* fault) {
   if (!holds) throw InvalidArgument(std::string("Engine: ") + fault);
 }
 
-/// Looks at the parts before anything is made of them; returns the same.
+/// Checks the parts before anything is made of them, and returns them.
 EngineParts& checked(EngineParts& parts) {
   require(parts.site != nullptr, "EngineParts has no site");
   const compile::StepPrograms& set = parts.programs;
@@ -51,7 +51,7 @@ EngineParts& checked(EngineParts& parts) {
   return parts;
 }
 
-/// Throws for the first of `numbers` that no row of an embedding has.
+/// Throws for the first of `numbers` that is no row of the embedding.
 void check_tokens(const char* what, std::span<const std::int32_t> numbers, std::int64_t lowest,
                   std::int64_t vocabulary) {
   for (std::size_t i = 0; i < numbers.size(); ++i)
@@ -61,8 +61,8 @@ void check_tokens(const char* what, std::span<const std::int32_t> numbers, std::
                             std::to_string(vocabulary));
 }
 
-/// The flag of the agreed word whose sum over ranks is 0 where all run Programs of one length: rank
-/// 0 adds a number made of its own once for each other rank, which subtracts that made of its own.
+/// The flag of the agreed word whose sum over ranks is 0 if all run Programs of one length: rank 0
+/// adds its hash of the length once for each other rank, and each of these subtracts its own.
 constexpr int kLengthsDiffer = AgreedWord::kFlags - 1;
 
 void require_one_length(bool holds) {
@@ -201,8 +201,8 @@ std::optional<kernels::StepMetrics> Engine::start_step(std::int64_t step, const 
   require(!in_step_, kHalfStep);
   const SampleLength length = sample_length(sequence);
   complete_snapshot();
-  // Records stand where the step's own updates will change them, or where this step's Program is
-  // yet to bring those of the step before.
+  // If updates run in the next step, this step's Program has yet to run those of the step before,
+  // so that the records are completed later. Otherwise this step's own updates will change them.
   if (snapshot == Snapshot::take) {
     hold_is_due_ = has_snapshot_ = true;
     if (programs_.settings.plan.updates != runtime::Updates::next_step) complete_snapshot();
@@ -296,9 +296,9 @@ double Engine::evaluate(std::int64_t batches, const FillBatch& fill, std::int64_
     throw InvalidArgument(
         "the engine has no Program that evaluates: set ProgramRequest::evaluate before "
         "build_programs");
-  // Batches may end early: sums of losses over sums of targets, not a mean of means. The word holds
-  // few thousand nats, so each batch is divided by its places, rounded up to a power of two:
-  // exactly.
+  // Batches may have different numbers of valid targets, so this adds losses and targets rather
+  // than means. The agreed word holds only a few thousand nats, so each batch's loss is divided by
+  // its number of tokens, rounded up to a power of two, which is exact.
   const SampleLength length = sample_length(sequence);
   const auto places =
       std::bit_ceil(static_cast<std::uint64_t>(programs_.settings.plan.shape.batch * length.taken));
@@ -332,7 +332,7 @@ std::vector<float> Engine::logits(const std::vector<std::int32_t>& tokens) {
     throw InvalidArgument("Engine: logits() of " + std::to_string(tokens.size()) +
                           " tokens, expected 1 to " + std::to_string(row.size()));
   if (programs_.vocabulary > 0) check_tokens("token", tokens, 0, programs_.vocabulary);
-  // Attention is causal: what stands after the row that is read does not matter.
+  // Attention is causal: tokens after the row that is read have no effect.
   std::fill(std::copy(tokens.begin(), tokens.end(), row.begin()), row.end(), 0);
   input<std::int32_t>("rows")[0] = static_cast<std::int32_t>(tokens.size()) - 1;
   start(*generation, 0);

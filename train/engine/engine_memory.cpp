@@ -13,7 +13,7 @@ namespace strata::train {
 
 namespace {
 
-/// One arena per tier that is used. Collectives work on the device's.
+/// Makes one arena per tier that is used; collectives work on the device's.
 std::array<runtime::Arena, runtime::kTiers> make_arenas(const compile::StepPrograms& programs,
                                                         const ExecutionSite& site) {
   std::array<runtime::Arena, runtime::kTiers> arenas;
@@ -24,7 +24,7 @@ std::array<runtime::Arena, runtime::kTiers> make_arenas(const compile::StepProgr
   return arenas;
 }
 
-/// Null where snapshots hold nothing on the disk.
+/// Returns null if snapshots hold no records on the disk.
 std::unique_ptr<runtime::SnapshotDisk> make_records(const compile::StepPrograms& programs,
                                                     runtime::Disk* disk) {
   if (programs.snapshot_records.empty()) return nullptr;
@@ -40,7 +40,7 @@ std::unique_ptr<runtime::SnapshotDisk> make_records(const compile::StepPrograms&
       *disk, records, programs.disk_bytes() - programs.second_places_bytes());
 }
 
-/// Null where snapshots have no windows.
+/// Returns null if snapshots have no windows.
 std::unique_ptr<runtime::OutletDisk> make_outlet(const compile::StepPrograms& programs,
                                                  runtime::Disk* disk) {
   const runtime::Outlet outlet = programs.outlet();
@@ -55,8 +55,8 @@ std::vector<step::WindowRun> runs_of(const step::StateEntry& entry, std::int64_t
   return step::runs_of(entry.window, first, count);
 }
 
-/// What read(run, buffer) gives of each run, one after another: the bytes themselves of a single
-/// one, else a copy in `buffer`.
+/// Concatenates what read(run, buffer) returns for each run. If there is one run alone, returns its
+/// bytes without copying; otherwise a copy in `buffer`.
 template <typename Read>
 std::span<const std::byte> join(const step::StateEntry& entry, std::int64_t first,
                                 std::int64_t count, std::vector<std::byte>& buffer,
@@ -161,7 +161,7 @@ std::span<const std::byte> EngineMemory::read_snapshot(const step::StateEntry& e
               });
 }
 
-/// A run as the last snapshot has it.
+/// Reads a run as it is in the last snapshot.
 std::span<const std::byte> EngineMemory::read_held(const step::StateEntry& entry,
                                                    const step::WindowRun& run,
                                                    std::vector<std::byte>& buffer) const {

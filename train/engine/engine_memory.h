@@ -1,5 +1,5 @@
-// Where an engine's state lies: an arena for each tier of memory, the disk, and in front of that
-// what snapshots hold still and what they give away.
+// The memory of an engine's state: an arena for each tier of memory, and the disk. Layers in front
+// of the disk hold a snapshot's records still and pass on what goes through windows.
 #pragma once
 
 #include <array>
@@ -20,16 +20,15 @@
 
 namespace strata::train {
 
-/// Is given what of a snapshot goes through windows (runtime::SaveMemory::windows): bytes of a
-/// storage from `begin` on, piece by piece in no order, on a thread of the executor. Throws
-/// nothing.
+/// Receives what of a snapshot goes through windows (runtime::SaveMemory::windows): a storage's
+/// bytes from `begin` on, in pieces of any order, on a thread of the executor. Must not throw.
 using SnapshotReceiver = std::function<void(const std::string& storage, std::int64_t begin,
                                             std::span<const std::byte> bytes)>;
 
-/// Borrows all that it is made of.
+/// The engine's memory; borrows its constructor's arguments.
 class EngineMemory {
  public:
-  /// `disk`: of compile::StepPrograms::disk_bytes; null where Programs need none.
+  /// `disk`: of compile::StepPrograms::disk_bytes; null if the Programs need none.
   EngineMemory(const compile::StepPrograms& programs, const ExecutionSite& site,
                runtime::Disk* disk);
 
@@ -39,7 +38,7 @@ class EngineMemory {
   [[nodiscard]] runtime::Arena& arena(runtime::Tier tier) {
     return arenas_[static_cast<std::size_t>(tier)];
   }
-  /// What Programs use; null: none.
+  /// The disk that Programs use; null if there is none.
   [[nodiscard]] runtime::Disk* disk() const { return disk_; }
 
   /// These do what Engine's functions of the same names do.
@@ -58,16 +57,16 @@ class EngineMemory {
   void write(const std::string& name, std::span<const std::byte> bytes) const;
 
   void set_snapshot_receiver(SnapshotReceiver receiver);
-  /// Records on the disk are what they are now for read_snapshot. Nothing runs.
+  /// Keeps the present content of records on the disk for read_snapshot(). Nothing may be running.
   void hold_snapshot();
-  /// Lets go of records and receiver.
+  /// Lets go of the snapshot's records and of the receiver.
   void release_snapshot();
 
  private:
   /// A place in an arena or on the disk.
   struct Place {
     const runtime::PersistentValue* value;
-    std::int64_t offset_bytes;  ///< in the tier
+    std::int64_t offset_bytes;  ///< place in the tier
     std::int64_t bytes;
     [[nodiscard]] bool on_disk() const { return value->tier == runtime::Tier::disk; }
   };
@@ -85,7 +84,7 @@ class EngineMemory {
   const compile::StepPrograms& programs_;
   std::array<runtime::Arena, runtime::kTiers> arenas_;
   std::unique_ptr<runtime::SnapshotDisk> records_;
-  std::unique_ptr<runtime::OutletDisk> outlet_;  ///< in front of records_, or of the disk
+  std::unique_ptr<runtime::OutletDisk> outlet_;  ///< passes on to records_, or to the disk
   runtime::Disk* disk_;
 };
 

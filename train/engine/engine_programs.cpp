@@ -1,4 +1,4 @@
-// The Programs of an engine: loaded at its start, and swapped between steps.
+// The Programs of an engine: loading them at its start, and swapping them between steps.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -33,7 +33,7 @@ void Engine::check_programs(const compile::StepPrograms& programs) const {
 }
 
 void Engine::load_programs() {
-  // Observers point to the Programs that they saw.
+  // Observers keep pointers to Programs that they have seen, so their executor must stay alive.
   if (executor_ != nullptr && !executor_parts_.observers.empty())
     retired_.push_back(std::move(executor_));
   executor_.reset();

@@ -1,5 +1,4 @@
-// Where an engine's Programs run, the CPU or a device beside it, and what the host works with
-// there.
+// The site where an engine's Programs run, the CPU or a device, with the host's tools for it.
 #pragma once
 
 #include <cstdint>
@@ -15,28 +14,28 @@
 
 namespace strata::train {
 
-/// Host memory that collectives of `communicator` work on, once registered with it.
+/// Allocates host memory for collectives of `communicator`, which the caller registers with it.
 runtime::Arena make_shared_arena(const comm::Communicator& communicator, const std::string& name,
                                  std::int64_t bytes);
 
-/// Owned by the engine; communicators and device are borrowed.
+/// Runs an engine's Programs. The engine owns it; it borrows communicators and device.
 class ExecutionSite {
  public:
   virtual ~ExecutionSite() = default;
   ExecutionSite(const ExecutionSite&) = delete;
   ExecutionSite& operator=(const ExecutionSite&) = delete;
 
-  /// Memory of a tier but the disk's, zero. Throws OutOfMemory.
+  /// Allocates zeroed memory of any tier except the disk. Throws OutOfMemory.
   [[nodiscard]] virtual runtime::Arena make_arena(runtime::Tier tier, std::int64_t bytes) const = 0;
-  /// `parts`: without what is of the host.
+  /// `parts` come without those of the host, which this adds.
   [[nodiscard]] virtual std::unique_ptr<runtime::Executor> make_executor(
       runtime::ExecutorParts parts) = 0;
 
-  /// Carries the host's agreement and what happens between steps.
+  /// The communicator of the hosts' side: for agreement, and for collectives between steps.
   [[nodiscard]] comm::Communicator& host_communicator() const { return host_communicator_; }
-  /// Carries the Programs' collectives.
+  /// The communicator for the Programs' collectives.
   [[nodiscard]] comm::Communicator& program_communicator() const { return program_communicator_; }
-  /// The host's threads, whatever runs the Programs.
+  /// The host's threads, whether Programs run on the CPU or on a device.
   [[nodiscard]] kernels::ThreadPool& pool() { return host_.pool(); }
 
  protected:
@@ -51,7 +50,7 @@ class ExecutionSite {
   comm::Communicator& program_communicator_;
 };
 
-/// The CPU plays the device: an arena of host memory, queues that are threads.
+/// The CPU as the device: its arena is host memory, its queues are threads.
 class CpuSite final : public ExecutionSite {
  public:
   explicit CpuSite(comm::Communicator& communicator, int threads = 1)
@@ -65,15 +64,15 @@ class CpuSite final : public ExecutionSite {
 };
 
 struct DeviceSiteOptions {
-  int threads = 1;  ///< of the host
+  int threads = 1;  ///< threads of the host
   runtime::Recordings recordings = runtime::Recordings::on;
-  /// Not null: every instruction is checked against the CPU (runtime/execute/lockstep.h).
+  /// If not null, every instruction is checked against the CPU (runtime/execute/lockstep.h).
   runtime::LockstepReport* lockstep = nullptr;
 };
 
 class DeviceSite final : public ExecutionSite {
  public:
-  /// `of_programs`: on memory of `device` (comm/device_factory.h).
+  /// `of_programs` works on memory of `device` (comm/device_factory.h).
   DeviceSite(comm::Communicator& host, kernels::Device& device, comm::Communicator& of_programs,
              const DeviceSiteOptions& options = {})
       : ExecutionSite(host, of_programs, options.threads), device_(device), options_(options) {}

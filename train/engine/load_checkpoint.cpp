@@ -19,16 +19,16 @@ namespace {
 using Part = CheckpointReader::Part;
 using Tensor = CheckpointReader::Tensor;
 
-/// Read into memory beside the engine's at a time.
+/// Elements that are read at a time into memory outside the engine.
 constexpr std::int64_t kBufferElements = std::int64_t{1} << 22;
 
-/// How the elements of an entry come out of the checkpoint.
+/// The way in which the checkpoint gives the elements of an entry.
 enum class Source : std::uint8_t {
   as_is,      ///< the same kind and type
   converted,  ///< the same kind, another type
-  master,     ///< from stored masters
-  remainder,  ///< from stored parameters and remainders
-  parameter,  ///< from stored parameters
+  master,     ///< made from stored masters
+  remainder,  ///< made from stored parameters and remainders
+  parameter,  ///< made from stored parameters
 };
 
 class Load {
@@ -50,8 +50,8 @@ class Load {
                                : reader_.find(Part::optimizer, optimizer_tensor_name(kind, name));
   }
 
-  /// Weights of a larger model, or another optimizer's state. Masters and remainders may stay where
-  /// they are: parameters say the same.
+  /// Refuses weights of a larger model and state of another optimizer. Masters and remainders may
+  /// be left out: parameters follow from what is stored.
   void refuse_what_has_no_place(const CheckpointLayout& layout) const {
     std::set<std::string> places;
     for (const CheckpointLayout::PlacedTensor& tensor : layout.tensors())
@@ -152,7 +152,7 @@ class Load {
     throw DataError(said_of(entry, what));
   }
 
-  /// What this run's Plan says of the unit of a tensor of the model.
+  /// Says what this run's Plan does with the unit of a tensor of the model.
   [[nodiscard]] std::string unit_text(const std::string& tensor) const {
     const std::vector<runtime::ParameterUnit>& units = engine_.programs().units;
     for (std::size_t u = 0; u < units.size(); ++u) {
@@ -167,7 +167,7 @@ class Load {
     return "";
   }
 
-  /// The checkpoint is whole, and of a run that kept its state otherwise.
+  /// Advice for a checkpoint that is whole, but from a run that kept its state otherwise.
   [[nodiscard]] std::string other_recipe() const {
     return "; go on with the optimizer and the --state-recipe or --plan that saved it, or start "
            "from its weights (--model " +
@@ -177,7 +177,7 @@ class Load {
   using Runs = std::vector<step::WindowRun>;
   using Ranges = std::vector<CheckpointReader::Range>;
 
-  /// What runs of a tensor, each to its `place` in `to`, ask of the checkpoint.
+  /// Adds to `ranges` a read for each run of a tensor, into `to` at the run's member `place`.
   static void add_ranges(const Tensor& tensor, const Runs& runs,
                          std::int64_t step::WindowRun::*place, std::span<std::byte> to,
                          Ranges& ranges) {
@@ -188,7 +188,7 @@ class Load {
                                    static_cast<std::size_t>(run.elements * size))});
   }
 
-  /// Stored bytes of `count` elements of a tensor, valid until the next call for the same buffer.
+  /// Reads `count` stored elements of a tensor; valid until the next call with the same buffer.
   std::span<const std::byte> stored_bytes(const Tensor& tensor, const Runs& runs,
                                           std::int64_t count, std::vector<std::byte>& buffer) {
     buffer.resize(static_cast<std::size_t>(count * size_of(*tensor.stored.dtype)));

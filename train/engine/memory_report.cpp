@@ -16,7 +16,7 @@ TierMemory count_tier(const compile::StepPrograms& programs, Tier tier) {
   for (const runtime::PersistentValue& value : programs.persistent.values()) {
     if (value.tier != tier) continue;
     const std::int64_t bytes = value.type.span_bytes();
-    // What has windows only passes through (compile::StepPrograms::outlet).
+    // Snapshot values with windows only pass through the disk tier (compile::StepPrograms::outlet).
     if (tier == Tier::disk && value.role == runtime::Role::snapshot) continue;
     switch (value.role) {
       case runtime::Role::parameter:

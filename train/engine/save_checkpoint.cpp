@@ -15,13 +15,12 @@
 namespace strata::train {
 namespace {
 
-/// Read from a device or a disk at a time.
+/// Bytes that are read from a device or a disk at a time.
 constexpr std::int64_t kReadBytes = std::int64_t{4} << 20;
 
 }  // namespace
 
-/// Carries pieces between two ranks; a piece that travels is smaller than a block. Collective in
-/// its beginning and end.
+/// Carries pieces, smaller than a block, from rank to rank. Made and destroyed collectively.
 class CheckpointSave::PieceCarrier {
  public:
   explicit PieceCarrier(comm::Communicator& communicator)
@@ -33,7 +32,7 @@ class CheckpointSave::PieceCarrier {
     try {
       communicator_.unregister_arena(arena_.base());
     } catch (const Error&) {
-      // The communicator is dead, which whoever used it last has been told.
+      // The communicator is dead; whoever used it last has been told.
     }
   }
   PieceCarrier(const PieceCarrier&) = delete;
@@ -52,7 +51,7 @@ class CheckpointSave::PieceCarrier {
   void run(comm::CollectiveKind kind, std::int64_t bytes, int peer) {
     comm::Collective message{.kind = kind, .input_type = DType::u8};
     message.peer = peer;
-    // The partition of a message is its size, whoever is meant.
+    // A message's partition gives its size to every rank, whichever rank is meant.
     message.partition.bounds.assign(static_cast<std::size_t>(communicator_.size()) + 1, bytes);
     message.partition.bounds[0] = 0;
     std::vector<std::byte> workspace(
@@ -78,7 +77,7 @@ CheckpointSave::CheckpointSave(Engine& engine, FileSystem& files, SaveRequest re
   if (request_.step < 0)
     throw InvalidArgument("SaveRequest::step is " + std::to_string(request_.step) +
                           ", expected the number of steps that are done");
-  // One step after the other: nobody begins one that another rank could not finish.
+  // Rank 0 goes first, then the others, so that no rank begins a save that another cannot finish.
   fail_together([&] {
     if (rank() == 0)
       writer_ = make_writer(
@@ -103,7 +102,7 @@ CheckpointSave::CheckpointSave(Engine& engine, FileSystem& files, SaveRequest re
           for (const SavedState::Routed& part : state_.route(storage, begin, bytes, values_))
             take(part);
         } catch (...) {
-          error_ = std::current_exception();  // of the save, not of the step
+          error_ = std::current_exception();  // an error of the save, not of the step
         }
       });
 }
@@ -113,7 +112,7 @@ CheckpointSave::~CheckpointSave() {
   join();
   engine_.release_snapshot();
   writer_.reset();
-  // Others may still write there: into files that have no name any more.
+  // Other ranks may still write there, to files that no longer have a name.
   if (stage_ != Stage::done && stage_ != Stage::given_up && rank() == 0)
     abandon_checkpoint(files_, request_.output, request_.step, request_.attempt);
 }
@@ -137,8 +136,7 @@ std::vector<WholeFile> CheckpointSave::small_files() const {
   return all;
 }
 
-/// Runs `body` and exchanges errors with the other ranks. Throws on all ranks when it failed on
-/// one.
+/// Runs `body` and exchanges errors with the other ranks. Throws on all ranks if it failed on any.
 template <typename Body>
 void CheckpointSave::fail_together(const Body& body) {
   const auto failure = comm::fail_together(engine_.communicator(), body);
@@ -151,7 +149,7 @@ void CheckpointSave::fail_together(const Body& body) {
   throw Error(failure->code, all);
 }
 
-/// Collective.
+/// Removes the staging folder when no rank writes any more. Collective.
 void CheckpointSave::give_up_staging() {
   writer_.reset();
   engine_.barrier();  // nobody writes any more
@@ -178,7 +176,7 @@ void CheckpointSave::rethrow() const {
   if (error_) std::rethrow_exception(error_);
 }
 
-/// Sends and receives pieces in one order on all ranks, so that no two wait for each other.
+/// Sends and receives pieces in the same order on all ranks, so that no two wait for each other.
 void CheckpointSave::exchange(std::span<const RoutedPiece> pieces, SaveSource source,
                               PieceCarrier& carrier, std::span<std::byte> arriving) {
   for (const RoutedPiece& routed : pieces) {
@@ -193,7 +191,7 @@ void CheckpointSave::exchange(std::span<const RoutedPiece> pieces, SaveSource so
   }
 }
 
-/// Writes the pieces of this rank's blocks. `arrived`: those of other ranks, one after another.
+/// Writes the pieces of this rank's blocks. `arrived`: those of other ranks, in order.
 void CheckpointSave::put_all(std::span<const RoutedPiece> pieces, SaveSource source,
                              std::span<const std::byte> arrived) {
   for (const RoutedPiece& routed : pieces) {
@@ -216,7 +214,7 @@ void CheckpointSave::put_own(const Piece& whole, SaveSource source) {
   }
 }
 
-/// After an error nothing more is written, but what travels goes on: others wait for it.
+/// Writes a piece, or nothing after an error: exchanging pieces goes on, since other ranks wait.
 void CheckpointSave::put(const Piece& piece, std::span<const std::byte> bytes) {
   if (error_) return;
   try {
@@ -226,12 +224,12 @@ void CheckpointSave::put(const Piece& piece, std::span<const std::byte> bytes) {
   }
 }
 
-/// Whether a piece that this rank saves has been written, or waits in runtime::kSaveLeaving.
+/// True if a piece of this rank came through a window: written, or in runtime::kSaveLeaving.
 bool CheckpointSave::had_window(const Piece& piece, SaveSource source) const {
   return source == SaveSource::snapshot && has_windows_ && !state_.is_on_disk(piece);
 }
 
-/// Takes bytes of a window: to the file, or to where they wait for the rank that writes them.
+/// Takes bytes from a window to the file, or to where they wait for the rank that writes them.
 void CheckpointSave::take(const SavedState::Routed& part) {
   if (given_up_) return;
   if (part.writer == rank()) return put(part.piece, part.bytes);
@@ -242,7 +240,7 @@ void CheckpointSave::take(const SavedState::Routed& part) {
               part.bytes.size());
 }
 
-/// After an error zeros: nobody will see them, but somebody may wait for them.
+/// Reads a piece of this rank; after an error returns zeros, since another rank may wait for them.
 std::span<const std::byte> CheckpointSave::read(const Piece& piece, SaveSource source) {
   if (had_window(piece, source))
     return engine_.storage(runtime::kSaveLeaving)
@@ -257,7 +255,7 @@ std::span<const std::byte> CheckpointSave::read(const Piece& piece, SaveSource s
   return buffer_;
 }
 
-/// Checks that the save is new and its state `is_there`, then begins to write.
+/// Checks that this save has not begun to write and that its state `is_there`, then begins.
 void CheckpointSave::begin_writing(bool is_there, const char* advice) {
   if (stage_ != Stage::begun)
     throw InvalidArgument("CheckpointSave: this save has its state already; make another save");
@@ -282,12 +280,12 @@ void CheckpointSave::write_snapshot() {
   });
 }
 
-/// Stretch by stretch: first what travels, from memory to memory, so that no rank waits for
-/// another one's disk; then this rank's own pieces.
+/// Writes stretch by stretch: first ranks exchange pieces, from memory to memory, so that none
+/// waits for another's disk; then each writes the pieces of its own blocks.
 void CheckpointSave::write_state() {
   begin_writing(engine_.is_drained(),
                 "a step is under way, so there is no one state; drain() first");
-  std::vector<std::byte> own;  // where the Plan has none
+  std::vector<std::byte> own;  // used if the Plan has no memory for arriving pieces
   std::span<std::byte> arriving;
   if (engine_.programs().persistent.has(runtime::kSaveArriving)) {
     arriving = engine_.storage(runtime::kSaveArriving);
@@ -350,7 +348,7 @@ SaveResult CheckpointSave::result() const {
   return result;
 }
 
-/// All ranks' hashes, on rank 0 (the others take part).
+/// Returns the hashes of all ranks. Collective.
 std::vector<BlockHash> CheckpointSave::gather(const std::vector<BlockHash>& mine) {
   static_assert(std::is_trivially_copyable_v<BlockHash>);
   const std::string_view bytes(reinterpret_cast<const char*>(mine.data()),

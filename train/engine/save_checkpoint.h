@@ -1,5 +1,5 @@
-// All state of an engine into a checkpoint, written by all ranks at once: while training stands
-// still, or from a snapshot while it goes on.
+// Saves all state of an engine as a checkpoint, written by all ranks at once: while training stands
+// still, or from a snapshot while training goes on.
 #pragma once
 
 #include <atomic>
@@ -23,57 +23,57 @@
 namespace strata::train {
 
 struct SaveRequest {
-  std::string output;  ///< prepared folder (prepare_output_folder), the same files for all ranks
+  std::string output;  ///< prepared by prepare_output_folder; the same for all ranks
   std::int64_t step = 0;
   SaveAttempt attempt;
-  Facts facts;                         ///< of the manifest; rank 0's count
-  std::vector<WholeFile> whole_files;  ///< config.json, trainer_state.json, ...; rank 0's count
-  bool only_finite = false;            ///< nothing is committed where a value is NaN or infinite
-  /// Once all is written: what of the run is not finite, whatever the values, in words that are the
-  /// same on all ranks; "": nothing. May be empty.
+  Facts facts;                         ///< facts of the manifest; rank 0's are used
+  std::vector<WholeFile> whole_files;  ///< config.json, trainer_state.json, ...: rank 0's are used
+  bool only_finite = false;            ///< commit nothing if a value is NaN or infinite
+  /// Called when all is written. Returns what of the run is not finite whatever the saved values
+  /// are, in the same words on all ranks, or "". May be empty.
   std::function<std::string()> not_finite;
-  /// On rank 0, after the commit, on a thread of the save. Throws nothing. May be empty.
+  /// Called on rank 0 after the commit, on a thread of the save. Must not throw. May be empty.
   /// `not_finite` as in SaveResult.
   std::function<void(const std::string& not_finite)> after_commit;
 };
 
 struct SaveResult {
-  std::int64_t bytes = 0;     ///< of the whole checkpoint, small files left out
+  std::int64_t bytes = 0;     ///< size of the whole checkpoint, without its small files
   std::int64_t my_bytes = 0;  ///< written by this rank
   bool committed = false;
-  /// Once all is written: what is NaN or infinite, "values of" a tensor or the request's words; "":
-  /// nothing.
+  /// Known when all is written: what is NaN or infinite ("values of" a tensor, or the request's
+  /// words).
   std::string not_finite;
 };
 
 /// One save in stages, each done on every rank before the next begins anywhere. Calls marked
-/// "collective" are made by all ranks in the same order while the engine is settled; they throw on
-/// all ranks when anything failed on one, with every failing rank's message. Then, and when a save
-/// is given up, the folder's other checkpoints are untouched and what was written is removed.
+/// "collective" are made by all ranks in the same order while the engine is settled. If anything
+/// fails on one rank they throw on all, with every failing rank's message. After that, and when a
+/// save is given up, what it wrote is removed and the folder's other checkpoints are untouched.
 ///
-/// Borrows engine and files, and is destroyed before them.
+/// Borrows engine and files, and must be destroyed before them.
 class CheckpointSave {
  public:
-  /// Collective: makes folder and files. Throws InvalidArgument for an attempt without a name.
-  /// Where snapshots go through windows, what the next one holds is written while its step runs.
+  /// Collective: makes the folder and its files. If snapshots go through windows, the next snapshot
+  /// is written while its step runs. Throws InvalidArgument for an attempt without a name.
   CheckpointSave(Engine& engine, FileSystem& files, SaveRequest request);
-  /// Gives up what is not committed; waits for this rank's threads.
+  /// Gives up a save that is not committed; waits for this rank's threads.
   ~CheckpointSave();
   CheckpointSave(const CheckpointSave&) = delete;
   CheckpointSave& operator=(const CheckpointSave&) = delete;
 
-  /// Collective: from the last snapshot (InvalidArgument without one), after its step; what it
-  /// keeps stays until this save ends. Pieces of blocks that several ranks save travel at once, the
-  /// rest is written beside the caller.
+  /// Collective, after the step that took the last snapshot: begins to write that snapshot, which
+  /// stays until this save ends. Pieces of blocks that several ranks save are exchanged before it
+  /// returns; a thread writes the rest. Throws InvalidArgument without a snapshot.
   void write_snapshot();
-  /// Collective: from the engine as it stands, drained (else InvalidArgument), until all blocks are
-  /// written.
+  /// Collective: writes the state of the engine as it stands, and returns when all blocks are
+  /// written. Throws InvalidArgument unless the engine is drained.
   void write_state();
 
-  /// Whether advance() would wait for this rank's own work now. Any time.
+  /// True if advance() would now wait for this rank's own work. Any time.
   [[nodiscard]] bool is_busy() const { return busy_; }
-  /// Collective, after write_*: waits for this rank and goes on to the next stage. True: that was
-  /// the last; what was committed survives a crash of the machine.
+  /// Collective, after write_*: waits for this rank's work and goes on to the next stage. Returns
+  /// true after the last one; what was committed then survives a crash of the machine.
   bool advance();
 
   [[nodiscard]] std::int64_t step() const { return request_.step; }
@@ -117,19 +117,19 @@ class CheckpointSave {
   std::thread thread_;
   std::atomic<bool> busy_ = false;
   std::atomic<bool> given_up_ = false;
-  std::exception_ptr error_;       ///< of this rank; its thread's, until it is joined
-  std::vector<BlockHash> hashes_;  ///< likewise
-  ValueCheck values_;              ///< of this rank
-  std::string not_finite_;         ///< of all ranks, once all is written
+  std::exception_ptr error_;       ///< this rank's error; its thread writes it until it is joined
+  std::vector<BlockHash> hashes_;  ///< this rank's blocks; also its thread's
+  ValueCheck values_;              ///< sees the values that this rank saves
+  std::string not_finite_;         ///< result over all ranks, known once all is written
   std::vector<std::byte> buffer_;
   bool has_windows_;
-  /// Where pieces wait that go through windows and that other ranks write, in
-  /// runtime::kSaveLeaving.
+  /// Offsets in runtime::kSaveLeaving where pieces that go through windows wait for the other ranks
+  /// that write them.
   std::map<std::pair<std::size_t, std::int64_t>, std::int64_t> leaving_;  // by file and first byte
 };
 
-/// Collective, between steps, drained: a whole save at once. When it returns the checkpoint
-/// survives a crash of the machine. Throws as CheckpointSave.
+/// Collective, between steps, drained: does a whole save at once. When it returns, the checkpoint
+/// survives a crash of the machine. Throws as CheckpointSave does.
 SaveResult save_checkpoint(Engine& engine, FileSystem& files, const SaveRequest& request);
 
 }  // namespace strata::train

@@ -11,15 +11,15 @@
 namespace strata::train {
 namespace {
 
-/// Bytes of pieces that travel before blocks are filled again: what bounds the memory for them.
+/// Bytes of pieces that are exchanged before blocks are filled again; bounds the memory for them.
 constexpr std::int64_t kTravelBytes = std::int64_t{16} << 20;
 
-/// Name of an entry's tensor in the files of a checkpoint.
+/// The name of an entry's tensor in the files of a checkpoint.
 std::string name_in_files(const step::StateEntry& entry) {
   return entry.kind == "parameter" ? entry.name : optimizer_tensor_name(entry.kind, entry.name);
 }
 
-/// What each rank saves, scalars left out: they are text.
+/// Lists what each rank saves, without scalars, which are saved as text.
 std::vector<std::vector<step::StateEntry>> list_saved(
     const std::vector<runtime::ParameterUnit>& units, step::StepSettings settings) {
   std::vector<std::vector<step::StateEntry>> saved;
@@ -162,7 +162,7 @@ std::span<const std::byte> SavedState::read(const Engine& engine, SaveSource sou
                                             const Piece& piece, std::vector<std::byte>& buffer,
                                             ValueCheck& check) const {
   const Entry& entry = entry_of(piece);
-  // Borders of blocks may cut an element.
+  // The end of a block may lie inside an element.
   const std::int64_t size = size_of(entry.state.dtype), begin = piece.begin - entry.piece.begin;
   const std::int64_t first = begin / size;
   const std::int64_t count = (piece.end - entry.piece.begin + size - 1) / size - first;

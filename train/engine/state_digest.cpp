@@ -11,9 +11,9 @@
 namespace strata::train {
 namespace {
 
-/// A digest is four 32-bit limbs in int64 words, so that an integer all-reduce can add them.
+/// A digest travels as four 32-bit limbs in int64 words, so that an integer all-reduce can add it.
 constexpr int kLimbs = 4;
-/// Read at a time from a device; a digest of a range is the sum of those of its parts.
+/// Elements read at a time; the digest of a range is the sum of the digests of its parts.
 constexpr std::int64_t kChunkElements = 1 << 22;
 
 void add_limbs(const Digest& digest, std::int64_t* limbs) {
@@ -33,7 +33,7 @@ Digest from_limbs(const std::int64_t* limbs) {
   return {part[0] | part[1] << 32, part[2] | part[3] << 32};
 }
 
-/// A double or an int64; equal text means equal values.
+/// The text of a double or an int64; equal text means equal values.
 std::string scalar_text(DType dtype, std::span<const std::byte> bytes) {
   if (dtype == DType::i64) {
     std::int64_t number = 0;
@@ -45,7 +45,7 @@ std::string scalar_text(DType dtype, std::span<const std::byte> bytes) {
   return json_number(number);
 }
 
-/// Every rank keeps the same ones.
+/// Lines for the scalars, which every rank keeps alike.
 std::string describe_scalars(const Engine& engine) {
   std::vector<std::byte> buffer;
   const compile::StepPrograms& set = engine.programs();

@@ -1,4 +1,4 @@
-// The step's scalars (kernels::StepState) to and from trainer_state.json.
+// Converts the step's scalars (kernels::StepState) to and from those of trainer_state.json.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace strata::train {
 
-/// Between steps, settled; the same on every rank.
+/// Reads the scalars, between steps, settled; the same on every rank.
 std::vector<TrainerState::Scalar> read_scalars(const Engine& engine);
 
-/// Between steps, drained. Throws DataError naming `file` and the scalar that is missing, unknown
-/// or of another type.
+/// Writes the scalars, between steps, drained. Throws DataError naming `file` and the scalar that
+/// is missing, unknown or of another type.
 void write_scalars(Engine& engine, const std::vector<TrainerState::Scalar>& scalars,
                    const std::string& file);
 

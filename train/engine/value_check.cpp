@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t kAtOnceBytes = 4096;
 
-/// Whether all bits of `exponent` are set in one of the words: that is NaN or infinity.
+/// True if a word has all bits of `exponent` set, so that it is NaN or infinite.
 template <typename Word>
 bool has_full_exponent(std::span<const std::byte> values, Word exponent) {
   constexpr std::size_t kWords = kAtOnceBytes / sizeof(Word);

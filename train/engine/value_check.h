@@ -1,4 +1,4 @@
-// Whether what is saved is finite: asked while the bytes pass by, so that nothing is read twice.
+// Checks that saved values are finite while their bytes pass by, so that nothing is read twice.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@
 
 namespace strata::train {
 
-/// No NaN and no infinity among whole elements; what is no real number has none.
+/// True if no element is NaN or infinite. Integers and quantized values always pass.
 bool are_finite(DType dtype, std::span<const std::byte> values);
 
-/// Remembers the first tensor that was seen to hold something else. Thread-safe.
+/// Remembers the first tensor that held a NaN or an infinity. Thread-safe.
 class ValueCheck {
  public:
   void look(std::string_view tensor, DType dtype, std::span<const std::byte> values);
-  /// Empty: all values were finite.
+  /// The name of that tensor; empty if all values were finite.
   [[nodiscard]] std::string not_finite() const;
 
  private:

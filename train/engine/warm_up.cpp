@@ -28,7 +28,7 @@ constexpr std::int64_t padded(std::int64_t bytes) {
   return (bytes + kRoomBytes - 1) / kRoomBytes * kRoomBytes;
 }
 
-/// One element of each rank.
+/// The same collective with one element of each rank.
 Collective smallest(const Collective& like, int world) {
   Collective small = like;
   small.partition.bounds.clear();
@@ -36,7 +36,7 @@ Collective smallest(const Collective& like, int world) {
   return small;
 }
 
-/// Kinds whose one operand is input and output.
+/// True for kinds whose one operand is both input and output.
 bool is_in_place(CollectiveKind kind) {
   return kind == CollectiveKind::all_reduce || kind == CollectiveKind::broadcast;
 }
@@ -64,7 +64,7 @@ class WarmUp {
     for (const runtime::Program* program : programs_)
       for (const Instruction& in : program->instructions)
         if (is_new(in)) run_bound(*stream, *program, in);
-    // One at a time: each may have to connect peers.
+    // Collectives run one at a time: each may have to connect peers.
     for (const auto& [kind, largest] : collectives_) {
       run_smallest(*stream, *largest.in->collective);
       run_bound(*stream, *largest.program, *largest.in);
@@ -74,7 +74,7 @@ class WarmUp {
   }
 
  private:
-  /// Operands of a collective in the arena.
+  /// Offsets in the arena of a collective's operands.
   struct Places {
     std::int64_t output = 0, workspace = 0, end = 0;
   };
@@ -94,7 +94,7 @@ class WarmUp {
     return places;
   }
 
-  /// In the order of the Programs, so the same on all ranks.
+  /// Finds the collectives in the order of the Programs, which is the same on all ranks.
   void find_collectives() {
     for (const runtime::Program* program : programs_)
       for (const Instruction& in : program->instructions) {
@@ -114,12 +114,12 @@ class WarmUp {
            std::ranges::all_of(in.outputs, lies_there);
   }
 
-  /// Whether a kernel of the device runs it.
+  /// True if a kernel of the device runs the instruction.
   static bool is_operation(const Instruction& in) {
     return in.queue == runtime::Queue::compute && !in.collective && !in.on_host;
   }
 
-  /// Whether no instruction before had this operation with these operand types; remembers it.
+  /// True if no earlier instruction had this operation with these operand types; remembers it.
   bool is_new(const Instruction& in) {
     if (!is_operation(in)) return false;
     std::string key(in.operation->name);
@@ -128,7 +128,7 @@ class WarmUp {
     return met_.insert(key).second;
   }
 
-  /// Bytes of operands in pinned memory (inputs, metrics), of which there is none yet.
+  /// Bytes of an operation's operands in pinned memory (inputs, metrics), not allocated yet.
   static std::int64_t bytes_to_move(const Instruction& in) {
     std::int64_t bytes = 0;
     if (is_operation(in))
@@ -138,7 +138,7 @@ class WarmUp {
     return bytes;
   }
 
-  /// The same on the device alone.
+  /// The same instruction, with those operands moved to the device.
   [[nodiscard]] Instruction moved(Instruction in) const {
     std::int64_t next = moved_to_;
     for (auto* operands : {&in.inputs, &in.outputs})
@@ -159,7 +159,7 @@ class WarmUp {
     parts.communicators.add(comm::MeshAxis::data, communicator_);
     const runtime::BoundInstruction bound =
         bind_instruction(program, in, parts, device_.kernels(), device_.backend());
-    // What ran before has left its results where this has its operands: tokens among them.
+    // Earlier runs have left results where this one has its operands, tokens among them.
     wait(stream);
     for (const runtime::Operand& input : in.inputs)
       if (input.bytes > 0) device_.clear_now(arena_.base() + input.offset_bytes, input.bytes);
@@ -178,7 +178,7 @@ class WarmUp {
                        static_cast<std::size_t>(places.end - places.workspace)});
   }
 
-  /// Waits until the stream has come here; throws when a peer dies meanwhile.
+  /// Waits until the stream has reached this point; throws if a peer dies meanwhile.
   void wait(kernels::Stream& stream) const {
     const auto done = device_.make_event(kernels::EventUse::host);
     device_.record(stream, *done);
@@ -194,7 +194,7 @@ class WarmUp {
   std::map<std::tuple<CollectiveKind, DType, DType>, Largest> collectives_;
   std::set<std::string> met_;
   runtime::Arena arena_;
-  std::int64_t moved_to_ = 0;  ///< in it, after what the Programs use
+  std::int64_t moved_to_ = 0;  ///< offset in arena_, after what the Programs use
 };
 
 }  // namespace

@@ -1,5 +1,4 @@
-// What a device, its libraries and its communicators load or allocate when something is used for
-// the first time, all of it before the first step.
+// Does before the first step what devices, libraries and communicators do at first use.
 #pragma once
 
 #include "comm/communicator.h"
@@ -8,11 +7,11 @@
 
 namespace strata::train {
 
-/// Collective over the ranks of `communicator`, the Programs' one on `device`. Runs on zeros, in an
-/// arena of its own that goes again: each operation of the Programs once per shape, one collective
-/// of one element per rank of each kind, and the largest of each kind. So kernels and plans of
-/// libraries are loaded, peers are connected, and memory found in use afterwards is what steps find
-/// beside their arena. Before arenas are made. Throws OutOfMemory, HostError, PeerError.
+/// Collective over the ranks of `communicator`, the Programs' one on `device`; called before arenas
+/// are made. In a temporary arena of zeros it runs each operation of the Programs once per shape,
+/// and of each kind of collective the smallest (one element per rank) and the largest. This loads
+/// kernels and the libraries' plans and connects peers, so that the memory then in use is what
+/// steps will find in use besides their arenas. Throws OutOfMemory, HostError, PeerError.
 void warm_up(kernels::Device& device, comm::Communicator& communicator,
              const compile::StepPrograms& programs);
 

@@ -23,7 +23,7 @@ void for_chunks(kernels::ThreadPool& pool, std::int64_t elements, const Body& bo
   });
 }
 
-/// What an entry's tensor begins with.
+/// The initial values of an entry's tensor.
 kernels::TensorInitializer initializer_of(const step::StateEntry& entry, std::int64_t seed) {
   const std::uint64_t name =
       hash_64(std::as_bytes(std::span(entry.name.data(), entry.name.size())));
@@ -33,7 +33,7 @@ kernels::TensorInitializer initializer_of(const step::StateEntry& entry, std::in
           .constant = entry.initializer.constant};
 }
 
-/// Makes elements in the memory of a device, by its own kernel.
+/// Initializes elements in the memory of a device, by its own kernel.
 class DeviceInitializer {
  public:
   explicit DeviceInitializer(kernels::Device& device)
@@ -42,7 +42,7 @@ class DeviceInitializer {
     device_.bind_thread();
     stream_ = device_.make_stream();
   }
-  /// The elements of an entry of the device tier.
+  /// Enqueues the elements of an entry in the device tier.
   void start(const kernels::TensorInitializer& tensor, const step::StateEntry& entry,
              const Engine& engine) {
     const runtime::PersistentValue& storage = engine.programs().persistent.find(entry.storage);
@@ -60,11 +60,11 @@ class DeviceInitializer {
       }
     }
   }
-  /// Waits until all is there.
+  /// Waits until all elements are there.
   void finish() { device_.synchronize(*stream_); }
 
  private:
-  /// The most elements of one launch.
+  /// Limit on the elements of one launch.
   static constexpr std::int64_t kDeviceElements = std::int64_t{1} << 28;
 
   kernels::Device& device_;
@@ -72,14 +72,14 @@ class DeviceInitializer {
   std::unique_ptr<kernels::Stream> stream_;
 };
 
-/// The values asked for that stand side by side in the tensor.
+/// The part of `values` that a run of adjacent elements of the tensor fills.
 std::span<float> values_of(const step::WindowRun& run, std::span<float> values) {
   return values.subspan(static_cast<std::size_t>(run.element),
                         static_cast<std::size_t>(run.elements));
 }
 
-/// fp32 values to the entry's type; a parameter is its master rounded half away (design 5), a
-/// remainder what that leaves of it: 0 of values that are bf16 already. `buffer` is scratch.
+/// Writes fp32 values in the entry's type. A parameter is its master rounded half away (design 5),
+/// a remainder what that leaves (0 for values that are bf16 already). `buffer` is scratch.
 void store(const Engine& engine, const step::StateEntry& entry, std::int64_t first,
            std::span<const float> values, std::vector<std::byte>& buffer) {
   buffer.resize(values.size() * static_cast<std::size_t>(size_of(entry.dtype)));
@@ -91,7 +91,7 @@ bool is_weight(const step::StateEntry& entry) {
   return entry.kind == "parameter" || entry.kind == "master" || entry.kind == "remainder";
 }
 
-/// What this rank keeps; weights that are initialized or loaded are version 0.
+/// The entries that this rank keeps; initialized or loaded weights have version 0.
 std::vector<step::StateEntry> held_entries(const Engine& engine) {
   return step::list_state(engine.programs().units, engine.programs().settings,
                           step::StateScope::held, 0);

@@ -1,4 +1,4 @@
-// Weights into an engine's shards: new ones, or those of a Hugging Face directory.
+// Fills an engine's shards with new weights, or with those of a Hugging Face directory.
 #pragma once
 
 #include <string>
@@ -9,20 +9,20 @@
 
 namespace strata::train {
 
-/// Fills parameters (and masters, whole or as remainders) of this rank from the initializers, in
-/// the memory of a device by its own kernel. An element's value depends on `seed`, its tensor's
-/// name and its index alone, whatever the world, the stage and the device. The engine is drained,
-/// as for load_weights.
+/// Fills this rank's parameters (and masters, whole or as remainders) from their initializers; in
+/// the memory of a device by the device's own kernel. An element's value depends only on `seed`,
+/// its tensor's name and its index, whatever the world, the stage and the device. The engine is
+/// drained, as for load_weights.
 void initialize_weights(Engine& engine, std::int64_t seed);
 
-/// Name under which the files have the tensor: with or without the prefix of `family`.
+/// The tensor's name in the files, with or without the prefix of `family`.
 std::string stored_name(const ModelFiles& files, const ModelFamily& family,
                         const std::string& name);
 
-/// Reads every range this rank holds; never the whole model. Names with or without the prefix of
-/// `family` are found. Throws DataError for missing tensors and other shapes.
+/// Reads the ranges that this rank holds, never the whole model. Finds names with or without the
+/// prefix of `family`. Throws DataError for missing tensors and other shapes.
 void load_weights(Engine& engine, const ModelFiles& files, const ModelFamily& family);
-/// Loads a parameter, master or remainder alone, as it is listed or cut from that.
+/// Loads one parameter, master or remainder, a listed entry or part of one.
 void load_entry(Engine& engine, const ModelFiles& files, const ModelFamily& family,
                 const step::StateEntry& entry);
 

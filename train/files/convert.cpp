@@ -22,15 +22,14 @@ float widen(Bf16 v) { return std::bit_cast<float>(static_cast<std::uint32_t>(v.b
 float widen(F16 v) {
   const std::uint32_t sign = static_cast<std::uint32_t>(v.bits & 0x8000U) << 16;
   const std::uint32_t magnitude = v.bits & 0x7fffU;
-  // Infinity and NaN need the full exponent; all else, subnormals too, is exact after a scaling by
-  // 2^112.
+  // Infinity and NaN need the full exponent; scaling the rest by 2^112 is exact, even subnormals.
   if (magnitude >= 0x7c00U)
     return std::bit_cast<float>(sign | 0x7f800000U | (magnitude & 0x3ffU) << 13);
   const float value = std::bit_cast<float>(magnitude << 13) * 0x1p112F;
   return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(value));
 }
 
-/// To float by rounding to odd: a later rounding to a narrower type then equals a direct one.
+/// Rounds to float, to odd, so that rounding again to a narrower type equals rounding once.
 float narrow_to_odd(double v) {
   const auto nearest = static_cast<float>(v);
   const auto bits = std::bit_cast<std::uint32_t>(nearest);
@@ -56,7 +55,7 @@ void narrow(float v, F16& out) {
   std::uint32_t result = 0;
   if (magnitude > 0x7f800000U) {
     result = 0x7e00U | (magnitude >> 13 & 0x3ffU);
-  } else if (magnitude >= 0x477ff000U) {  // 65520: half way to the first value too large
+  } else if (magnitude >= 0x477ff000U) {  // 65520: halfway to the first value too large
     result = 0x7c00U;
   } else if (magnitude < 0x38800000U) {  // below 2^-14: subnormal, a multiple of 2^-24
     // Adding 0.5 puts the multiple of 2^-24, rounded to nearest even, in the low bits.

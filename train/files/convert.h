@@ -1,4 +1,4 @@
-// Conversion between element types while weights are read and written.
+// Converts between element types when weights are read and written.
 #pragma once
 
 #include <cstddef>
@@ -8,11 +8,11 @@
 
 namespace strata::train {
 
-/// fp32, bf16, fp16 and fp64 convert to one another; any type to itself.
+/// True if elements can be converted: fp32, bf16, fp16, fp64 to one another, any type to itself.
 bool can_convert(DType source, DType target);
 
-/// `count` elements from `in` to `out` (no overlap, any alignment), each rounded once, to nearest
-/// even; too large ones become infinities, NaN stays NaN.
+/// Converts `count` elements from `in` to `out` (no overlap, any alignment). Rounds each once, to
+/// nearest even; values too large become infinities, NaN stays NaN.
 void convert_elements(DType source, const std::byte* in, DType target, std::byte* out,
                       std::int64_t count);
 

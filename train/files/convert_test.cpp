@@ -20,7 +20,7 @@ To convert(DType source, From value, DType target) {
   return out;
 }
 
-/// Value of an element with `exponent_bits` and `mantissa_bits`, by definition.
+/// The value of an element by definition, with `exponent_bits` and `mantissa_bits`.
 double value_of(std::uint16_t bits, int exponent_bits, int mantissa_bits) {
   const int bias = (1 << (exponent_bits - 1)) - 1;
   const int exponent = bits >> mantissa_bits & ((1 << exponent_bits) - 1);
@@ -60,8 +60,9 @@ TEST(Convert, EverySixteenBitValueWidensExactlyAndComesBack) {
   }
 }
 
-/// Between two neighbours: below the middle goes down, above goes up, the middle to the even one.
-/// The steps beside the middle are below fp32's resolution: two roundings in a row would fail.
+/// Values below the middle of two neighbours round down, those above round up, the middle rounds to
+/// the even one. The values beside the middle differ from it by less than fp32 resolves, so that
+/// rounding twice would fail.
 TEST(Convert, RoundsOnceToNearestEven) {
   for (const Half& half : kHalves) {
     const int largest = ((1 << half.exponent_bits) - 1) << half.mantissa_bits;  // infinity

@@ -9,7 +9,7 @@ namespace strata::train {
 
 Digest piece_digest(std::string_view name, std::string_view kind, std::int64_t first_element,
                     std::span<const std::byte> data) {
-  // NUL separates: neither names nor kinds contain one.
+  // NUL is the separator: neither names nor kinds contain it.
   std::string key(name);
   key += '\0';
   key += kind;

@@ -38,10 +38,10 @@ TEST(Digest, IsTheSumOfPieces) {
                                             piece_digest("w", "master", 1024, bytes.subspan(4096)));
 }
 
-/// Scales of 128 elements: cells are the same stretches of flat space.
+/// Scales of 128 elements each: their cells are the same stretches of flat space.
 TEST(DigestDeathTest, OfValuesOfBlocksDoesNotDependOnWhoHoldsWhichCells) {
   const std::vector<float> v = values(40);
-  const std::int64_t flat_begin = 3;  // 5 scales to the end of the cell
+  const std::int64_t flat_begin = 3;  // 5 scales up to the end of the cell
   const auto part = [&](std::size_t begin, std::size_t end) {
     return range_digest("w", "moment1_scale", flat_begin, static_cast<std::int64_t>(begin),
                         std::as_bytes(std::span(v).subspan(begin, end - begin)), 4, 128);

@@ -35,7 +35,7 @@ bool exists(const std::string& path) {
   throw DataError(message);
 }
 
-/// A file that cannot be read is a fault of the data, as one that cannot be parsed.
+/// Reads a text; a file that cannot be read is a fault of the data, like one that cannot be parsed.
 std::string read_text_file(const std::string& path) {
   try {
     return read_whole_file(path, JsonOptions().size_limit_bytes);
@@ -44,7 +44,7 @@ std::string read_text_file(const std::string& path) {
   }
 }
 
-/// How alike two names are: the length of their common end (prefixes such as "model." come and go).
+/// The similarity of two names: length of their common end, since prefixes such as "model." vary.
 std::size_t common_suffix(std::string_view a, std::string_view b) {
   const auto end = std::mismatch(a.rbegin(), a.rend(), b.rbegin(), b.rend());
   return static_cast<std::size_t>(end.first - a.rbegin());

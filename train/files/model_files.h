@@ -1,5 +1,4 @@
-// The weights of a Hugging Face directory, read by ranges: a rank reads what it owns, never the
-// whole model.
+// Reads the weights of a Hugging Face directory by ranges, never the whole model.
 #pragma once
 
 #include <cstddef>
@@ -24,20 +23,19 @@ class ModelFiles {
   /// .safetensors file, or an index. Throws DataError naming file, tensor, found and expected.
   explicit ModelFiles(const std::string& path);
 
-  /// Whether `path` is a directory with weights in it (a directory without them is a
-  /// configuration).
+  /// True if `path` is a directory that contains weights; without weights it is a configuration.
   static bool has_weights(const std::string& path);
 
-  /// In order of shards and offsets.
+  /// All tensors by shard and offset.
   [[nodiscard]] const std::vector<StoredTensor>& tensors() const { return tensors_; }
-  /// nullptr when there is none of that name.
+  /// Returns null if no tensor has this name.
   [[nodiscard]] const StoredTensor* find(std::string_view name) const;
-  /// Throws DataError that names the closest tensors there are.
+  /// Returns the tensor; throws DataError that names the most similar ones if there is none.
   [[nodiscard]] const StoredTensor& at(std::string_view name) const;
 
-  /// Elements [element_begin, element_begin + element_count) of the tensor, row-major, converted to
-  /// `target` (nearest even) into `out`, which has exactly their size. Holds 1 MiB at most besides.
-  /// Throws DataError (unknown tensor or type), IoError with file, offset and tensor.
+  /// Reads elements [element_begin, element_begin + element_count) of the tensor, row-major,
+  /// converted to `target` (nearest even), into `out` of exactly their size, using at most 1 MiB
+  /// more. Throws DataError (unknown tensor or type), and IoError with file, offset and tensor.
   void read(std::string_view name, std::int64_t element_begin, std::int64_t element_count,
             DType target, std::span<std::byte> out) const;
 

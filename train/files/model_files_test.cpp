@@ -141,7 +141,7 @@ std::vector<float> read_all(const ModelFiles& files, const std::string& name) {
   return values;
 }
 
-/// Folders that transformers wrote: the same weights whole and in shards.
+/// Checks folders that transformers wrote: the same weights whole and in shards.
 TEST(ModelFiles, GoldenFoldersOpenAndShardsHoldTheSame) {
   for (const char* name :
        {"gpt2", "gpt2-bare", "llama3", "llama-linear", "qwen2", "qwen3", "mistral"})
@@ -160,7 +160,7 @@ TEST(ModelFiles, GoldenValuesReadAsTheirTypes) {
   EXPECT_EQ(files.at("input_ids").shape, (std::vector<std::int64_t>{2, 16}));
   double loss = 0;
   files.read("loss", 0, 1, DType::f64, std::as_writable_bytes(std::span(&loss, 1)));
-  EXPECT_TRUE(loss > 4 && loss < 10) << loss;  // of random weights; log 97 is 4.6
+  EXPECT_TRUE(loss > 4 && loss < 10) << loss;  // random weights; log 97 is 4.6
   EXPECT_EQ(read_all(files, "loss")[0], static_cast<float>(loss));
   std::vector<std::int32_t> ids(32);
   files.read("input_ids", 0, 32, DType::i32, std::as_writable_bytes(std::span(ids)));

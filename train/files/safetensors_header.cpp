@@ -17,7 +17,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "safetensors files are little-endian");
 
 constexpr std::int64_t kLengthBytes = 8;
-/// The reference implementation's limit: a larger header is a lie, not a model.
+/// The reference implementation's limit; a file that claims a larger header is damaged.
 constexpr std::int64_t kHeaderLimitBytes = 100'000'000;
 constexpr std::int64_t kDataAlignmentBytes = 4096;
 
@@ -54,14 +54,14 @@ std::string list_text(std::span<const std::int64_t> values) {
   return fmt::format("[{}]", fmt::join(values, ", "));
 }
 
-/// The length field, checked against the file's size.
+/// Reads the length field and checks it against the file's size.
 std::int64_t header_length(std::span<const std::byte> beginning, std::int64_t file_size_bytes,
                            const std::string& file) {
   if (file_size_bytes < kLengthBytes || static_cast<std::int64_t>(beginning.size()) < kLengthBytes)
     throw DataError(fmt::format(
         "{}: not a safetensors file: it has {} bytes, the header's length alone takes 8", file,
         file_size_bytes));
-  constexpr std::string_view kPointer = "version ";  // of what git keeps in place of a large file
+  constexpr std::string_view kPointer = "version ";  // as git keeps in place of a large file
   if (std::memcmp(beginning.data(), kPointer.data(), kPointer.size()) == 0)
     throw DataError(file +
                     ": a pointer of git-lfs, not the weights themselves; run `git lfs pull` in the "
@@ -107,7 +107,7 @@ StoredTensor parse_entry(const std::string& name, const JsonValue& entry, std::i
         increasing ? ": the file is cut short, copy or download it again" : ""));
   tensor.offset_bytes = data_begin + range[0];
   tensor.size_bytes = range[1] - range[0];
-  // A type that nobody has heard of may have any size.
+  // An unknown type may have elements of any size.
   if (type != nullptr &&
       (*elements > INT64_MAX / type->bits || tensor.size_bytes != *elements * type->bits / 8))
     entry.fail(fmt::format("data_offsets cover {} bytes, expected {} times shape {}",
@@ -115,7 +115,7 @@ StoredTensor parse_entry(const std::string& name, const JsonValue& entry, std::i
   return tensor;
 }
 
-/// `tensors` sorted by offset must cover the data from end to end.
+/// Throws unless `tensors`, sorted by offset, cover the data from end to end.
 void check_cover(std::span<const StoredTensor> tensors, std::int64_t data_begin,
                  std::int64_t file_size_bytes, const std::string& file) {
   std::int64_t expected = data_begin;
@@ -146,7 +146,7 @@ std::vector<StoredTensor> parse_json_header(std::string_view json, std::int64_t 
       tensors.push_back(parse_entry(name, entry, data_begin, file_size_bytes - data_begin));
     }
   }
-  // Empty tensors first where offsets are equal, else a full one would seem to overlap them.
+  // Empty tensors come first at equal offsets; otherwise a full one would seem to overlap them.
   std::sort(tensors.begin(), tensors.end(), [](const StoredTensor& a, const StoredTensor& b) {
     return std::tie(a.offset_bytes, a.size_bytes, a.name) <
            std::tie(b.offset_bytes, b.size_bytes, b.name);
@@ -155,7 +155,7 @@ std::vector<StoredTensor> parse_json_header(std::string_view json, std::int64_t 
   return tensors;
 }
 
-/// "tensor 'x' elements 10 to 20" of the part that lies in [begin, end).
+/// Names the part of a tensor in [begin, end): "tensor 'x' elements 10 to 20".
 std::string part_text(const StoredTensor& tensor, std::int64_t begin, std::int64_t end) {
   const std::string name = "tensor '" + tensor.name + "'";
   if (!tensor.dtype) return name;
@@ -187,7 +187,7 @@ std::string describe_bytes(std::span<const StoredTensor> tensors, std::int64_t h
 }
 
 std::optional<std::int64_t> checked_elements(std::span<const std::int64_t> shape) {
-  // An extent of 0 empties the tensor whatever the others are.
+  // An extent of 0 makes the tensor empty, whatever the others are.
   std::int64_t product = 1;
   bool empty = false;
   for (const std::int64_t extent : shape) {

@@ -115,8 +115,8 @@ TEST(SafetensorsHeader, WrittenHeadersReadBackAndAlignTheData) {
   EXPECT_EQ(tensors[2].dtype, DType::i64);
 }
 
-/// Every byte of a small file replaced by several others, and every truncation: either an Error or
-/// a content that still satisfies all rules; never a crash, never a silent change of layout.
+/// Replaces every byte of a small file by several others, and truncates it everywhere: the result
+/// is an Error or content that satisfies all rules, never a crash or a silent change of layout.
 TEST(SafetensorsHeader, EveryFlippedByteIsFoundOrHarmless) {
   const std::string json =
       R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F16","shape":[1,2],"data_offsets":[8,12]}})";
@@ -130,7 +130,7 @@ TEST(SafetensorsHeader, EveryFlippedByteIsFoundOrHarmless) {
       try {
         std::int64_t covered = 0;
         for (const StoredTensor& tensor : parse(bad)) covered += tensor.size_bytes;
-        // A name may have changed, the bytes are still all accounted for.
+        // A name may have changed, but all bytes are accounted for.
         ASSERT_LE(covered, 12) << i << " " << value;
       } catch (const DataError&) {
         ++refused;

@@ -1,4 +1,4 @@
-// How a list of tensors is cut into safetensors files: everything follows from the list alone.
+// Divides a list of tensors into safetensors files, by a rule that needs nothing but the list.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace strata::train {
 
 inline constexpr std::int64_t kMaxShardBytes = 5'000'000'000;
 
-/// One file: tensors [first_tensor, end_tensor) of the list without gaps after the header.
+/// One file with tensors [first_tensor, end_tensor) of the list, without gaps after the header.
 struct ShardLayout {
   std::string name;  ///< BASE.safetensors, or BASE-00001-of-00002.safetensors
   std::size_t first_tensor = 0;
@@ -23,15 +23,15 @@ struct ShardLayout {
   std::int64_t size_bytes = 0;
 };
 
-/// In order, as huggingface_hub does: a new file when the next tensor would not fit; a tensor
-/// larger than `max_shard_bytes` has one of its own. An empty list is one file.
+/// Divides the list in its order, as huggingface_hub does: begins a new file if the next tensor
+/// would not fit; a tensor larger than `max_shard_bytes` has its own. An empty list gives one file.
 std::vector<ShardLayout> lay_out_shards(std::span<const TensorSpec> tensors,
                                         std::string_view base_name, std::int64_t max_shard_bytes,
                                         const Metadata& metadata);
 
-/// BASE.safetensors.index.json
+/// The name BASE.safetensors.index.json.
 std::string index_name(std::string_view base_name);
-/// Its text: which file has which tensor.
+/// The text of the index: which file has which tensor.
 std::string make_index_text(std::span<const TensorSpec> tensors,
                             std::span<const ShardLayout> shards);
 

@@ -46,7 +46,7 @@ TEST(ShardLayout, ATensorLargerThanAShardHasItsOwn) {
   const std::vector<ShardLayout> shards = shards_of(10);
   ASSERT_EQ(shards.size(), 4u);
   EXPECT_EQ(shards[0].end_tensor, 1u);
-  EXPECT_EQ(shards[2].first_tensor, 2u);  // nothing, and a scalar beside it
+  EXPECT_EQ(shards[2].first_tensor, 2u);  // an empty tensor and a scalar
   EXPECT_EQ(shards[2].end_tensor, 4u);
   EXPECT_EQ(shards[3].name, "model-00004-of-00004.safetensors");
 }

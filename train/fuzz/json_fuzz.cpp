@@ -1,4 +1,4 @@
-// Parses strictly and leniently; what is accepted must be written and read back the same.
+// Parses strictly and leniently; what is accepted must read back the same after it is written.
 #include <cstdint>
 #include <string_view>
 
@@ -15,11 +15,11 @@ constexpr std::int64_t kLimitBytes = 1 << 20;
 void check_round_trip(std::string_view text, const JsonOptions& options) {
   try {
     const std::string written = to_string(parse_json(text, "input", options), 0);
-    // Escapes make a text longer, never more than six times.
+    // Escapes make a text at most six times longer.
     JsonOptions strict;
     strict.size_limit_bytes = 6 * kLimitBytes + 64;
     STRATA_CHECK(to_string(parse_json(written, "written", strict), 0) == written, written);
-  } catch (const DataError&) {  // refused, as it may be
+  } catch (const DataError&) {  // a refusal is fine
   }
 }
 

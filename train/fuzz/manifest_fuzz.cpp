@@ -1,5 +1,5 @@
-// A manifest: what is accepted must come out the same, and its numbers must fit one another. The
-// input is read as it is and, as its own hash would stop nearly all of them, as the text before it.
+// Reads a manifest; what is accepted must read back the same, with numbers that fit one another.
+// Also reads the input with its hash appended, since a wrong hash would stop nearly all inputs.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -15,7 +15,7 @@ void check_manifest(std::string_view text) {
   Manifest manifest;
   try {
     manifest = parse_manifest(text, "input");
-  } catch (const DataError&) {  // refused, as it may be
+  } catch (const DataError&) {  // a refusal is fine
     return;
   }
   STRATA_CHECK(manifest.step >= 0 && !manifest.block_files.empty());

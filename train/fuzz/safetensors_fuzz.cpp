@@ -1,4 +1,4 @@
-// A safetensors file: accepted tensors must cover its data exactly.
+// Reads a safetensors file; tensors that are accepted must cover its data exactly.
 #include <cstdint>
 #include <span>
 
@@ -29,7 +29,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     strata::train::check_tensors(strata::train::parse_safetensors_header(file, size, "input"),
                                  size);
-  } catch (const strata::DataError&) {  // refused, as it may be
+  } catch (const strata::DataError&) {  // a refusal is fine
   }
   return 0;
 }

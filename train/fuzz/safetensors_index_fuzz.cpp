@@ -1,4 +1,4 @@
-// An index of safetensors files: no accepted name may lead out of the folder.
+// Reads an index of safetensors files; no accepted name may lead out of the folder.
 #include <cstdint>
 #include <string_view>
 
@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       STRATA_CHECK(entry.file.find('\0') == std::string::npos);
       STRATA_CHECK(entry.place.as_string() == entry.file);
     }
-  } catch (const strata::DataError&) {  // refused, as it may be
+  } catch (const strata::DataError&) {  // a refusal is fine
   }
   return 0;
 }

@@ -1,4 +1,4 @@
-// A .bin token file: an accepted layout must cover the file exactly.
+// Reads a .bin token file; an accepted layout must cover the file exactly.
 #include <algorithm>
 #include <cstdint>
 #include <span>
@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto layout = strata::train::parse_token_layout(beginning, size, "input");
     STRATA_CHECK(layout.count >= 0);
     STRATA_CHECK(layout.offset_bytes + layout.count * layout.bytes_per_token == size);
-  } catch (const strata::DataError&) {  // refused, as it may be
+  } catch (const strata::DataError&) {  // a refusal is fine
   }
   return 0;
 }

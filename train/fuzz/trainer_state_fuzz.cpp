@@ -1,4 +1,4 @@
-// A trainer state: what is accepted must come out the same.
+// Reads a trainer state; what is accepted must read back the same.
 #include <cstdint>
 #include <string_view>
 
@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   TrainerState state;
   try {
     state = parse_trainer_state(text, "input");
-  } catch (const strata::DataError&) {  // refused, as it may be
+  } catch (const strata::DataError&) {  // a refusal is fine
     return 0;
   }
   STRATA_CHECK(state.step >= 0 && state.global_batch >= 1 && state.data_digest.size() == 32);

@@ -28,7 +28,7 @@ void for_each_batch(std::span<const std::int64_t> piece_bytes, int threads,
     try {
       while ((batch = take()).first < batch.second) body(batch.first, batch.second);
     } catch (...) {
-      // Batches are taken in order: all before the failed one are worked on by somebody.
+      // Batches are taken in order, so some thread has taken each one before the failed one.
       const std::lock_guard lock(mutex);
       next = piece_bytes.size();
       if (error != nullptr && batch.first > failed) return;

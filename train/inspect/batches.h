@@ -1,4 +1,4 @@
-// Work on many pieces of data, small ones together, by several threads in bounded memory.
+// Works on many pieces of data with several threads in bounded memory, taking small ones together.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +8,12 @@
 
 namespace strata::train {
 
-/// Elements of a part are at most this many bytes: what one thread reads at a time.
+/// Limit on the bytes of a part's elements, which one thread reads at a time.
 inline constexpr std::int64_t kPartBytes = std::int64_t{8} << 20;
 
-/// body(first, end) over neighbouring pieces of `piece_bytes`, together at most kPartBytes where a
-/// single one is not larger; each piece once, from several threads. Of several exceptions the one
-/// of the first pieces is thrown, when all threads have ended.
+/// Calls body(first, end) for neighbouring pieces of `piece_bytes`, with at most kPartBytes in all
+/// unless a single piece is larger; each piece once, from several threads. When all threads have
+/// ended, throws the exception of the first pieces that failed.
 void for_each_batch(std::span<const std::int64_t> piece_bytes, int threads,
                     const std::function<void(std::size_t first, std::size_t end)>& body);
 

@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 using Align = TextTable::Align;
 
-/// Shortest text of the same bits; whole numbers without a fraction.
+/// The shortest text that gives the same bits; whole numbers without a fraction.
 std::string number_text(double value) {
   if (std::isnan(value)) return "-";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
@@ -58,7 +58,7 @@ std::string seconds_text(std::int64_t seconds) {
   return fmt::format("{} d {} h", seconds / kDay, seconds % kDay / kHour);
 }
 
-/// Since the manifest, the last file of a checkpoint, was written.
+/// The time since the manifest, a checkpoint's last file, was written.
 std::string age_text(const std::string& folder) {
   std::error_code error;
   const auto written = fs::last_write_time(folder + "/" + kManifestName, error);

@@ -1,4 +1,4 @@
-// What the program `inspect` does: each command reads and gives text for standard output.
+// The commands of the program `inspect`: each reads files and returns text for standard output.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace strata::train {
 
-/// The tensors of a folder; with `statistics` what their values are like.
+/// Lists the tensors of a folder; with `statistics` also statistics of their values.
 std::string list_tensors(FileSystem& files, const std::string& folder, bool statistics,
                          int threads);
 
-/// Reads everything. Throws DataError after `report` has been told of each damaged place; the
-/// message names the newest older checkpoint of the same output folder that is whole.
+/// Reads everything and tells `report` of each damaged place. Then throws DataError if there was
+/// any; the message names the newest older checkpoint of the same output folder that is whole.
 std::string verify_checkpoint(FileSystem& files, const std::string& folder, int threads,
                               void (*report)(const std::string& damage));
 
@@ -22,11 +22,11 @@ struct Comparison {
 };
 Comparison compare(FileSystem& files, const std::string& a, const std::string& b, int threads);
 
-/// Digests as `train --dump-state` prints them.
+/// Prints digests as `train --dump-state` does.
 std::string digest_tensors(FileSystem& files, const std::string& folder, int threads);
 
-/// The checkpoints of an output folder: step, size, age, whether they are whole.
-/// Throws InvalidArgument for a checkpoint.
+/// Lists the checkpoints of an output folder: step, size, age, whether they are whole. Throws
+/// InvalidArgument for a checkpoint.
 std::string list_output(FileSystem& files, const std::string& output);
 
 }  // namespace strata::train

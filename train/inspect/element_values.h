@@ -1,4 +1,4 @@
-// Elements of any type as numbers.
+// Converts elements of any type to numbers.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace strata::train {
 
-/// `count` elements at `in` (any alignment) as fp64: exact, but for integers beyond 2^53.
+/// Converts `count` elements at `in` (any alignment) to fp64, exactly except integers beyond 2^53.
 void to_doubles(DType dtype, const std::byte* in, double* out, std::int64_t count);
 
 }  // namespace strata::train

@@ -81,7 +81,7 @@ FolderDifference compare_folders(const TensorFolder& a, const TensorFolder& b, i
       result.other_form.push_back(pair);
       continue;
     }
-    // bytes_of refuses what cannot be read; 1 element so that a tensor of none is refused, too.
+    // bytes_of refuses types that cannot be read; with 1 element it does so for empty tensors, too.
     const std::int64_t part_elements = kPartBytes / a.bytes_of({t, 0, 1});
     for (const TensorPart& part : cut_tensor(t, stored.elements(), part_elements)) {
       of_a.push_back(part);

@@ -1,4 +1,4 @@
-// How the tensors of two folders differ.
+// Compares the tensors of two folders.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,10 @@
 
 namespace strata::train {
 
-/// How two tensors of one type and shape differ.
+/// The difference of two tensors of one type and shape.
 struct TensorDifference {
-  std::int64_t elements = 0;  ///< whose bits differ
-  /// |a - b| in fp64 of these; infinite where one of the two is not finite.
+  std::int64_t elements = 0;  ///< number of elements whose bits differ
+  /// The largest |a - b| of these in fp64; infinite if one of the two is not finite.
   double largest = 0;
 
   void add(const TensorDifference& other);
@@ -22,7 +22,7 @@ struct TensorDifference {
 TensorDifference difference_of(DType dtype, std::span<const std::byte> a,
                                std::span<const std::byte> b);
 
-/// Places in tensors() of the folders.
+/// The differences of two folders; numbers are indices in their tensors().
 struct FolderDifference {
   struct Pair {
     std::size_t a = 0;
@@ -30,15 +30,15 @@ struct FolderDifference {
   };
   std::vector<std::size_t> only_a;
   std::vector<std::size_t> only_b;
-  std::vector<Pair> other_form;               ///< type or shape differ: elements are not compared
-  std::vector<Pair> compared;                 ///< in order of `a`
+  std::vector<Pair> other_form;               ///< type or shape differ; not compared further
+  std::vector<Pair> compared;                 ///< sorted by `a`
   std::vector<TensorDifference> differences;  ///< parallel to `compared`
 
   [[nodiscard]] bool same() const;
 };
 
-/// Tensors of the same name, both the model's or both the optimizer's. Throws DataError when one of
-/// them has a type that cannot be read.
+/// Compares tensors of the same name, both the model's or both the optimizer's. Throws DataError if
+/// one has a type that cannot be read.
 FolderDifference compare_folders(const TensorFolder& a, const TensorFolder& b, int threads);
 
 }  // namespace strata::train

@@ -1,4 +1,4 @@
-// `inspect`: looks at checkpoints and other Hugging Face directories.
+// Runs `inspect`, which examines checkpoints and other Hugging Face directories.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -14,7 +14,7 @@ namespace strata::train {
 namespace {
 
 constexpr int kDifferent = 1;
-/// More hardly make a disk faster, and each reads 8 MiB at a time.
+/// More threads rarely make a disk faster, and each reads 8 MiB at a time.
 constexpr int kMostThreads = 8;
 
 void print(const std::string& text) { std::fputs(text.c_str(), stdout); }

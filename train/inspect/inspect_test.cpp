@@ -28,7 +28,7 @@ std::span<const std::byte> bytes_of(const std::vector<T>& values) {
   return std::as_bytes(std::span(values));
 }
 
-/// A model.safetensors with these tensors one after the other.
+/// Writes a model.safetensors with these tensors, one after another.
 void write_model(const std::string& folder, const std::vector<TensorSpec>& specs,
                  const std::vector<std::span<const std::byte>>& data) {
   std::string text = make_safetensors_header(specs, {});
@@ -78,7 +78,7 @@ TEST(Batches, AnErrorOfEarlierPiecesCountsThoughItComesLate) {
         throw DataError("1");
       }
       failing.wait();
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));  // that is caught by then
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));  // which is caught by then
       throw DataError("0");
     });
   });
@@ -147,7 +147,7 @@ TEST(Statistics, WhatIsNotFiniteIsCountedApart) {
 TEST(Statistics, TheSameBitsForAnyThreadsAndPlace) {
   const TestDirectory directory;
   const std::string here = directory / "here", there = directory / "there";
-  // Several parts; sums that depend on their order.
+  // The tensor has several parts, and sums that depend on their order.
   std::vector<float> values(3 * kPartBytes / 4 + 1001);
   std::mt19937 random(1);
   for (float& value : values)

@@ -21,16 +21,16 @@ namespace strata::train {
 namespace {
 
 constexpr const char* kConfigName = "config.json";
-/// Kinds of the optimizer's state, in the order of step::optimizer_states.
+/// The kinds of the optimizer's state, in the order of step::optimizer_states.
 constexpr std::array<std::string_view, 6> kKinds{"master",  "remainder",     "moment1",
                                                  "moment2", "moment1_scale", "moment2_scale"};
 
-/// One line of the result and how its digest is made.
+/// One line of the result, and what its digest is computed from.
 struct Line {
   std::string name;
   std::string kind;
   std::size_t tensor = 0;
-  std::int64_t flat_begin = 0;  ///< in values
+  std::int64_t flat_begin = 0;  ///< place in flat space, counted in values
   std::int64_t elements_per_value = 1;
   Digest digest;
 };
@@ -48,7 +48,7 @@ std::vector<runtime::ParameterUnit> units_of(const TensorFolder& folder) {
   }
 }
 
-/// The tensors of a folder by what they are; what no line took is left.
+/// The tensors of a folder by kind and name; require_empty() finds those that no line took.
 class Inventory {
  public:
   explicit Inventory(const TensorFolder& folder) : folder_(folder) {
@@ -103,7 +103,7 @@ class Inventory {
 
  private:
   const TensorFolder& folder_;
-  std::map<std::pair<std::string, std::string>, std::size_t> left_;  ///< by kind and name
+  std::map<std::pair<std::string, std::string>, std::size_t> left_;  ///< keyed by kind and name
 };
 
 std::vector<Line> lines_of(const TensorFolder& folder) {

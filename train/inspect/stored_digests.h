@@ -1,4 +1,4 @@
-// Digests of the state that a checkpoint holds, as `train --dump-state` prints those of a run.
+// Computes digests of a checkpoint's state, as `train --dump-state` prints them for a run.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace strata::train {
 
-/// The lines of describe_state (train/engine/state_digest.h): what the run that saved the folder
-/// would have said then. Where each tensor lies in flat space, which a digest depends on
-/// (docs/formats/digest.md), and the order of lines follow from config.json. A folder without
-/// trainer_state.json has no scalars. Throws DataError when the tensors are not those of
+/// Returns the lines of describe_state (train/engine/state_digest.h) that the run which saved the
+/// folder would have printed. Each tensor's place in flat space, on which a digest depends
+/// (docs/formats/digest.md), and the order of lines follow from config.json. Without
+/// trainer_state.json there are no scalars. Throws DataError if the tensors do not belong to
 /// config.json.
 std::string describe_stored_state(const TensorFolder& folder, int threads);
 

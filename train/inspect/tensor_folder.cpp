@@ -13,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 
 bool exists(const std::string& path) {
-  std::error_code ignored;  // what cannot be looked at is reported when it is opened
+  std::error_code ignored;  // a path that cannot be examined is reported when it is opened
   return fs::exists(path, ignored);
 }
 
@@ -22,7 +22,7 @@ bool is_folder(const std::string& path) {
   return fs::is_directory(path, ignored);
 }
 
-/// A folder whose manifest.json is another program's is a directory of weights.
+/// True if the folder has a manifest of Strata; a manifest.json may also be another program's.
 bool has_manifest(const std::string& folder) {
   const std::string path = folder + "/" + kManifestName;
   return is_folder(folder) && exists(path) &&
@@ -41,7 +41,7 @@ std::string TensorFolder::Tensor::file_name() const {
 
 TensorFolder::TensorFolder(FileSystem& files, const std::string& path) : path_(path) {
   if (has_manifest(path)) {
-    // Whoever reads parts does so in several threads of its own.
+    // Readers of parts already use several threads.
     checkpoint_ =
         std::make_unique<CheckpointReader>(files, path, CheckpointReaderOptions{.threads = 1});
     for (const CheckpointReader::Tensor& tensor : checkpoint_->tensors()) {

@@ -1,4 +1,4 @@
-// The tensors of a checkpoint or of any other Hugging Face directory, seen alike.
+// Gives one view of the tensors of a checkpoint and of any other Hugging Face directory.
 #pragma once
 
 #include <cstddef>
@@ -22,32 +22,32 @@ struct TensorPart {
   std::int64_t elements = 0;
 };
 
-/// Thread-safe. `files` lives longer.
+/// Reads the tensors. Thread-safe. `files` must outlive it.
 class TensorFolder {
  public:
   struct Tensor {
     StoredTensor stored;
-    bool optimizer = false;  ///< named "KIND.NAME"
-    /// "bf16", or the file's own word for what is no type of ours.
+    bool optimizer = false;  ///< the optimizer's, named "KIND.NAME"
+    /// The type as "bf16", or the file's own word for a type without DType.
     [[nodiscard]] std::string type_text() const;
     [[nodiscard]] std::string file_name() const;
   };
 
-  /// A folder with a manifest is a checkpoint: what is read from it is verified. Of any other one
-  /// the model's tensors are seen, as they are; a .safetensors file or an index serves as well.
-  /// Throws DataError or IoError; an output folder is told to name one of its checkpoints.
+  /// Opens a folder. With a manifest it is a checkpoint, whose bytes are verified as they are read.
+  /// Otherwise, or for a .safetensors file or an index, gives the model's tensors as they are.
+  /// Throws DataError, which for an output folder asks for one of its checkpoints, or IoError.
   TensorFolder(FileSystem& files, const std::string& path);
 
   [[nodiscard]] const std::string& path() const { return path_; }
-  /// Null of a folder without a manifest.
+  /// Returns null for a folder without a manifest.
   [[nodiscard]] const Manifest* manifest() const;
-  /// In order of files and offsets, the model's first.
+  /// All tensors by file and offset, the model's first.
   [[nodiscard]] const std::vector<Tensor>& tensors() const { return tensors_; }
-  /// The text of config.json or another small file beside the tensors; nullopt when there is none.
+  /// The text of config.json or another small file beside the tensors; nullopt if there is none.
   [[nodiscard]] std::optional<std::string> small_file(const std::string& name) const;
 
-  /// The parts' elements in their own types; the views lie in `buffer`. A block that several parts
-  /// touch is read once. Throws DataError (damaged, or a type that cannot be read) or IoError.
+  /// Reads the parts' elements in their own types; the views point into `buffer`. Reads each block
+  /// once. Throws DataError (damaged, or a type that cannot be read) or IoError.
   std::vector<std::span<const std::byte>> read(std::span<const TensorPart> parts,
                                                std::vector<std::byte>& buffer) const;
   [[nodiscard]] std::int64_t bytes_of(const TensorPart& part) const;
@@ -59,11 +59,11 @@ class TensorFolder {
   std::vector<Tensor> tensors_;
 };
 
-/// Throws DataError that names a checkpoint to look at when `path` is a folder of them.
+/// Throws DataError that names a checkpoint to examine if `path` is a folder of checkpoints.
 void refuse_output_folder(FileSystem& files, const std::string& path);
 
-/// The whole tensor in parts that begin where (element + phase) is a multiple of `part_elements`,
-/// and at 0.
+/// Divides the whole tensor into parts that begin where (element + phase) is a multiple of
+/// `part_elements`, and at 0.
 std::vector<TensorPart> cut_tensor(std::size_t tensor, std::int64_t elements,
                                    std::int64_t part_elements, std::int64_t phase = 0);
 

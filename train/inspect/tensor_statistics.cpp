@@ -9,9 +9,9 @@
 namespace strata::train {
 namespace {
 
-/// Converted at a time; a multiple of the lanes.
+/// Elements converted at a time; a multiple of the lanes.
 constexpr std::int64_t kStatisticsSlice = 4096;
-/// Sums side by side, so that an addition need not wait for the one before.
+/// Number of parallel sums, so that an addition need not wait for the one before.
 constexpr int kLanes = 8;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What the values of tensors are like.
+// Computes statistics of the values of tensors.
 #pragma once
 
 #include <cstdint>
@@ -10,27 +10,27 @@
 
 namespace strata::train {
 
-/// In fp64, over the finite elements. The order of all sums follows from type and shape alone: the
-/// same tensor gives the same bits.
+/// Statistics of the finite elements, in fp64. The order of all sums follows from type and shape
+/// alone, so that the same tensor gives the same bits.
 struct TensorStatistics {
   double least = std::numeric_limits<double>::infinity();
   double largest = -std::numeric_limits<double>::infinity();
   double sum = 0;
-  double squares = 0;  ///< their sum
+  double squares = 0;  ///< sum of squares
   std::int64_t finite = 0;
   std::int64_t not_finite = 0;  ///< infinities and NaN
   std::int64_t zeros = 0;       ///< of either sign
 
-  /// `other` is of elements after these.
+  /// Adds `other`, which is of later elements.
   void add(const TensorStatistics& other);
   [[nodiscard]] double mean() const;  ///< NaN without finite elements
   [[nodiscard]] double norm() const;  ///< L2
 };
 
-/// Counts elements of one type.
+/// Statistics of elements of one type.
 TensorStatistics statistics_of(DType dtype, std::span<const std::byte> elements);
 
-/// Counts all tensors', parallel to folder.tensors(); unknown types are left as of no elements.
+/// Statistics of all tensors, parallel to folder.tensors(); those of unknown types stay empty.
 std::vector<TensorStatistics> statistics_of(const TensorFolder& folder, int threads);
 
 }  // namespace strata::train

@@ -1,4 +1,4 @@
-// Columns for people, and for awk: cells are separated by two spaces or more.
+// Formats columns for people, and for awk: two or more spaces separate cells.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ class TextTable {
   };
 
   explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
-  /// One cell per column.
+  /// Adds a row, with one cell per column.
   void add(std::vector<std::string> cells);
-  /// Titles and rows, one line each; without rows nothing.
+  /// Returns titles and rows, one line each; "" without rows.
   [[nodiscard]] std::string text() const;
 
  private:

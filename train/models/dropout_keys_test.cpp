@@ -1,4 +1,4 @@
-// Each dropout of a model has random numbers of its own, the same in forward and backward pass.
+// Checks that each dropout of a model has its own random numbers, the same in both passes.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -25,7 +25,7 @@ ModelConfig three_layers() {
   return model;
 }
 
-/// How many operations of the pass use each key.
+/// Counts for each key the operations of the pass that use it.
 std::map<std::int64_t, int> uses(const runtime::Graph& graph, runtime::Pass pass) {
   std::map<std::int64_t, int> result;
   for (const runtime::Node& node : graph.nodes)

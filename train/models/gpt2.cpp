@@ -22,7 +22,7 @@ class Gpt2 {
         attention_dropout_(training ? config.attention_dropout : 0),
         embedding_dropout_(training ? config.embedding_dropout : 0),
         normal_{config.initializer_range, 0},
-        // Residual branches start smaller, so that the stream's variance does not grow with depth.
+        // Residual branches begin smaller, so that the variance does not grow with depth.
         residual_{config.initializer_range / std::sqrt(2.0 * static_cast<double>(config.layers)),
                   0} {}
 

@@ -5,7 +5,7 @@
 
 namespace strata::train {
 
-/// The functions of its row (model_family.h).
+/// The functions of its row in the table of families (model_family.h).
 Body build_gpt2(runtime::GraphBuilder& b, const ModelConfig& c, bool training);
 void read_gpt2(const HfReader& reader, ModelConfig& config);
 void write_gpt2(const ModelConfig& config, JsonWriter& out);

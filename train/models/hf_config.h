@@ -1,4 +1,4 @@
-// A Hugging Face config.json <-> ModelConfig, for the families of a table of rows.
+// Converts between a Hugging Face config.json and ModelConfig, by the rows of a table of families.
 #pragma once
 
 #include <optional>
@@ -11,20 +11,20 @@
 namespace strata::train {
 
 /// Reads the shape of a model. `model` is a config.json, a directory that holds one, or the name of
-/// a preset (configs/models). `own`: families of the caller, besides those of this repository; they
-/// outlive the result. Throws ConfigError naming file, line, key, found and expected value for
+/// a preset (configs/models). `own`: the caller's families besides those of this repository; they
+/// must outlive the result. Throws ConfigError naming file, line, key, found and expected value for
 /// unknown model types, missing or impossible numbers, and settings that would change the
-/// mathematics and are not built (other activations, sliding windows of Qwen, scaled attention
+/// mathematics but are not supported (other activations, sliding windows of Qwen, scaled attention
 /// ...).
 ModelConfig read_model_config(const std::string& model, std::span<const ModelFamily> own = {});
 
-/// The same for a text; `file` is the name used in messages.
+/// Parses the text of a config.json; `file` is its name in messages.
 ModelConfig parse_model_config(std::string_view text, const std::string& file,
                                std::span<const ModelFamily> own = {});
 
-/// config.json for a directory that transformers loads. `original` is the text the model was read
-/// from ("": none): members that mean nothing to Strata are kept, in their order. `weights`: the
-/// type of the tensors written beside it, so that transformers does not round them to another one.
+/// Makes the config.json of a directory that transformers can load. `original`: the text that the
+/// model was read from ("": none), whose other members are kept in their order. `weights`: the type
+/// of the tensors beside it, so that transformers does not round them to another.
 std::string to_hf_config_json(const ModelConfig& config, std::string_view original,
                               std::optional<DType> weights = std::nullopt);
 

@@ -18,7 +18,7 @@ std::string_view torch_name_of(DType type) {
   return "float32";
 }
 
-/// The members that this configuration decides, in the order of a new file.
+/// The members that this configuration determines, in the order of a new file.
 std::vector<Member> members_of(const ModelConfig& config, std::optional<DType> weights) {
   JsonWriter out;
   out.begin_object().member("model_type", config.family->model_type);
@@ -28,7 +28,7 @@ std::vector<Member> members_of(const ModelConfig& config, std::optional<DType> w
   return parse_json(out.end_object().finish(), "config.json", {}).members();
 }
 
-/// These keys stay as they were if they mean the same rotation: it has two spellings.
+/// True for keys that stay as they are if they mean the same rotation, which has two spellings.
 bool is_rope_key(std::string_view key) {
   return key == "rope_theta" || key == "rope_scaling" || key == "rope_parameters" ||
          key == "original_max_position_embeddings";
@@ -44,7 +44,7 @@ std::string to_hf_config_json(const ModelConfig& config, std::string_view origin
   std::set<std::string> written;
   if (original.empty()) {
     out.key("architectures").begin_array().value(config.family->architecture).end_array();
-    // transformers' own defaults are GPT-2's 50256, which a smaller vocabulary does not have.
+    // transformers' defaults are GPT-2's 50256, which a smaller vocabulary does not have.
     out.key("bos_token_id").null().key("eos_token_id").null();
   } else {
     const std::string name = "the original config.json";
@@ -60,7 +60,7 @@ std::string to_hf_config_json(const ModelConfig& config, std::string_view origin
       written.insert(key);
     }
   }
-  // transformers before 4.56 knows torch_dtype only; an original that says either needs no other.
+  // Older transformers (before 4.56) know only torch_dtype; an original with either key is enough.
   if (written.contains("torch_dtype")) written.insert("dtype");
   written.insert("torch_dtype");
   for (const auto& [key, value] : members) {

@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kLargestTheta = 1e15;
 constexpr double kLargestFactor = 1e6;
-/// transformers' get_mscale: how much longer contexts sharpen the attention.
+/// Computes transformers' get_mscale: how much longer contexts sharpen the attention.
 double yarn_scale(double factor, double mscale) {
   return factor <= 1 ? 1.0 : 0.1 * mscale * std::log(factor) + 1.0;
 }
@@ -34,7 +34,7 @@ void read_llama3(const HfReader& rope, RopeScaling& scaling) {
   }
 }
 
-/// Names by RopeScaling::Type.
+/// The names of RopeScaling::Type, in its order.
 constexpr std::string_view kTypeNames[] = {"default", "linear", "llama3", "yarn"};
 
 RopeScaling::Type type_of(const HfReader& rope) {
@@ -54,7 +54,7 @@ void read_scaling(const HfReader& rope, const HfReader& top, ModelConfig& config
   scaling.factor = rope.number("factor", 1, 1, kLargestFactor);
   if (scaling.type == RopeScaling::Type::linear) return;
   constexpr std::string_view original = "original_max_position_embeddings";
-  // As transformers: beside the rope settings wins, then inside, then the model's own length.
+  // The length is beside the rope settings, else inside, else the model's own, as in transformers.
   scaling.original_context =
       top.size(original, kLargestContext, rope.size(original, kLargestContext, config.context));
   if (scaling.type == RopeScaling::Type::llama3) read_llama3(rope, scaling);
@@ -68,7 +68,7 @@ void read_rope(const HfReader& reader, ModelConfig& config) {
   if (reader.number("partial_rotary_factor", 1, 0, 1) != 1) {
     reader.fail("partial_rotary_factor", "found a part of the head, expected 1");
   }
-  // rope_scaling wins when both are there, as in transformers.
+  // If both are there, rope_scaling wins, as in transformers.
   std::optional<JsonValue> rope = reader.find("rope_scaling");
   if (!rope) rope = reader.find("rope_parameters");
   if (!rope) return;

@@ -1,5 +1,5 @@
-// Rotary embedding settings of a config.json: rope_theta and rope_scaling of transformers 4, or
-// rope_parameters of transformers 5.
+// Reads and writes the rotary embedding's settings in a config.json: rope_theta and rope_scaling of
+// transformers 4, or rope_parameters of transformers 5.
 #pragma once
 
 #include "core/json_writer.h"
@@ -15,7 +15,7 @@ void read_rope(const HfReader& reader, ModelConfig& config);
 /// Writes rope_theta and rope_scaling, as transformers 4 spells them, into an open object.
 void write_rope(const ModelConfig& config, JsonWriter& out);
 
-/// Are these the same rotation?
+/// True if both configurations have the same rotation.
 bool same_rope(const ModelConfig& a, const ModelConfig& b);
 
 }  // namespace strata::train

@@ -74,7 +74,7 @@ class Llama {
     return {b_.vector({{name + ".weight", width}}, {0, 1}), kNoValue};
   }
 
-  /// One product in place of those that files have, by name and outputs of each.
+  /// One product of several weights that files have separately, given by name and outputs of each.
   Affine product(const std::vector<runtime::WeightPart>& parts, std::int64_t in, bool bias) {
     const auto all = [&](const char* what) {
       std::vector<runtime::WeightPart> named = parts;

@@ -1,24 +1,24 @@
-// The Llama family: Llama 1-3, Mistral, Qwen2/2.5 (biases on q, k, v), Qwen3 (norms on q and k).
+// Builds the Llama family: Llama 1-3, Mistral, Qwen2/2.5 (biases on q, k, v), Qwen3 (q, k norms).
 #pragma once
 
 #include "train/models/model_family.h"
 
 namespace strata::train {
 
-/// In what they differ: class defaults of transformers, and which keys are read and written.
+/// The differences within the family: class defaults of transformers, and keys read and written.
 struct LlamaKind {
   std::int64_t context = 2048;
   std::int64_t intermediate = 11008;
-  std::int64_t kv_heads = 0;        ///< 0: as many as heads
+  std::int64_t kv_heads = 0;        ///< 0: as many as attention heads
   std::int64_t head_size = 0;       ///< 0: hidden / heads
-  std::int64_t sliding_window = 0;  ///< 0: the key means nothing, windows are refused
-  bool bias_key = false;            ///< attention_bias, of q, k, v and o
+  std::int64_t sliding_window = 0;  ///< default of the key; 0: no such key, windows are refused
+  bool bias_key = false;            ///< has the key attention_bias, of q, k, v and o
   bool mlp_bias_key = false;
-  bool qkv_bias = false;  ///< always, of q, k and v
+  bool qkv_bias = false;  ///< always has biases on q, k and v
   bool head_norms = false;
 };
 
-/// The functions of their rows (model_family.h).
+/// The functions of their rows in the table of families (model_family.h).
 Body build_llama(runtime::GraphBuilder& b, const ModelConfig& c, bool training);
 void read_llama(const LlamaKind& kind, const HfReader& reader, ModelConfig& config);
 void write_llama(const LlamaKind& kind, const ModelConfig& config, JsonWriter& out);

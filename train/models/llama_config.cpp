@@ -41,7 +41,7 @@ void read_llama(const LlamaKind& kind, const HfReader& reader, ModelConfig& conf
   config.layers = reader.size("num_hidden_layers", kLargestCount);
   config.hidden = reader.size("hidden_size", kLargestWidth);
   config.heads = reader.size("num_attention_heads", kLargestCount);
-  const bool multi_head = reader.object().find("num_key_value_heads").has_value();  // null
+  const bool multi_head = reader.object().find("num_key_value_heads").has_value();  // null counts
   config.kv_heads = reader.size("num_key_value_heads", kLargestCount,
                                 multi_head || kind.kv_heads == 0 ? config.heads : kind.kv_heads);
   if (config.heads % config.kv_heads != 0) {

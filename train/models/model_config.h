@@ -1,4 +1,4 @@
-// What a decoder-only model is, read from a Hugging Face config.json (or written to one).
+// Describes a decoder-only model, read from a Hugging Face config.json (or written to one).
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ struct RopeScaling {
 };
 
 struct ModelConfig {
-  const ModelFamily* family = nullptr;  ///< outlives this; find_family(), or a row of one's own
-  std::int64_t vocabulary = 0;          ///< as in the files; memory pads it to a multiple of 128
+  const ModelFamily* family = nullptr;  ///< must outlive this; find_family(), or a caller's own row
+  std::int64_t vocabulary = 0;          ///< size in files; memory pads it to a multiple of 128
   std::int64_t layers = 0;
   std::int64_t hidden = 0;
   std::int64_t heads = 0;
@@ -30,7 +30,7 @@ struct ModelConfig {
   std::int64_t head_size = 0;
   std::int64_t intermediate = 0;    ///< width of the MLP
   std::int64_t context = 0;         ///< longest sequence the model was made for
-  std::int64_t sliding_window = 0;  ///< 0: none. Longer sequences are refused
+  std::int64_t sliding_window = 0;  ///< 0: none; longer sequences are refused
   double norm_epsilon = 1e-5;
   double rope_theta = 10000;
   RopeScaling rope_scaling;
@@ -42,7 +42,7 @@ struct ModelConfig {
   bool head_norms = false;  ///< norms on q and k
   bool gelu_tanh = true;    ///< GPT-2: gelu_new / gelu_pytorch_tanh; false: erf
   double embedding_dropout = 0, residual_dropout = 0, attention_dropout = 0;
-  /// What a family of a program outside needs besides, by name.
+  /// Other numbers by name, for families of programs outside this repository.
   std::map<std::string, double> more;
 
   [[nodiscard]] std::int64_t padded_vocabulary() const { return (vocabulary + 127) / 128 * 128; }

@@ -23,7 +23,7 @@ using ::testing::Not;
 
 ModelConfig parse(const std::string& text) { return parse_model_config(text, "config.json"); }
 
-/// The message of the refusal, or "" when the text is accepted.
+/// The message of the refusal; "" if the text is accepted.
 std::string refusal(const std::string& text) {
   try {
     parse(text);
@@ -33,7 +33,7 @@ std::string refusal(const std::string& text) {
   }
 }
 
-/// A small valid configuration with `more` members added (a comma in front of them).
+/// A small valid configuration with `more` members added (beginning with a comma).
 std::string llama(const std::string& more = "", const std::string& type = "llama") {
   return R"({"model_type": ")" + type +
          R"(", "vocab_size": 100, "hidden_size": 64, "intermediate_size": 96,
@@ -91,7 +91,7 @@ TEST(ModelConfig, Gpt2TakesTheDefaultsOfTransformers) {
   EXPECT_EQ(config.attention_dropout, 0.1);
 }
 
-/// A family of a program outside, with a number that no other model has.
+/// A family of a program outside this repository, with a number that no other model has.
 constexpr ModelFamily kExperts{
     .model_type = "mixture",
     .architecture = "MixtureForCausalLM",
@@ -173,7 +173,7 @@ TEST(ModelConfig, RopeIsReadFromBothGenerationsOfTransformers) {
   const ModelConfig linear = parse(llama(R"(, "rope_scaling": {"type": "linear", "factor": 2})"));
   EXPECT_EQ(linear.rope_scaling.type, RopeScaling::Type::linear);
   EXPECT_EQ(linear.rope_scaling.factor, 2);
-  // No original length: the model's own, as transformers does.
+  // The original length is the model's own if none is given, as in transformers.
   const ModelConfig yarn = parse(llama(R"(, "max_position_embeddings": 512,
     "rope_scaling": {"rope_type": "yarn", "factor": 4})"));
   EXPECT_EQ(yarn.rope_scaling.original_context, 512);

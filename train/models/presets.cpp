@@ -17,7 +17,7 @@ std::string configs_directory() {
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   if (error) throw HostError("cannot read /proc/self/exe: " + error.message());
   const fs::path bin = program.parent_path();
-  // build/bin, build/PRESET/bin, an installed prefix with configs beside bin, share/strata.
+  // Tries build/bin, build/PRESET/bin, an installed prefix with configs beside bin, share/strata.
   const fs::path tried[] = {bin / "../../configs", bin / "../../../configs", bin / "../configs",
                             bin / "../share/strata/configs"};
   std::string list;
@@ -56,7 +56,7 @@ std::string find_model_config(const std::string& model) {
     return (fs::path(configs_directory()) / "models" / (model + ".json")).string();
   }
   refuse_hub_name(model);
-  const bool is_path = model.find('/') != std::string::npos;  // nobody means a preset by it
+  const bool is_path = model.find('/') != std::string::npos;  // presets' names have no slash
   const std::string near = is_path ? "" : nearest_name(model, {names.begin(), names.end()});
   std::string message = "model '" + model + "': no such directory, file or preset";
   if (!near.empty()) message += ", did you mean '" + near + "'?";

@@ -1,4 +1,4 @@
-// Ready model shapes: Hugging Face config.json contents in configs/models, found beside the
+// Ready model shapes: Hugging Face config.json files in configs/models, found relative to the
 // program.
 #pragma once
 
@@ -7,17 +7,16 @@
 
 namespace strata::train {
 
-/// The folder `configs` of this installation, looked for relative to the running program (build
-/// tree, then share/strata). No environment variable is read. Throws HostError listing the folders
-/// that were tried.
+/// The folder `configs` of this installation, found from the running program (build tree, then
+/// share/strata), not from the environment. Throws HostError listing the folders that were tried.
 std::string configs_directory();
 
 /// Names of the files in configs/models, without ".json", sorted.
 std::vector<std::string> model_preset_names();
 
-/// The config.json that `model` means: a file, a directory that holds config.json, or a preset's
-/// name. Throws ConfigError naming what was looked for, with the nearest preset or, where the name
-/// is that of a published model, how to download it.
+/// The path of the config.json that `model` means: a file, a directory that holds config.json, or a
+/// preset's name. Throws ConfigError naming what was looked for, with the nearest preset or, if the
+/// name is a published model's, how to download it.
 std::string find_model_config(const std::string& model);
 
 }  // namespace strata::train

@@ -1,5 +1,4 @@
-// Builds the Graph of a decoder-only model from its configuration: the forward pass alone;
-// differentiate() adds the rest.
+// Builds a decoder-only model's forward Graph from its configuration.
 #pragma once
 
 #include "compile/model.h"
@@ -11,18 +10,18 @@ using compile::BuiltModel;
 using compile::ModelUse;
 using runtime::BatchShape;
 
-/// What a family builds of one micro-batch, up to its head.
+/// The result of a family's builder for one micro-batch: the inputs of the head.
 struct Body {
   runtime::ValueId hidden;  ///< final normed hidden states [N, hidden], in block "head"
   runtime::ValueId head;    ///< head weight [padded vocabulary, hidden]
 };
 
-/// For the builder of a transformer: throws InvalidArgument that names each field that can be no
-/// transformer's.
+/// Called by the builder of a transformer: throws InvalidArgument that names each field with a
+/// value that no transformer can have.
 void check_transformer(const ModelConfig& config);
 
-/// Throws InvalidArgument where `config` can be no model's, or when the sequence exceeds the
-/// context or the sliding window.
+/// Builds the model. Throws InvalidArgument for a `config` that no model can have, or a sequence
+/// longer than the context or the sliding window.
 BuiltModel build_model(const ModelConfig& config, const BatchShape& shape, ModelUse use);
 
 }  // namespace strata::train

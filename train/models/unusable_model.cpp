@@ -17,11 +17,11 @@ namespace {
 namespace fs = std::filesystem;
 
 bool is_there(const fs::path& path) {
-  std::error_code ignored;  // what cannot be looked at is not there
+  std::error_code ignored;  // a path that cannot be examined counts as missing
   return fs::exists(path, ignored);
 }
 
-/// Says whether a file's name ends in one of these, in upper or lower case.
+/// True if a file's name ends in one of these, in upper or lower case.
 bool ends_in(const fs::path& file, std::initializer_list<std::string_view> ends) {
   const std::string name = ascii_lower_case(file.filename().string());
   return std::any_of(ends.begin(), ends.end(),
@@ -30,7 +30,7 @@ bool ends_in(const fs::path& file, std::initializer_list<std::string_view> ends)
 
 constexpr std::int64_t kLookedAtBytes = 9;
 
-/// As many bytes as tell the format; "" where it cannot be read: whoever opens it next says why.
+/// The first bytes, to tell the format; "" if the file cannot be read, which opening it reports.
 std::string first_bytes(const fs::path& path) {
   try {
     const File file = File::open_for_reading(path.string());
@@ -42,15 +42,14 @@ std::string first_bytes(const fs::path& path) {
   }
 }
 
-/// The header's size in 8 bytes, little-endian and below 4 GiB, which no text holds; then JSON.
+/// True for 8 bytes of a header's size, little-endian and below 4 GiB, as no text has, then JSON.
 bool begins_like_safetensors(std::string_view bytes) {
   constexpr std::string_view kUpperHalf("\0\0\0\0", 4);
   return std::ssize(bytes) == kLookedAtBytes && bytes.substr(4, 4) == kUpperHalf &&
          bytes.back() == '{';
 }
 
-/// Says what a file is by the end of its name or its first bytes, and what to do; "": nothing
-/// speaks against it.
+/// Says what a file is, by its name's end or its first bytes, and what to do; "": nothing is wrong.
 std::string fault_of_file(const fs::path& file) {
   const std::string folder = file.has_parent_path() ? file.parent_path().string() : ".";
   const std::string beginning = first_bytes(file);
@@ -74,7 +73,7 @@ bool holds_file_ending(const fs::path& folder, std::string_view end) {
   return false;
 }
 
-/// The same for a directory without config.json.
+/// Says what is wrong with a directory without config.json, and what to do.
 std::string fault_of_directory(const fs::path& folder) {
   if (is_there(folder / "snapshots"))
     return "found a folder of the Hugging Face cache; give the one below it that holds "
@@ -101,7 +100,7 @@ bool is_spelt_as_on_hub(const std::string& model) {
   });
 }
 
-/// OWNER/NAME, and nothing of that owner's name on this machine.
+/// True for OWNER/NAME, if nothing on this machine has that owner's name.
 bool has_owner(const std::string& model) {
   const std::size_t slash = model.find('/');
   return slash != 0 && slash != std::string::npos && slash + 1 != model.size() &&
@@ -109,17 +108,17 @@ bool has_owner(const std::string& model) {
          !is_there(model.substr(0, slash));
 }
 
-/// How models end that somebody trained; no preset does. `name` is in lower case.
+/// True for endings of published models' names, which no preset has. `name` is in lower case.
 bool has_published_ending(std::string_view name) {
   for (const std::string_view end : {"-instruct", "-chat", "-base", "-hf"})
     if (name.ends_with(end)) return true;
-  const std::size_t version = name.rfind("-v");  // as in -v0.1
+  const std::size_t version = name.rfind("-v");  // such as -v0.1
   return version != std::string_view::npos && version + 2 < name.size() &&
          name.find_first_not_of("0123456789.", version + 2) == std::string_view::npos;
 }
 
 struct PublishedFamily {
-  std::string_view beginning;  ///< of its models' names, in lower case
+  std::string_view beginning;  ///< beginning of its models' names, in lower case
   std::string_view owner;
 };
 constexpr PublishedFamily kPublishedFamilies[] = {
@@ -128,12 +127,11 @@ constexpr PublishedFamily kPublishedFamilies[] = {
     {"tinyllama", "TinyLlama"}, {"smollm", "HuggingFaceTB"},
 };
 
-/// Who owns a model of this name on the hub, "OWNER" where that is not known, "" where the name
-/// does not look like that of a published model.
+/// The owner of such a model on the hub; "OWNER": unknown; "": the name is no published model's.
 std::string_view owner_of(const std::string& model) {
   const std::string name = ascii_lower_case(model);
   for (const std::string_view old : {"gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl"})
-    if (name == old) return "openai-community";  // from the time before the hub had owners
+    if (name == old) return "openai-community";  // published before the hub had owners
   if (name == "distilgpt2") return "distilbert";
   const bool is_published = has_published_ending(name);
   for (const PublishedFamily& family : kPublishedFamilies)  // presets have no upper case

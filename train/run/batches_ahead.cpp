@@ -9,7 +9,7 @@
 namespace strata::train {
 namespace {
 
-/// Part `index` of equal ones.
+/// Returns part `index` of `count` equal parts.
 template <typename T>
 std::span<T> part_of(std::span<T> all, std::int64_t index, std::int64_t count) {
   const std::size_t size = all.size() / static_cast<std::size_t>(count);
@@ -44,7 +44,7 @@ bool BatchesAhead::reach(std::int64_t step) {
   }
   try {
     while (!error_ && first_ + std::ssize(steps_) < std::min(end_, step + kSteps + 1)) read_next();
-  } catch (...) {  // it is thrown again once the state is saved
+  } catch (...) {  // rethrow() throws it once the state is saved
     error_ = std::current_exception();
   }
   return error_ != nullptr;

@@ -11,7 +11,7 @@
 namespace strata::train {
 namespace {
 
-/// Reads 100 * step + micro-step everywhere, and notes which steps were read.
+/// Fills batches with 100 * step + micro-step, and records which steps were read.
 struct Data {
   std::vector<std::int64_t> read;
   std::int64_t broken_from = 1'000'000;
@@ -62,7 +62,7 @@ TEST(BatchesAhead, AreThereForTheStepsThatBeginBeforeAllHear) {
   BatchesAhead ahead(data.reader(), kShape, 0, 100);
   for (std::int64_t step = 0; step < 5; ++step) EXPECT_FALSE(ahead.reach(step)) << step;
   EXPECT_NO_THROW(ahead.rethrow());
-  EXPECT_TRUE(ahead.reach(5));  // all hear of it after step 6 has begun
+  EXPECT_TRUE(ahead.reach(5));  // all ranks hear of it after step 6 has begun
   EXPECT_EQ(give(ahead, 5, 0).tokens[0], 500);
   EXPECT_TRUE(ahead.reach(6));
   EXPECT_EQ(give(ahead, 6, 1).tokens[0], 601);

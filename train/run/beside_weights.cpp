@@ -13,11 +13,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Held in memory while the run lasts, and written with each checkpoint.
+/// Limits on the files, which stay in memory during the run and are written with each checkpoint.
 constexpr std::int64_t kLargestBytes = std::int64_t{64} << 20;
 constexpr std::int64_t kMostBytes = std::int64_t{128} << 20;
 
-/// Tensors, in whichever format, and what belongs to them.
+/// Endings of files with tensors in any format, or that belong to them.
 constexpr std::string_view kWeights[] = {
     ".safetensors", ".bin",     ".pt",     ".pth", ".ckpt",   ".gguf",      ".ggml",
     ".h5",          ".msgpack", ".onnx",   ".ot",  ".pkl",    ".npz",       ".npy",
@@ -30,10 +30,10 @@ constexpr std::string_view kOfAnotherRun[] = {"config.json", "trainer_state.json
 /// Names of what Git and downloads leave in a directory.
 constexpr std::string_view kOfTheDownload[] = {".git", ".gitattributes", ".gitignore", ".cache"};
 
-/// The one folder whose files transformers reads: chat templates with names.
+/// The only folder whose files transformers reads: chat templates with names.
 constexpr std::string_view kTemplates = "additional_chat_templates";
 
-/// Beginnings of the names under which tokenizers are stored.
+/// Beginnings of the names of a tokenizer's files.
 constexpr std::string_view kTokenizer[] = {
     "tokenizer", "special_tokens_map", "added_tokens",  "chat_template", "vocab",
     "merges",    "spiece.model",       "sentencepiece", "normalizer",    kTemplates};
@@ -52,7 +52,7 @@ bool is_one_of(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// A manifest.json may also be another program's, and part of the model then.
+/// True if the file is about another run. Another program's manifest.json belongs to the model.
 bool is_of_another_run(const fs::path& path, std::string_view name) {
   if (name != kManifestName) return is_one_of(kOfAnotherRun, name);
   return fs::is_regular_file(path) && is_manifest(read_whole_file(path, kManifestLimitBytes));
@@ -62,7 +62,7 @@ class Collector {
  public:
   explicit Collector(BesideWeights& beside) : beside_(beside) {}
 
-  /// Adds a folder's files whose names are `wanted`.
+  /// Adds the files of a folder whose names are `wanted`.
   template <typename Wanted>
   void add_folder(const fs::path& folder, const Wanted& wanted) {
     left_.clear();
@@ -72,7 +72,7 @@ class Collector {
   }
 
  private:
-  /// Their names in the output begin with `prefix`.
+  /// Adds files whose names in the output begin with `prefix`.
   template <typename Wanted>
   void add_files(const fs::path& folder, const std::string& prefix, const Wanted& wanted) {
     for (const auto& entry : fs::directory_iterator(folder)) {
@@ -87,7 +87,7 @@ class Collector {
     }
   }
 
-  /// Why it stays behind; "": it does not.
+  /// Adds a file; returns why it is left out, or "" if it is not.
   std::string add(const fs::directory_entry& entry, const std::string& name) {
     if (entry.path().filename().string().starts_with('.')) return "hidden";
     if (entry.is_directory()) return "a folder";
@@ -102,7 +102,7 @@ class Collector {
   }
 
   BesideWeights& beside_;
-  std::string left_;  ///< names of one folder's files, and why they stay behind
+  std::string left_;  ///< names of files left out of one folder, and why
   std::int64_t total_bytes_ = 0;
 };
 

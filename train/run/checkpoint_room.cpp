@@ -8,7 +8,7 @@
 namespace strata::train {
 namespace {
 
-/// People read the first number, scripts the second.
+/// Text of a number of bytes: rounded for people, exact for scripts.
 std::string bytes_text(std::int64_t bytes) {
   const std::string text = format_bytes(bytes);
   return bytes < 1024 ? text : text + " (" + std::to_string(bytes) + " bytes)";
@@ -19,7 +19,7 @@ std::string bytes_text(std::int64_t bytes) {
 std::int64_t checkpoints_to_come(const TrainOptions& options, std::int64_t first_step,
                                  std::int64_t there) {
   const CheckpointOptions& checkpoint = options.checkpoint;
-  std::int64_t saves = 1;  // the last
+  std::int64_t saves = 1;  // the one after the last step
   if (checkpoint.every.steps > 0) {
     const std::int64_t last = std::max<std::int64_t>(0, options.steps - 1);
     saves += std::max<std::int64_t>(

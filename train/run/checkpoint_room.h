@@ -1,5 +1,5 @@
-// Whether the disk has room for the checkpoints that a run is going to write: asked before its
-// first step, since their size is known then.
+// Checks before the first step, when their size is known, whether the disk has room for the
+// checkpoints that a run is going to write.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@ namespace strata::train {
 struct CheckpointRoom {
   std::string output;
   std::int64_t one_bytes = 0;   ///< CheckpointLayout::room_bytes
-  std::int64_t free_bytes = 0;  ///< beside those that are there
-  std::int64_t there = 0;       ///< checkpoints of the folder
+  std::int64_t free_bytes = 0;  ///< besides the checkpoints that are there
+  std::int64_t there = 0;       ///< number of checkpoints in the folder
 };
 
-/// How many more checkpoints than now will lie there at a time, at most, as far as the options say:
-/// retention removes an old one once the next is whole.
+/// The largest number of additional checkpoints that will exist at a time, as far as the options
+/// say: retention removes an old one when the next is whole.
 std::int64_t checkpoints_to_come(const TrainOptions& options, std::int64_t first_step,
                                  std::int64_t there);
 
-/// Throws HostError when not even one checkpoint has room. What to say where one has and those that
-/// are to come together have not; else "".
+/// Throws HostError if there is no room even for one checkpoint. Returns what to say if there is
+/// room for one but not for all that are to come; else "".
 std::string require_room(const CheckpointRoom& room, const TrainOptions& options,
                          std::int64_t first_step);
 

@@ -19,7 +19,7 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// Adds the time of its life.
+/// Adds the time from its construction to its destruction to `seconds`.
 class Stopwatch {
  public:
   explicit Stopwatch(double& seconds) : seconds_(seconds) {}
@@ -34,7 +34,7 @@ class Stopwatch {
 
 constexpr std::chrono::milliseconds kFirstPause{1000}, kLongestPause{15000};
 
-/// What may be different a little later.
+/// True if a later attempt may succeed.
 bool may_be_mended(ExitCode code) { return code == ExitCode::io || code == ExitCode::host; }
 
 }  // namespace
@@ -54,7 +54,7 @@ void CheckpointSaver::hear(const kernels::StepMetrics& metrics) {
   bad_loss_ = std::isfinite(metrics.loss) ? "" : "loss of step " + std::to_string(heard_step_);
   if (save_ && heard_step_ >= save_->step() && next_is_of_saved_) {
     saved_bad_loss_ = bad_loss_;
-    // A step that is skipped leaves the state as it was.
+    // A step that is skipped leaves the state as it was, so the next one also computes from it.
     next_is_of_saved_ = heard_step_ == save_->step() || metrics.overflow != 0;
   }
   if (stage_ == Stage::under_way && metrics.step >= counts_from_ &&
@@ -95,7 +95,7 @@ SaveRequest CheckpointSaver::request(SaveContents contents, SaveOf of) {
 
 void CheckpointSaver::tidy_up(std::int64_t step, bool is_finite) {
   try {
-    // Before what it says may go. Nobody wants the weights of a checkpoint that is not finite.
+    // `latest` moves before the checkpoint it names is removed, and only to one that is finite.
     if (is_finite) point_latest(folder_.files(), folder_.path(), step);
     if (is_finite) remove_replaced(step);
     if (options_.keep == 0) return;
@@ -111,7 +111,7 @@ void CheckpointSaver::tidy_up(std::int64_t step, bool is_finite) {
 
 void CheckpointSaver::remove_replaced(std::int64_t step) {
   std::vector<std::int64_t> others = folder_.take_replaced();
-  std::erase(others, step);  // this one has taken its place
+  std::erase(others, step);  // the new checkpoint has replaced that one
   if (others.empty()) return;
   { const CheckpointReader mine(folder_.files(), folder_.path() + "/" + checkpoint_name(step)); }
   removed_ =
@@ -207,7 +207,7 @@ std::optional<Saved> CheckpointSaver::complete() {
 bool CheckpointSaver::keep_trying(std::int64_t step, const std::function<void()>& body) {
   const Clock::time_point end = Clock::now() + std::chrono::seconds(options_.retry_seconds);
   Clock::duration pause = kFirstPause;
-  // Rank 0's clock counts, so that all ranks try equally often.
+  // Rank 0's clock decides, so that all ranks try equally often.
   while (!folder_.from_first(Clock::now() < end ? "try" : "").empty()) {
     if (attempt(step, Failing::tries_again, body)) return true;
     std::this_thread::sleep_for(std::min(pause, end - Clock::now()));

@@ -13,7 +13,7 @@
 namespace strata::train {
 namespace {
 
-/// Of one rank whose steps may take snapshots, with new weights.
+/// An engine of one rank with new weights, whose steps may take snapshots.
 std::unique_ptr<Engine> make_engine(comm::Communicator& communicator) {
   ProgramRequest request{.model = read_model_config("gpt2-tiny"), .options = {}};
   request.options.sequence_length = 16;
@@ -33,7 +33,7 @@ void fill_with_ones(std::int64_t, int, const MicroBatch& batch) {
   std::ranges::fill(batch.targets, 1);
 }
 
-/// What is enough for a checkpoint that is only written.
+/// The least contents of a checkpoint that is never loaded.
 SaveContents contents_behind(std::int64_t step) {
   SaveContents contents;
   contents.state.step = step;
@@ -44,7 +44,7 @@ SaveContents contents_behind(std::int64_t step) {
   return contents;
 }
 
-/// A saver whose save of step 2 is under way, and which has heard of step 1 alone.
+/// A saver with a save of step 2 under way, which has heard of step 1 only.
 class CheckpointSaverTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -89,7 +89,7 @@ class CheckpointSaverTest : public testing::Test {
 
 TEST_F(CheckpointSaverTest, AStateIsNotJudgedByLossesOfLaterOnes) {
   hear(2, true);
-  hear(3, true);  // of the state that is saved
+  hear(3, true);  // computed from the saved state
   hear(4, false);
   EXPECT_EQ(not_finite(), "");
   EXPECT_EQ(saver_.bad_loss(), "loss of step 4");
@@ -98,7 +98,7 @@ TEST_F(CheckpointSaverTest, AStateIsNotJudgedByLossesOfLaterOnes) {
 TEST_F(CheckpointSaverTest, AStateIsJudgedByItsOwnLosses) {
   hear(2, true);
   hear(3, false);
-  hear(4, false);  // step 3 has changed nothing
+  hear(4, false);  // step 3 was skipped, so the state is the same
   EXPECT_EQ(not_finite(), "loss of step 4");
 }
 
@@ -110,8 +110,8 @@ TEST_F(CheckpointSaverTest, AStateIsAcquittedByItsNextBatch) {
   EXPECT_EQ(not_finite(), "");
 }
 
-/// Metrics come a step late: those of a step that began before the stage did say nothing of it, and
-/// whoever took them for an answer would wait for the drive.
+/// Metrics come a step late. Those of a step that began before the stage say nothing about it, and
+/// a saver that took them for an answer would wait for the drive.
 TEST(CheckpointSaver, GoesOnBehindTheFirstStepThatSpeaksOfItsStage) {
   const TestDirectory directory;
   RankContext context;
@@ -135,7 +135,7 @@ TEST(CheckpointSaver, GoesOnBehindTheFirstStepThatSpeaksOfItsStage) {
   ASSERT_TRUE(saver.is_ready());
   engine->settle();
   EXPECT_FALSE(saver.go_on().has_value());
-  saver.hear({.step = 1});  // that of the snapshot
+  saver.hear({.step = 1});  // of the snapshot's step
   EXPECT_FALSE(saver.is_ready());
   saver.hear({.step = 2});
   EXPECT_TRUE(saver.is_ready());

@@ -19,10 +19,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Between files that are read as bytes: no plain text holds it.
+/// Separates files that are read as bytes; plain text does not contain it.
 constexpr std::int32_t kEndByte = 0;
 
-/// Files of a run as ids.
+/// Opens the files of a run as ids.
 class DataFiles {
  public:
   DataFiles(std::int64_t vocabulary, std::string tokenizer)
@@ -30,7 +30,7 @@ class DataFiles {
     if (tokenizer_.empty()) end_ = kEndByte;
   }
 
-  /// Collective: all `texts` become token files of the cache.
+  /// Collective: turns all `texts` into token files in the cache.
   void encode(const std::vector<std::string>& texts, const std::string& cache,
               comm::Communicator& communicator,
               const std::function<void(const EncodingProgress&)>& hear) {
@@ -50,12 +50,12 @@ class DataFiles {
   }
 
   [[nodiscard]] bool is_text(const std::string& path) const { return !is_token_file(path); }
-  /// Whether a text has to be encoded before it can be opened.
+  /// True if a text must be encoded before it can be opened.
   [[nodiscard]] bool needs_encoding(const std::string& path) const {
     return !tokenizer_.empty() && is_text(path);
   }
 
-  /// One row of tokens.
+  /// Opens the files as one sequence of tokens.
   [[nodiscard]] std::shared_ptr<const TokenSource> open(const std::vector<std::string>& paths) {
     std::vector<std::shared_ptr<const TokenSource>> parts;
     for (std::size_t i = 0; i < paths.size(); ++i) {
@@ -144,7 +144,7 @@ Corpus open_corpus(const TrainOptions& options, std::int64_t vocabulary,
   std::vector<std::string> training = options.data;
   std::vector<std::string> held_out;
   if (!options.eval_data.empty()) held_out = {options.eval_data};
-  // An evaluation alone trains on nothing; the engine asks for some tokens all the same.
+  // A run that only evaluates trains on nothing, but the engine needs some tokens.
   if (training.empty() && !trains(options)) training = held_out;
   const bool bundled = training.empty();
   if (bundled) training = {bundled_text()};

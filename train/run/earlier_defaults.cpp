@@ -5,7 +5,7 @@
 namespace strata::train {
 namespace {
 
-/// Those that change what is computed; a folder to save to does not.
+/// True for options that change what is computed; an output folder does not.
 bool is_term(const ResolvedField& field) {
   return field.origin == Origin::stored_model && field.name != "output";
 }

@@ -10,7 +10,7 @@
 namespace strata::train {
 namespace {
 
-using Texts = std::map<std::string, std::string, std::less<>>;  // by name of the option
+using Texts = std::map<std::string, std::string, std::less<>>;  // by the option's name
 
 bool is_said(std::string_view name, const TrainOptions& options) {
   if (name == "scheduler.total_num_steps" || name == "scheduler.warmup_num_steps")

@@ -12,8 +12,8 @@
 namespace strata::train {
 namespace {
 
-/// After an error it goes on with nothing to predict: other ranks are in the middle of collectives
-/// by then, and hear of it at the end.
+/// Fills batches, and after an error goes on with targets that are ignored: other ranks are in the
+/// middle of collectives, and hear of the error at the end.
 class ForgivingFill {
  public:
   /// `hear` is told of each batch.

@@ -1,12 +1,12 @@
-// The loss on held-out data, which may fail without any harm to training.
+// Computes the loss on held-out data; a failure does not harm training.
 #pragma once
 
 #include "train/run/run_parts.h"
 
 namespace strata::train {
 
-/// Collective, drained; nothing without held-out data. What cannot be read on a rank is a late
-/// failure of the run: all ranks hear of it, and there is no loss of this step.
+/// Collective, drained; does nothing without held-out data. If any rank cannot read its data, this
+/// step has no held-out loss, and rank 0 records a late failure.
 void evaluate(RunParts& run);
 
 }  // namespace strata::train

@@ -12,7 +12,7 @@
 namespace strata::train {
 namespace {
 
-/// "bfloat16", "torch.bfloat16"; nullopt: no type that training runs in.
+/// The type of "bfloat16" or "torch.bfloat16"; nullopt if training cannot run in it.
 std::optional<DType> type_named(std::string name) {
   constexpr std::string_view kModule = "torch.";
   if (name.starts_with(kModule)) name.erase(0, kModule.size());

@@ -1,5 +1,4 @@
-// What the folder of --model says about its weights, for the defaults of a run that goes on from
-// them.
+// Reads from the folder of --model what the defaults of a run that goes on from its weights need.
 #pragma once
 
 #include <string>
@@ -8,7 +7,7 @@
 
 namespace strata::train {
 
-/// `requested`: what --model said; `directory`: the folder that it means (resolve_model_directory).
+/// `requested`: the value of --model; `directory`: the folder it means (resolve_model_directory).
 /// The type is that of config.json ("dtype" or "torch_dtype"), else that of the largest tensor.
 /// Throws DataError for damaged files.
 StoredModel find_stored_model(const std::string& requested, const std::string& directory);

@@ -59,7 +59,7 @@ TEST(EarlierDefaults, ARunFromBeforeThemGoesOnAsItWas) {
   EXPECT_EQ(options.optimizer.learning_rate, 1e-3);
   EXPECT_EQ(options.scheduler.type, SchedulerType::constant);
   EXPECT_EQ(options.output, "gpt-tuned");
-  // What was said then is said again now.
+  // An option given at both times keeps its value.
   const ResolvedConfig said =
       resolve(flags({"--lr", "3e-4", "--steps", "7", "--dtype", "bf16", "--scheduler", "cosine"}),
               1, small_model(), stored);

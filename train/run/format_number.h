@@ -1,11 +1,11 @@
-// Numbers in texts for people.
+// Formats numbers for people.
 #pragma once
 
 #include <string>
 
 namespace strata::train {
 
-/// A number as printf writes it by `format`: "%.2f s".
+/// Formats a number as printf does: "%.2f s".
 std::string format_number(const char* format, double value);
 
 }  // namespace strata::train

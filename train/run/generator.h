@@ -1,4 +1,4 @@
-// Text from a model: one token at a time, rerunning the whole context (there is no cache yet).
+// Generates text, one token at a time, recomputing the whole context for each (there is no cache).
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ struct GeneratorOptions {
   std::string model;                      ///< directory with weights
   std::span<const ModelFamily> own = {};  ///< families besides those of this repository
   DType dtype = DType::f32;
-  std::int64_t sequence = 0;  ///< longest context that is kept, tokens; 0: min(model's, 256)
-  double temperature = 0.8;   ///< 0: the likeliest token
+  std::int64_t sequence = 0;  ///< most tokens of context; 0: min(the model's, 256)
+  double temperature = 0.8;   ///< 0: always the likeliest token
   std::int64_t seed = 1;
   int threads = 1;
 };
@@ -26,8 +26,8 @@ class Generator {
   /// Loads the weights; throws DataError or OutOfMemory.
   explicit Generator(const GeneratorOptions& options);
   ~Generator();
-  /// The token after `context` (its last `sequence` tokens count). Draw k of a seed is always the
-  /// same number.
+  /// Returns the token after `context`, of which the last `sequence` tokens count. The k-th draw of
+  /// a seed is always the same random number.
   std::int32_t next(const std::vector<std::int32_t>& context);
   [[nodiscard]] const ModelConfig& config() const { return config_; }
 

@@ -1,4 +1,4 @@
-// The refusal of a plan that needs more memory than this host may give.
+// Refuses plans that need more memory than this host may give.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace strata::train {
 
-/// What --host-memory allows ranks whose device is the CPU: there the arena is host memory, too,
-/// unless --device-memory limits it by itself. 0: no limit of this kind.
+/// The limit that --host-memory sets for ranks whose device is the CPU: the arena is then also host
+/// memory, unless --device-memory limits it. 0: no such limit.
 std::int64_t host_limit_on_cpu(const OffloadOptions& options);
 
-/// Throws OutOfMemory with the amounts when `ranks` arenas of `arena_bytes` do not fit into
-/// `free_bytes` (0: unknown, anything goes). What to change stands in memory_advice.h.
+/// Throws OutOfMemory with the amounts if `ranks` arenas of `arena_bytes` do not fit into
+/// `free_bytes` (0: unknown, nothing is refused). memory_advice.h says what to change.
 void require_host_memory(std::int64_t arena_bytes, int ranks,
                          std::int64_t free_bytes = machine::available_host_bytes());
 

@@ -1,5 +1,5 @@
-// What a run could not do beside training: said at once, it costs no step and no checkpoint; the
-// exit code tells of it once everything is saved.
+// Failures in what a run does besides training: they are printed at once and cost no step and no
+// checkpoint; the exit code reports them once everything is saved.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace strata::train {
 
-/// Failures of one rank that cost no step.
+/// Collects these failures on one rank.
 class LateFailures {
  public:
   explicit LateFailures(const RunListeners& listeners) : listeners_(listeners) {}
 
-  /// Says it on the screen.
+  /// Keeps a failure and warns of it.
   void add(ExitCode code, const std::string& message);
 
-  /// Keeps what `body` throws; but PeerError goes through: without the others no run goes on.
+  /// Keeps what `body` throws, except PeerError: without the other ranks no run goes on.
   template <typename Body>
   void guard(const Body& body) {
     try {
@@ -29,7 +29,7 @@ class LateFailures {
     }
   }
 
-  /// At the end: one error with the first one's exit code and message.
+  /// Throws at the end one error with the first failure's exit code and message.
   void throw_if_any() const;
 
  private:

@@ -1,4 +1,4 @@
-// What a run that ends now loses.
+// Says what a run that ends now loses.
 #pragma once
 
 #include <cstdint>
@@ -6,9 +6,8 @@
 
 namespace strata::train {
 
-/// "steps 5 to 17 are lost: the newest checkpoint is out/step-00000004", by the names in the
-/// folder. `step`: the one that is under way or done. Throws nothing: a folder that cannot be read
-/// has no checkpoint that is known.
+/// Returns "steps 5 to 17 are lost: the newest checkpoint is out/step-00000004", by names in the
+/// folder; one that cannot be read counts as empty. `step`: the last one under way or done.
 std::string what_is_lost(const std::string& output, std::int64_t step) noexcept;
 
 }  // namespace strata::train

@@ -15,7 +15,7 @@ constexpr std::chrono::seconds kLongestSearch{8};
 
 using Flags = std::vector<std::string>;
 
-/// As the user would type them.
+/// The changes as flags that the user would type.
 Flags flags_of(const plan::Nearest& found, const TrainOptions& options) {
   using enum plan::Home;
   const plan::Choices &then = found.choices, now = choices_of(options);

@@ -1,4 +1,4 @@
-// What to change in a run that needs more memory than there is, cheapest first.
+// Says what to change in a run that needs more memory than there is, cheapest first.
 #pragma once
 
 #include <string>
@@ -10,18 +10,18 @@
 
 namespace strata::train {
 
-/// Where a run does not fit.
+/// The machine on which a run does not fit.
 struct CrowdedMachine {
-  comm::Seat seat;  ///< of the rank whose memory is planned; others need nearly as much
+  comm::Seat seat;  ///< seat of the planned rank; others need nearly as much
   machine::Machine machine;
   MachineMemory memory;
 };
 
 /// Plans the run again with other settings, in the order of the time that they cost: a higher ZeRO
-/// stage, then smaller micro-batches in more micro-steps, then activation checkpointing of as
-/// little as fits, then several of them; then state in host memory (where a device has its own) and
-/// on a drive. One line: the first of them that fits, with what it needs; or the least that any of
-/// them needs. Looks for some seconds: what it has found by then is said.
+/// stage; smaller micro-batches in more micro-steps; activation checkpointing of as little as fits;
+/// combinations of these; then state in host memory (if the device has its own) and on a drive.
+/// Returns one line: the first of them that fits, with what it needs, or the least that any of them
+/// needs. Searches for a few seconds, and returns the best found by then.
 std::string memory_advice(const ProgramRequest& request, const CrowdedMachine& machine);
 
 }  // namespace strata::train

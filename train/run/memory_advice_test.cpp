@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kWorld = 4;
 
-/// Activations weigh most.
+/// A request whose memory is mostly activations.
 ProgramRequest long_request() {
   ProgramRequest request{.model = read_model_config("gpt2-tiny"), .options = {}, .evaluate = true};
   request.options.sequence_length = 128;
@@ -20,7 +20,7 @@ ProgramRequest long_request() {
   return request;
 }
 
-/// State weighs most, and little of it is gathered at a time.
+/// A request whose memory is mostly state, little of which is gathered at a time.
 ProgramRequest wide_request(int world = kWorld) {
   ProgramRequest request{
       .model = read_model_config("gpt2-bytes-10m"), .options = {}, .evaluate = true};
@@ -40,7 +40,7 @@ MemoryNeeds needs_of(const ProgramRequest& request, int world) {
       build_programs(quick, {0, world, comm::Exchange::peer_memory}, machine::cpu_machine(1)));
 }
 
-/// On a CPU, whose arenas are in host memory.
+/// The memory of a CPU, whose arenas are in host memory.
 MachineMemory cpu_memory(int world, std::int64_t free_bytes) {
   return {.local_world = world, .device_bytes = {}, .host_bytes = free_bytes};
 }
@@ -54,7 +54,7 @@ std::string advice(const ProgramRequest& request, int world, std::int64_t free_b
   return advice(request, world, cpu_memory(world, free_bytes));
 }
 
-/// What all ranks need of a CPU's memory.
+/// Bytes that all ranks need of a CPU's memory.
 std::int64_t bytes_of(const ProgramRequest& request, int world) {
   return cpu_memory(world, 0).host_share(needs_of(request, world)) * world;
 }
@@ -69,7 +69,7 @@ std::int64_t foreseen_ns(const ProgramRequest& request) {
   return ns;
 }
 
-/// What the advice must say when `change` is made and just fits.
+/// The advice that is expected if `flags` are the change and it just fits.
 std::string fits(const std::string& flags, const ProgramRequest& changed, int world) {
   const std::int64_t bytes = bytes_of(changed, world) / world;
   std::string text =
@@ -103,7 +103,7 @@ TEST(MemoryAdvice, PutsSmallerMicroBatchesBeforeCheckpointing) {
       << "to make the last layer again frees nothing";
 }
 
-/// Between norms alone and everything.
+/// The memory lies between what recomputing norms needs and what recomputing everything needs.
 TEST(MemoryAdvice, MakesNoMoreAgainThanWhatFits) {
   ProgramRequest norms = long_request();
   norms.options.micro_batch = 1;
@@ -143,7 +143,7 @@ TEST(MemoryAdvice, MovesStateToADriveWhereHostMemoryIsTooSmall) {
   EXPECT_NE(text.find(" on the drive per rank, "), std::string::npos) << text;
 }
 
-/// Without a limit gradients wait in host memory, which lacks the 43 MB that they take.
+/// Gradients wait in host memory if it has no limit, but it cannot hold their 43 MB.
 TEST(MemoryAdvice, LimitsHostMemoryWhereGradientsAreToFollowTheState) {
   ProgramRequest request = wide_request(1);
   request.options.offload.optimizer = OffloadTarget::nvme;
@@ -165,7 +165,7 @@ TEST(MemoryAdvice, MovesStateToHostMemoryWhereTheDeviceIsTooSmall) {
             "--offload-optimizer cpu is the cheapest change that fits: it needs about " +
                 format_bytes(needs.device) + " on the device, " + format_bytes(needs.host) +
                 " of host memory");
-  // Parameters move as well where that is not enough.
+  // Parameters move as well if that is not enough.
   ProgramRequest further = changed;
   further.options.offload.parameters = OffloadTarget::cpu;
   const std::int64_t less = needs_of(further, 1).device;

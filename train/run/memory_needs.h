@@ -1,4 +1,4 @@
-// What a plan needs of a machine's memories, for people.
+// Says for people what a plan needs of a machine's memories.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@ namespace strata::train {
 using plan::MachineMemory;
 using plan::MemoryNeeds;
 
-/// "5.20 GiB on the device, 40.10 GiB of host memory and 94.00 GiB on the drive", of each rank; on
-/// the CPU one number, and of several ranks the sum.
+/// Needs of each rank, as "5.20 GiB on the device, 40.10 GiB of host memory and 94.00 GiB on the
+/// drive"; on the CPU one number, and with several ranks also their sum.
 std::string describe(const MemoryNeeds& needs, const MachineMemory& machine);
 
 }  // namespace strata::train

@@ -56,7 +56,7 @@ std::string NonFiniteWatch::take(const StepDone& report) {
                                                steps_text(skipped) + " without an update";
   }
   ++skipped_;
-  // A gradient that overflows at a scale is how the scale is found; its floor ends that.
+  // Overflowing gradients are how the loss scale is found, so they do not count until it is lowest.
   if (!is_scaled_ || !std::isfinite(metrics.loss)) ++counted_;
   if (!end_.empty()) return "";
   const std::string found = describe(report);

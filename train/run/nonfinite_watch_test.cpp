@@ -60,7 +60,7 @@ TEST(NonFiniteWatch, OneStepEndsARunInFp32) {
       watch.end().find("step 2: the loss is not finite (or over 8,192); lower the learning rate"),
       0U)
       << watch.end();
-  EXPECT_EQ(watch.take(bad_loss(3)), "");  // was under way
+  EXPECT_EQ(watch.take(bad_loss(3)), "");  // it was already under way
   EXPECT_EQ(watch.end().find("step 2: "), 0U);
 }
 

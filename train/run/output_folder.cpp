@@ -17,15 +17,15 @@ namespace {
 
 constexpr std::string_view kProbe = ".strata-probe-";
 
-/// Makes a run's id one of letters, digits, '-' and '_', for names of folders: schedulers' ids have
-/// dots and more.
+/// Replaces all but letters, digits, '-' and '_' in a run's id by '-', for names of folders:
+/// schedulers' ids contain dots and more.
 std::string plain_tag(std::string run_id) {
   for (char& c : run_id)
     if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-' && c != '_') c = '-';
   return run_id;
 }
 
-/// The file system of what is there of a path.
+/// The file system of the part of a path that exists.
 std::uint64_t disk_below(const std::string& path) {
   const auto found = find_status(path);
   return found ? found->device : disk_below(parent_directory(path));
@@ -84,7 +84,7 @@ void OutputFolder::make_again_if_gone(Place place) {
     if (gone && place == Place::same_disk) require_same_disk();
   });
   if (from_first(gone ? "gone" : "").empty()) return;
-  // Were it the same folder after all, what is held would be in the way.
+  // If it were the same folder after all, the locks that ranks still hold would be in the way.
   fail_together([&] { lock_.reset(); });
   fail_together([&] {
     if (first()) make_again();
@@ -108,7 +108,7 @@ void OutputFolder::make_again() {
   const bool is_new = !find_status(path_);
   prepare_output_folder(files_, path_);
   lock_ = lock();
-  replaced_.clear();  // they are not there
+  replaced_.clear();  // they are gone
   listeners_.warn(path_ +
                   (is_new ? " was gone, with what lay in it, and is made anew"
                           : " was replaced by another folder, where this run goes on") +
@@ -116,12 +116,12 @@ void OutputFolder::make_again() {
   disk_ = disk;
 }
 
-/// A folder that only looks the same would hold a part of each checkpoint on each host.
+/// Throws if hosts see different folders at the path: each would hold a part of each checkpoint.
 void OutputFolder::probe() {
   const std::string file = path_ + "/" + std::string(kProbe) + run_tag_;
   fail_together([&] {
     if (!first()) return;
-    // Those of runs that were killed here: this one has the lock.
+    // Removes probes of runs that were killed here; this run has the lock, so none is in use.
     for (const DirectoryEntry& entry : files_.list(path_))
       if (entry.kind == DirectoryEntry::Kind::file && entry.name.starts_with(kProbe))
         files_.remove_file(path_ + "/" + entry.name);
@@ -138,7 +138,7 @@ void OutputFolder::probe() {
                "; --output must be a folder that all hosts share";
     }
   });
-  fail_together([&] {  // all have looked
+  fail_together([&] {  // all ranks have looked for the probe
     if (first()) files_.remove_file(file);
     if (!unseen.empty()) throw HostError(unseen);
   });

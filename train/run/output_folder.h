@@ -1,4 +1,4 @@
-// The folder that a run writes its checkpoints to: made, claimed for this run, seen by all ranks.
+// Creates the folder for a run's checkpoints, locks it, and checks that all ranks see it.
 #pragma once
 
 #include <cstdint>
@@ -17,39 +17,40 @@
 
 namespace strata::train {
 
-/// All calls are collective but those marked.
+/// The output folder of a run. All calls are collective unless they say otherwise.
 class OutputFolder {
  public:
-  /// Makes the folder, takes its lock (each rank a part) and removes what a broken run left there.
-  /// Throws HostError when another run has it or ranks do not share it, InvalidArgument when it has
-  /// checkpoints and nothing is said about resuming or replacing them. `path` may be empty: then
-  /// nothing is made, and nothing will be written.
+  /// Creates the folder, takes its lock (each rank a part) and removes what an interrupted run
+  /// left. Throws HostError if another run has it or ranks do not share it, InvalidArgument if it
+  /// has checkpoints and the options neither resume nor replace them. If `path` is empty, nothing
+  /// is created or written.
   OutputFolder(const CheckpointOptions& options, std::string path, const RankContext& context,
                comm::Communicator& communicator, const RunListeners& listeners);
 
-  /// Not collective, as all up to first().
+  /// Not collective, like all functions up to first().
   [[nodiscard]] const std::string& path() const { return path_; }
-  /// The run's id as names of files have it.
+  /// The run's id in a form for names of files.
   [[nodiscard]] const std::string& run_tag() const { return run_tag_; }
   [[nodiscard]] FileSystem& files() { return files_; }
   [[nodiscard]] comm::Communicator& communicator() { return communicator_; }
-  /// Is this rank 0?
+  /// True on rank 0.
   [[nodiscard]] bool first() const { return context_.rank == 0; }
 
-  /// Steps of another run's checkpoints, which go once this run has one: on rank 0, and once.
+  /// Steps of another run's checkpoints, to remove once this run has one; on rank 0, and only once.
   [[nodiscard]] std::vector<std::int64_t> take_replaced() { return std::exchange(replaced_, {}); }
 
-  /// Where a folder may be made again: only where it was, so that what follows an unmounted disk is
-  /// not written below its mount point; or wherever its path leads to, before all is lost.
+  /// The disks on which a folder may be created again. same_disk: only where it was, so that
+  /// nothing is written below the mount point of an unmounted disk; any_disk: wherever its path
+  /// leads, since otherwise all would be lost.
   enum class Place : std::uint8_t { same_disk, any_disk };
-  /// Before something is written there: makes a folder anew that somebody has removed, and takes
-  /// its lock again; rank 0 says so. Throws IoError where it would lie on another disk than before.
+  /// Called before something is written: creates a folder that somebody has removed and takes its
+  /// lock again; rank 0 warns. Throws IoError on another disk, if `place` forbids that.
   void make_again_if_gone(Place place);
 
-  /// What rank 0 says.
+  /// Returns rank 0's text on all ranks.
   std::string from_first(const std::string& text);
 
-  /// Throws on all ranks when `body` throws on one: the first rank's class and message.
+  /// Throws on all ranks if `body` throws on any: code and message of the first such rank.
   template <typename Body>
   void fail_together(const Body& body) {
     const auto failure = comm::fail_together(communicator_, body);
@@ -57,9 +58,9 @@ class OutputFolder {
   }
 
  private:
-  /// Not collective: this rank's part; rank 0's comes first.
+  /// Takes this rank's part of the lock, after rank 0 has its own. Not collective.
   [[nodiscard]] std::unique_ptr<OutputLock> lock() const;
-  /// Rank 0's, likewise.
+  /// These two are rank 0's and not collective.
   void require_same_disk() const;
   void make_again();
   void probe();
@@ -71,7 +72,7 @@ class OutputFolder {
   const RunListeners& listeners_;
   PosixFileSystem files_;
   std::unique_ptr<OutputLock> lock_;
-  std::uint64_t disk_ = 0;  ///< the folder's file system
+  std::uint64_t disk_ = 0;  ///< the file system of the folder
   std::vector<std::int64_t> replaced_;
 };
 

@@ -17,7 +17,7 @@ int stage_of(const runtime::UnitPlan& unit) {
   return unit.shard_parameter ? 3 : unit.shard_gradient ? 2 : unit.shard_optimizer ? 1 : 0;
 }
 
-/// The first word of --state-recipe that asks for this optimizer.
+/// The first value of --state-recipe that asks for this optimizer.
 std::string recipe_name(const runtime::OptimizerRecipe& optimizer, TrainOptions options) {
   for (const Choice& choice : find_field(option_fields(options), "state_recipe")->words) {
     options.state_recipe = static_cast<StateRecipe>(choice.value);

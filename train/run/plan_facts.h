@@ -1,4 +1,4 @@
-// What a checkpoint says of the Plan that its run obeyed, whatever its options were.
+// Describes for checkpoints the Plan that a run obeyed, whatever its options were.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace strata::train {
 
-/// The largest stage that a unit has: what `options` ask for, unless the Plan is of --plan.
+/// The largest stage of a unit: the one in `options`, unless the Plan comes from --plan.
 std::string zero_stage_text(const runtime::Plan& plan, const TrainOptions& options);
 
-/// What is kept of the parameters that are trained, as --state-recipe names it: "8bit", or "mixed:
-/// 4 of 6 units fp32-master, 2 8bit".
+/// The recipes of the trained parameters as --state-recipe names them: "8bit", or "mixed: 4 of 6
+/// units fp32-master, 2 8bit".
 std::string state_recipe_text(const runtime::Plan& plan, const TrainOptions& options);
 
-/// "4 of 6 units, frozen: embedding.matrices, layer.0.vectors"; "" where all are trained.
+/// Text such as "4 of 6 units, frozen: embedding.matrices, layer.0.vectors"; "" if all are trained.
 std::string trained_text(const runtime::Plan& plan);
 
 }  // namespace strata::train

@@ -25,7 +25,7 @@ bool plans_for_cuda(const RunRequest& request) {
          cuda::count_devices().devices > 0;
 }
 
-/// The machine as one of the ranks has it.
+/// The machine of a request, as one of the ranks has it.
 machine::Machine machine_of(const RunRequest& request, bool on_cuda) {
   if (request.hardware) return share_of_rank(*request.hardware, request.context.local_world);
   if (!on_cuda)
@@ -36,7 +36,7 @@ machine::Machine machine_of(const RunRequest& request, bool on_cuda) {
   return machine::typical_machine(capabilities);
 }
 
-/// Free memory of the host that is planned for; 0: not known.
+/// Free memory of the host to plan for; 0: unknown.
 std::int64_t free_host_bytes(const RunRequest& request) {
   if (!request.hardware) return machine::available_host_bytes();
   const machine::HostMemory& memory = request.hardware->memory;
@@ -45,7 +45,7 @@ std::int64_t free_host_bytes(const RunRequest& request) {
   return std::min(memory.allowed_bytes.whole(), memory.bytes.whole());
 }
 
-/// What --device-memory and --host-memory name, they limit in the plan itself.
+/// The memory to plan for; the plan itself obeys --device-memory and --host-memory.
 MachineMemory memory_of(const RunRequest& request, bool on_cuda) {
   const OffloadOptions& offload = request.config.options.offload;
   MachineMemory memory;
@@ -58,7 +58,7 @@ MachineMemory memory_of(const RunRequest& request, bool on_cuda) {
   return memory;
 }
 
-/// Ranks of one host read one another's memory; others, and devices, send.
+/// Ranks of one host read one another's memory; ranks of several hosts, and devices, send messages.
 comm::Exchange exchange_of(const RunRequest& request, bool on_cuda) {
   const RankContext& context = request.context;
   if (context.world == 1) return on_cuda ? comm::Exchange::own_rounding : comm::Exchange::none;
@@ -77,7 +77,7 @@ void require_room(const compile::StepPrograms& set, const MachineMemory& memory,
                     format_bytes(memory.host_bytes) + " are " + says);
 }
 
-/// The drives of the machine that is planned for hold what its ranks put there.
+/// Throws unless the drives of the machine to plan for hold what its ranks put there.
 void require_drive(const RunRequest& request, const compile::StepPrograms& set) {
   if (!request.hardware || !request.hardware->disk.bytes.known()) return;
   const std::int64_t needed = set.disk_bytes() * request.context.local_world;

@@ -1,4 +1,4 @@
-// A plan without a run: what it would do and need, on this machine or on another one.
+// Plans without running: what a run would do and need, on this machine or on another.
 #pragma once
 
 #include "train/run/run_listeners.h"
@@ -6,14 +6,14 @@
 
 namespace strata::train {
 
-/// --steps 0 with --print-plan or --check-config (`checks`): no data are read, nothing is
-/// allocated.
+/// True for --steps 0 with --print-plan or --check-config (`checks`): then no data are read and
+/// nothing is allocated.
 bool plans_only(const TrainOptions& options, bool checks);
 
-/// Prints the plan of rank 0 of `request.context.world` ranks, and whether it fits: into
-/// --device-memory and --host-memory, where they are given, else into the machine of --hardware or
-/// this one. A device that is not here is planned for where --device cuda, --device-memory or
-/// --hardware asks for one. Throws OutOfMemory with advice.
+/// Prints the plan of rank 0 of `request.context.world` ranks, and whether it fits into
+/// --device-memory and --host-memory, or what is not given of these into the machine of --hardware
+/// or this one. Plans for a device even if none is here, if --device cuda, --device-memory or
+/// --hardware asks for it. Throws OutOfMemory with advice.
 void print_plan_only(const RunRequest& request, const RunListeners& listeners);
 
 }  // namespace strata::train

@@ -11,7 +11,7 @@ std::string counted(std::int64_t count, const std::string& what) {
   return grouped(count) + " " + what + (count == 1 ? "" : "s");
 }
 
-/// Names two; of more the first, and how many there are.
+/// Names one or two files; for more the first and how many others there are.
 std::string names(const std::vector<std::string>& files) {
   if (files.empty()) return "the text of this installation";
   if (files.size() <= 2) return files.front() + (files.size() == 2 ? " and " + files.back() : "");

@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* kConfigName = "config.json";
 
-/// "true" is what transformers' flag says for "the last one".
+/// True for values with which the run chooses; transformers' flag says "true" for the last one.
 bool may_choose(const std::string& resume) {
   return same_word(resume, "auto") || same_word(resume, "required") || same_word(resume, "true");
 }
@@ -32,7 +32,7 @@ void ResumeSource::pass_over(const PassedOver& passed) {
   listeners_.note("passing over " + passed.path + ": " + passed.reason);
 }
 
-/// On rank 0: "" for the beginning.
+/// Called on rank 0. Returns the checkpoint's folder, or "" to begin anew.
 std::string ResumeSource::choose() {
   if (!may_choose(options_.resume)) return options_.resume;
   if (folder_.path().empty()) throw DataError("--resume " + options_.resume + " needs --output");
@@ -65,8 +65,8 @@ ResumePoint ResumeSource::open(const std::string& directory) {
   return point;
 }
 
-/// A run that goes on from an older checkpoint of its own folder leaves the newer ones there: of
-/// another course, until it has passed their steps.
+/// Warns of newer checkpoints if a run goes on from an older one of its own folder: they stay
+/// there, of another course, until the run has passed their steps.
 void ResumeSource::warn_of_newer(const std::string& directory) {
   if (folder_.path().empty()) return;
   const std::filesystem::path named(directory);
@@ -84,8 +84,8 @@ void ResumeSource::warn_of_newer(const std::string& directory) {
         "them and not from what it has saved");
 }
 
-/// Handles an error of all ranks; throws it where no older checkpoint is to be tried, with one that
-/// could be named. Collective.
+/// Passes over a checkpoint after an error that all ranks have. Throws the error if no older one
+/// may be tried, and then names one that could be used. Collective.
 void ResumeSource::pass_over_or_throw(const std::string& directory, const Error& error) {
   if (!is_unusable(error)) throw;
   if (!may_choose(options_.resume)) {

@@ -1,4 +1,4 @@
-// Which checkpoint a run goes on from, and what becomes of the engine by it.
+// Chooses the checkpoint that a run goes on from, and loads it into the engine.
 #pragma once
 
 #include <cstdint>
@@ -21,16 +21,16 @@ namespace strata::train {
 struct ResumePoint {
   std::string directory;
   TrainerState state;
-  std::int64_t leaves = 0;                ///< of sums over ranks, as its facts say; 0: they do not
+  std::int64_t leaves = 0;                ///< leaves of its sums over ranks; 0: not recorded
   std::string defaults{};                 ///< its fact of that name (earlier_defaults.h)
   std::optional<std::string> settings{};  ///< its fact of that name (earlier_settings.h)
-  std::optional<ModelConfig> model{};     ///< none: it has no config.json
+  std::optional<ModelConfig> model{};     ///< nullopt: it has no config.json
 };
 
-/// All calls are collective. Borrows the folder and the listeners.
+/// Finds and loads the checkpoint. All calls are collective. Borrows folder and listeners.
 class ResumeSource {
  public:
-  /// Throws ConfigError when the run cannot go on from there.
+  /// Throws ConfigError if the run cannot go on from this checkpoint.
   using Terms = std::function<void(const ResumePoint&)>;
 
   /// `own`: families of models besides those of this repository.
@@ -38,18 +38,18 @@ class ResumeSource {
                OutputFolder& folder, const RunListeners& listeners)
       : options_(options), own_(own), folder_(folder), listeners_(listeners) {}
 
-  /// Finds where to go on; nullopt: at the beginning. Where the choice is ours, passes over
-  /// unusable checkpoints (checkpoint_directory.h), with a note. Throws DataError when a checkpoint
-  /// is required and there is none.
+  /// Finds the checkpoint to go on from; nullopt: begin anew. If the choice is ours, passes over
+  /// unusable ones (checkpoint_directory.h) with a note. Throws DataError if a required one is
+  /// missing.
   std::optional<ResumePoint> find();
 
-  /// Fills the engine from the point's tensors and scalars; from the next older checkpoint when
-  /// this one turns out to be unusable and the choice was ours. Then calls `terms` for that one, as
-  /// the caller has for `point`. Returns what was loaded, and notes about conversions.
+  /// Fills the engine from the point's tensors and scalars. If the point turns out to be unusable
+  /// and the choice is ours, takes the next older checkpoint, after calling `terms` for it, as the
+  /// caller did for `point`. Returns the point that was loaded, and notes about conversions.
   ResumePoint load(Engine& engine, ResumePoint point, const Terms& terms,
                    std::vector<std::string>& notes);
 
-  /// Whether the choice is ours (--resume auto, required): a finished run has nothing to do.
+  /// True if the choice is ours (--resume auto, required); then a finished run has nothing to do.
   [[nodiscard]] bool goes_on_by_itself() const;
 
  private:
@@ -64,7 +64,7 @@ class ResumeSource {
   OutputFolder& folder_;
   const RunListeners& listeners_;
   std::int64_t before_ =
-      std::numeric_limits<std::int64_t>::max();  ///< steps that are not tried yet
+      std::numeric_limits<std::int64_t>::max();  ///< only steps before it are left to try
   std::vector<std::string> reasons_;
 };
 

@@ -11,7 +11,7 @@
 namespace strata::train {
 namespace {
 
-/// One question after the other; the first that is answered differently throws.
+/// Compares settings one after another, and throws for the first that differs.
 class Comparison {
  public:
   explicit Comparison(const std::string& where) : where_(where) {}

@@ -44,7 +44,7 @@ TEST(ResumeTerms, AModelOfOtherTensorsIsNamed) {
   const ModelConfig saved{
       .family = find_family("llama"), .vocabulary = 256, .layers = 4, .hidden = 64};
   ModelConfig now = saved;
-  now.rope_theta = 5e5;  // may change: no tensor does
+  now.rope_theta = 5e5;  // may change, since no tensor depends on it
   require_same_model(saved, "out/step-00000004", now);
   now.layers = 2;
   try {
@@ -83,7 +83,7 @@ TEST(ResumeTerms, TheSavedGlobalBatchStays) {
 }
 
 TEST(ResumeTerms, ABatchThatCannotBeDividedSaysWhatCould) {
-  Resuming resuming;  // 8 samples
+  Resuming resuming;  // a global batch of 8 samples
   resuming.options.global_batch = 12;
   resuming.run.world = 3;
   EXPECT_NE(resuming.refusal().find("3 ranks x micro-batch 4 do not divide it: go on with a number "
@@ -99,7 +99,7 @@ TEST(ResumeTerms, ABatchThatCannotBeDividedSaysWhatCould) {
 
 TEST(ResumeTerms, OtherSumsOverRanksAreSaid) {
   TrainOptions options;
-  EXPECT_EQ(note_on_leaves(0, 2, options), "");  // imported
+  EXPECT_EQ(note_on_leaves(0, 2, options), "");  // as in an imported checkpoint
   EXPECT_EQ(note_on_leaves(2, 2, options), "");
   EXPECT_EQ(note_on_leaves(3, 2, options),
             "the checkpoint is of a run with the sums of 3 ranks, this one makes those of 2: the "
@@ -137,10 +137,10 @@ TEST(ResumeTerms, ImportedCheckpointsSayThatTheyAre) {
 TEST(ResumeTerms, EpochsAreCountedInTheSavedGlobalBatch) {
   Resuming run;
   run.options.epochs = 2;
-  run.options.global_batch = 16;  // two ranks more
+  run.options.global_batch = 16;  // as two more ranks would make it
   run.options.accumulation = 2;
   EXPECT_EQ(run.take(), "global batch 8 as saved, not 16: accumulation 1");
-  EXPECT_EQ(run.options.steps, 16);  // 62 samples, 8 at a time, twice
+  EXPECT_EQ(run.options.steps, 16);  // twice 62 samples, 8 in a step
   run.saved.step = 16;
   EXPECT_NE(run.refusal().find("set --steps to more"), std::string::npos) << run.refusal();
 }

@@ -1,4 +1,4 @@
-// Whether the machines of all ranks have room for a way of saving.
+// Checks whether the machines of all ranks have room for a way of saving.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ struct SavingMachines {
   comm::Communicator& ranks;
   RunDisk& disk;
   const ProgramRequest& request;
-  /// Throws HostError when the machine has not what they need.
+  /// Throws HostError if the machine does not have the memory that the Programs need.
   std::function<void(const compile::StepPrograms&)> require_memory;
 };
 
@@ -24,14 +24,14 @@ class RoomForSaving {
  public:
   explicit RoomForSaving(SavingMachines machines) : machines_(std::move(machines)) {}
 
-  /// Collective, plan::Accepts: all fits everywhere. Throws what has nothing to do with room.
+  /// Collective, a plan::Accepts: true if all fits on all ranks. Throws what does not concern room.
   bool accepts(const compile::Compiled& tried);
-  /// What people should know where saving is not as fast as it could be; empty: it is.
+  /// Explains a way of saving that is not the fastest; empty if it is.
   [[nodiscard]] std::string note(runtime::SaveMemory chosen) const;
 
  private:
   SavingMachines machines_;
-  std::vector<std::string> refusals_;  ///< of those that were tried, in turn
+  std::vector<std::string> refusals_;  ///< reasons against the ways that were tried, in order
 };
 
 }  // namespace strata::train

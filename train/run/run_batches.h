@@ -1,5 +1,4 @@
-// From tokens to the engine's batches: which samples a step and an evaluation of this run consist
-// of.
+// Makes the engine's batches from tokens: which samples belong to a step or an evaluation.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +9,12 @@
 
 namespace strata::train {
 
-/// Both throw DataError, naming the source, where it is shorter than one sample.
+/// Makes the training data's loader. Throws DataError naming a source shorter than one sample.
 BatchLoader training_loader(const RunParts& run);
-/// Makes the loader of a run that has held-out data.
+/// Makes the held-out data's loader, for a run that has such data. Throws as training_loader does.
 BatchLoader held_out_loader(const RunParts& run);
 
-/// Borrows both. `first_sample`: what step 0 would begin with.
+/// Fills batches from a loader; borrows both. `first_sample`: the one that step 0 would begin with.
 FillBatch make_filler(const RunParts& run, const BatchLoader& batches,
                       std::int64_t samples_per_step, std::int64_t first_sample = 0);
 

@@ -25,7 +25,7 @@
 namespace strata::train {
 namespace {
 
-/// Samples of one pass over the training data.
+/// Number of samples in one pass over the training data.
 std::int64_t samples(const RunParts& run) {
   SampleOrderOptions order;
   order.sequence = run.options.sequence_length;
@@ -39,7 +39,7 @@ ResumingRun resuming_run(const RunParts& run) {
           run.resume_source->goes_on_by_itself()};
 }
 
-/// Checks an older checkpoint that takes the place of the one that the run was built for.
+/// Checks an older checkpoint that replaces the one the run was built for.
 void require_terms(const RunParts& run, const ResumePoint& older) {
   TrainOptions options = run.options;
   (void)take_terms(older.state, older.directory, resuming_run(run), options);
@@ -72,7 +72,7 @@ void resume(RunParts& run) {
       format_number("%.2f s", std::chrono::duration<double>(Clock::now() - begin).count()));
 }
 
-/// As the run that wrote it would have gone on.
+/// Changes the options so that the run goes on as the one that wrote the checkpoint.
 void go_on_from(RunParts& run, const ResumePoint& point) {
   if (point.model) require_same_model(*point.model, point.directory, run.request.model);
   const std::string defaults =
@@ -126,7 +126,7 @@ void load(RunParts& run) {
   if (stored) {
     run.print_notes(
         load_stored_weights(*run.engine, options.model, run.request.model, *run.communicator));
-    PosixFileSystem files;  // what is no model at all was said before
+    PosixFileSystem files;  // errors of the folder itself were thrown above
     check_weights(files, resolve_model_directory(options.model), run.communicator->rank(),
                   run.communicator->size());
   } else {

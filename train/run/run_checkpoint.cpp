@@ -35,14 +35,14 @@ TrainerState trainer_state(const RunParts& run) {
   return state;
 }
 
-/// Which defaults its options that nobody said have: of its first checkpoint's run, if it is known.
+/// The defaults for options that were not given: those of the run's first checkpoint, if known.
 std::string defaults_of(const RunParts& run) {
   if (run.resume_point && run.resume_point->state.data_digest != kUnknownData)
     return run.resume_point->defaults.empty() ? kNewModelDefaults : run.resume_point->defaults;
   return ModelFiles::has_weights(run.options.model) ? kStoredModelDefaults : kNewModelDefaults;
 }
 
-/// About the run, for people and tools: nothing that loading needs.
+/// Facts about the run for people and tools; loading does not need them.
 Facts facts(const RunParts& run) {
   const TrainOptions& options = run.options;
   const runtime::Plan& plan = run.engine->programs().settings.plan;
@@ -62,7 +62,7 @@ Facts facts(const RunParts& run) {
   return facts;
 }
 
-/// Whether there is a checkpoint of this step now.
+/// Saves; returns true if there now is a checkpoint of this step.
 bool save_as(RunParts& run, bool must, SaveOf of) {
   if (!run.saver->saves()) return false;
   if (run.saver->last_step() == run.position.steps_done) return true;

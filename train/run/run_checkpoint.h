@@ -1,4 +1,4 @@
-// What the checkpoints of a run contain besides tensors, and saving while training stands still.
+// Makes the contents of a run's checkpoints besides tensors, and saves while training stands still.
 #pragma once
 
 #include "train/run/checkpoint_saver.h"
@@ -6,19 +6,19 @@
 
 namespace strata::train {
 
-/// What a checkpoint says of the run as it stands: after position.steps_done, settled.
+/// Returns what a checkpoint of the present state contains: after position.steps_done, settled.
 SaveContents save_contents(const RunParts& run);
 
-/// Collective, drained: a checkpoint while training stands still; nothing without an output folder.
-/// A failure is said, or ends the run, as --on-save-error says.
+/// Collective, drained: saves while training stands still; does nothing without an output folder.
+/// --on-save-error says whether a failure is a warning or ends the run.
 void save(RunParts& run);
-/// The same after the last step, for which a failure ends the run.
+/// Saves in the same way after the last step, where a failure ends the run.
 void save_last(RunParts& run);
-/// The same for a run that ends for steps that are not finite: false where the values of its state
-/// are not, either, so that nothing is committed.
+/// Saves in the same way for a run that ends because of steps that are not finite. Returns false,
+/// without committing anything, if values of its state are not finite either.
 bool save_finite(RunParts& run);
 
-/// Tells the listeners what was committed, if anything was.
+/// Tells the listeners what was committed, if anything.
 void report_saved(RunParts& run, const std::optional<Saved>& saved);
 
 }  // namespace strata::train

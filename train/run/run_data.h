@@ -1,12 +1,12 @@
-// What a run reads before its plan: the data, and the files that go along with the weights.
+// Opens what a run reads before it plans: the data, and the files that go along with the weights.
 #pragma once
 
 #include "train/run/run_parts.h"
 
 namespace strata::train {
 
-/// Collective: the tokens of the run, on the screen while one rank makes them, and on rank 0 the
-/// files beside the weights, which are read now so that no save fails for them later.
+/// Collective: opens the run's tokens, showing progress while one rank makes them. On rank 0 reads
+/// the files beside the weights, so that no later save can fail because of them.
 void open_data(RunParts& run);
 
 }  // namespace strata::train

@@ -19,7 +19,7 @@
 namespace strata::train {
 namespace {
 
-/// In a model directory, beside config.json.
+/// Name in a model directory, beside config.json.
 constexpr const char* kChoicesFile = "strata_choices.json";
 constexpr std::int64_t kBesideTheArenaBytes = 512 << 20;
 constexpr std::int64_t kMostChoicesBytes = 64 << 20;
@@ -89,7 +89,7 @@ std::optional<int> RunDevice::node() const {
 void RunDevice::require_memory(std::int64_t arena_bytes) const {
   if (!device_) return;
   const kernels::DeviceMemoryFacts memory = device_->memory();
-  // Kernels, graphs and libraries' own buffers come after the arena.
+  // free_bytes() leaves room for what comes later: kernels, graphs and libraries' own buffers.
   if (arena_bytes <= *free_bytes()) return;
   throw OutOfMemory("out of device memory: this rank plans " + format_bytes(arena_bytes) + ", " +
                     device_->name() + " has " + format_bytes(memory.free_bytes) + " free of " +
@@ -119,7 +119,7 @@ void RunDevice::prepare(const compile::StepPrograms& programs, const TrainOption
 
 void RunDevice::choose(const compile::StepPrograms& programs, const TrainOptions& options) {
   std::string file = options.choices, known;
-  if (!file.empty() && !std::filesystem::exists(file)) file.clear();  // to be written
+  if (!file.empty() && !std::filesystem::exists(file)) file.clear();  // the file will be written
   if (options.choices.empty() &&
       std::filesystem::exists(std::filesystem::path(options.model) / kChoicesFile))
     file = (std::filesystem::path(options.model) / kChoicesFile).string();

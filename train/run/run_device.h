@@ -1,4 +1,4 @@
-// Where a rank's Programs run, and the communicator of their collectives there.
+// The device on which a rank's Programs run, and the communicator of their collectives.
 #pragma once
 
 #include <map>
@@ -16,44 +16,44 @@
 
 namespace strata::train {
 
-/// The CPU, or the GPU that this rank takes: ranks of a host share its GPUs in turn.
+/// The CPU, or this rank's GPU: the ranks of a host take its GPUs in turn.
 class RunDevice {
  public:
-  /// Throws HostError when a GPU is demanded and there is none, saying why. Of `options` what says
-  /// which device, and how it computes. `host` and this object outlive the engine.
+  /// Throws HostError, saying why, if a GPU is demanded and there is none. `options` say which
+  /// device, and how it computes. `host` and this object must outlive the engine.
   RunDevice(const TrainOptions& options, int local_rank, comm::Communicator& host);
 
-  /// Collective, for planning: the machine of a rank with `threads` threads, whose CPU is the
-  /// weakest of all ranks', for which the others wait: all schedule alike.
+  /// Collective, for planning: the machine of a rank with `threads` threads. Takes the features of
+  /// the weakest CPU of all ranks, for which the others wait, so that all schedule alike.
   [[nodiscard]] machine::Machine machine(int threads, int local_world) const;
-  /// Carries the Programs' collectives.
+  /// The communicator of the Programs' collectives.
   [[nodiscard]] comm::Communicator& communicator() const {
     return communicator_ ? *communicator_ : host_;
   }
-  /// For an engine whose host has `threads` threads, which start now.
+  /// Makes the site for an engine whose host has `threads` threads, and starts these.
   [[nodiscard]] std::unique_ptr<ExecutionSite> make_site(const TrainOptions& options, int threads);
-  /// Throws OutOfMemory when the device has less free than `arena_bytes`; the host's memory is
-  /// require_host_memory's.
+  /// Throws OutOfMemory if the device has less than `arena_bytes` free; require_host_memory checks
+  /// the host's memory.
   void require_memory(std::int64_t arena_bytes) const;
-  /// That an arena may have of the device now; nothing on the CPU, whose arena is in host memory.
+  /// Bytes of the device that an arena may take now; nullopt on the CPU (host memory).
   [[nodiscard]] std::optional<std::int64_t> free_bytes() const;
-  /// Collective, before the engine is made. Chooses algorithms of the device's libraries: those of
-  /// --choices or of the model's directory, the rest now; --choices then holds all of them. Loads
-  /// what is loaded at first use (train/engine/warm_up.h); throws OutOfMemory when that leaves less
-  /// than the arena takes.
+  /// Collective, before the engine is made. Chooses algorithms of the device's libraries: takes
+  /// those in --choices or the model's directory, chooses the rest, and writes all to --choices.
+  /// Loads what would be loaded at first use (train/engine/warm_up.h). Throws OutOfMemory if less
+  /// memory is left than the arena needs.
   void prepare(const compile::StepPrograms& programs, const TrainOptions& options);
-  /// Files, by name, that belong beside saved weights.
+  /// Files, by name, to store beside saved weights.
   [[nodiscard]] std::map<std::string, std::string> files() const;
-  /// What people should know: slower ways that had to be taken.
+  /// Messages for people: slower ways that had to be taken.
   [[nodiscard]] std::vector<std::string> notes() const;
-  /// After some steps: what the device has in use, beside what was predicted: what it had before
-  /// the arena, and the arena. Empty on the CPU.
+  /// Compares, after some steps, the device memory in use with the prediction: what was in use
+  /// before the arena, and the arena. Empty on the CPU.
   [[nodiscard]] std::string describe_use(std::int64_t arena_bytes) const;
-  /// What --check-device has compared.
+  /// The results of --check-device.
   [[nodiscard]] const runtime::LockstepReport& compared() const { return compared_; }
-  /// The node of the host's memory that it is near to, where that is known.
+  /// The NUMA node that the device is near to, if known.
   [[nodiscard]] std::optional<int> node() const;
-  /// One line: the GPU, or why it is the CPU where that was not asked for.
+  /// One line: the GPU, or why the CPU was taken without being asked for.
   [[nodiscard]] const std::string& description() const { return description_; }
   void close();
 
@@ -67,7 +67,7 @@ class RunDevice {
   runtime::LockstepReport compared_;
   std::string description_;
   std::vector<std::string> notes_;
-  std::int64_t used_before_bytes_ = 0;  ///< of the device, loaded: driver, libraries, others
+  std::int64_t used_before_bytes_ = 0;  ///< usage before the arena: driver, libraries, ...
 };
 
 }  // namespace strata::train

@@ -17,7 +17,7 @@
 namespace strata::train {
 namespace {
 
-/// A Plan from a file may use the drive that is named.
+/// True if the run uses a drive; a Plan from a file may use any drive that is named.
 bool uses_disk(const TrainOptions& options) {
   const OffloadOptions& offload = options.offload;
   return offload.optimizer == OffloadTarget::nvme || offload.parameters == OffloadTarget::nvme ||
@@ -47,7 +47,7 @@ void RunDisk::measure() {
   measured_ = offload::probe(*store);
 }
 
-/// All ranks schedule alike, so they take rank 0's numbers.
+/// Gives all ranks rank 0's numbers, since all must schedule alike.
 void RunDisk::share(comm::Communicator& ranks) {
   const auto agreed = [&](std::int64_t mine) { return comm::gather_numbers(ranks, mine)[0]; };
   for (machine::Figure* rate : {&measured_.read_rate, &measured_.write_rate, &measured_.mixed_rate})
@@ -65,7 +65,7 @@ void RunDisk::add_to(machine::Machine& machine, int ranks) const {
 
 void RunDisk::require_room(std::int64_t bytes, int ranks) const {
   if (!used_ || bytes == 0) return;
-  std::int64_t room = std::numeric_limits<std::int64_t>::max();  // striped: each gets as much
+  std::int64_t room = std::numeric_limits<std::int64_t>::max();  // striped: each takes as much
   for (const std::string& path : options_.nvme_paths)
     room = std::min(room, offload::free_bytes(path));
   room *= static_cast<std::int64_t>(options_.nvme_paths.size());

@@ -14,25 +14,25 @@ namespace strata::train {
 
 class RunDisk {
  public:
-  /// Collective. Where something is to live on the disk, or may by --plan, rank 0 measures it for
-  /// about a second and tells the others. Throws ConfigError without a path, IoError naming a path
-  /// that cannot serve.
+  /// Collective. If something lives on the disk, or may because of --plan, rank 0 measures it for
+  /// about a second and tells the others. Throws ConfigError without a path, and IoError naming a
+  /// path that cannot be used.
   RunDisk(const TrainOptions& options, comm::Communicator& ranks);
 
-  /// Puts what was measured into `machine`, that of one of `ranks` of this host which use the same
-  /// drives at the same times.
+  /// Puts the measurements into `machine`, for one of `ranks` on this host that use the same drives
+  /// at the same time.
   void add_to(machine::Machine& machine, int ranks) const;
-  /// Throws HostError with the amounts when the paths have no room for `bytes` of each of `ranks`.
+  /// Throws HostError with the amounts if the paths have no room for `bytes` from each of `ranks`.
   void require_room(std::int64_t bytes, int ranks) const;
   /// Reserves this rank's space. Throws IoError naming the path, needed and available bytes.
   void open(std::int64_t bytes);
-  /// Memory that transfers will use; it stays until this object is gone or other memory is named.
+  /// Registers memory for transfers; it must outlive this object or the next registration.
   void register_memory(std::span<std::byte> memory);
-  /// nullptr where nothing lives on the disk.
+  /// The open disk; null if nothing lives there.
   [[nodiscard]] runtime::Disk* disk() const { return store_.get(); }
-  /// Size of the files, all of whose blocks are reserved.
+  /// Size of the files, with all their blocks reserved.
   [[nodiscard]] std::int64_t reserved_bytes() const;
-  /// One line: paths and rates; empty without a disk.
+  /// One line with paths and rates; empty without a disk.
   [[nodiscard]] std::string description() const;
   [[nodiscard]] std::vector<std::string> notes() const;
 
@@ -42,7 +42,7 @@ class RunDisk {
 
   const OffloadOptions& options_;
   bool used_ = false;
-  machine::Disk measured_;  ///< of all ranks together
+  machine::Disk measured_;  ///< shared by all ranks
   std::unique_ptr<offload::NvmeStore> store_;
 };
 

@@ -11,7 +11,7 @@
 namespace strata::train {
 namespace {
 
-/// What each of `world` ranks says of the drive that they share.
+/// The descriptions that each of `world` ranks gives of their shared drive.
 std::vector<std::string> descriptions(const OffloadOptions& offload, int world,
                                       const std::string& plan = "") {
   TrainOptions options;

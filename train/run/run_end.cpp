@@ -12,7 +12,7 @@
 namespace strata::train {
 namespace {
 
-/// Collective: the newest checkpoint to go on from.
+/// Collective: names the newest finite checkpoint, to go on from.
 std::string newest_finite(RunParts& run) {
   std::string newest;
   run.output->fail_together([&] {
@@ -25,7 +25,8 @@ std::string newest_finite(RunParts& run) {
   return run.output->from_first(newest);
 }
 
-/// Saves what a run that ended for steps that are not finite leaves to go on from; says what.
+/// Saves the state of a run that ends because of steps that are not finite, if that helps; says
+/// what is left to go on from.
 std::string save_finite_state(RunParts& run) {
   if (!run.saver->saves()) return "without --output its weights are lost";
   const std::string step = std::to_string(run.position.steps_done);
@@ -36,7 +37,7 @@ std::string save_finite_state(RunParts& run) {
          ", but what it computes is not finite: " + newest_finite(run);
 }
 
-/// Says why a run ended for data that one rank could not read.
+/// Says why a run ended because of data that a rank could not read.
 std::string data_failure(const RunParts& run) {
   return run.data_failure->message_with_rank() + "; the run ends after step " +
          std::to_string(run.position.steps_done) + " of " + std::to_string(run.options.steps) +
@@ -54,7 +55,7 @@ void report_transfers(RunParts& run) {
       comm::gather_texts(*run.communicator, run.transfers.describe(*run.engine, *run.disk))});
 }
 
-/// What people and files are told when everything is saved.
+/// Tells people and files the results when everything is saved.
 void report(RunParts& run) {
   run.print_notes();
   if (const auto bound = run.meter.mean_bound(); bound && bound->moves())
@@ -70,7 +71,7 @@ void report(RunParts& run) {
   run.tell(Ending{*run.communicator, run.device->description()});
 }
 
-/// Nobody leaves before all have written; MPI insists on it.
+/// Leaves the other ranks, when all have written; MPI insists on it.
 void leave(RunParts& run) {
   if (run.engine) run.engine->forget_recordings();
   if (run.device) run.device->close();

@@ -1,4 +1,4 @@
-// The end of a run: its last checkpoint, then whatever else was asked for, goodbye to the others.
+// Ends a run: its last checkpoint, everything else that was asked for, leaving the other ranks.
 #pragma once
 
 #include "core/error.h"
@@ -6,15 +6,15 @@
 
 namespace strata::train {
 
-/// Collective, drained, after the last step. Nobody leaves before all have written. The exit code
-/// that says why the run ended; throws Error where it ended for steps that are not finite, or where
-/// something failed beside training: once everything is saved.
+/// Collective, drained, after the last step. No rank leaves before all have written. Returns the
+/// exit code that says why the run ended. Throws Error, once everything is saved, if steps were not
+/// finite or something besides training failed.
 ExitCode finish(RunParts& run);
 
-/// Collective, drained: the digests that --dump-state asks for.
+/// Collective, drained: writes the digests that --dump-state asks for.
 void dump_state(RunParts& run);
 
-/// Collective: of a run that had nothing to do.
+/// Collective: ends a run that had nothing to do.
 ExitCode leave_done(RunParts& run);
 
 }  // namespace strata::train

@@ -18,7 +18,7 @@
 namespace strata::train {
 namespace {
 
-/// Collective: ranks tell one another the nodes of their devices.
+/// Finds this rank's device. Collective: ranks exchange the NUMA nodes of their devices.
 std::optional<machine::DevicePlace> device_place(const RunParts& run) {
   const std::optional<int> mine = run.device->node();
   const std::vector<std::int64_t> nodes =
@@ -37,7 +37,7 @@ void require_memory(const RunParts& run, const compile::StepPrograms& programs) 
   require_host_memory(host_bytes, run.request.context.local_world);
 }
 
-/// With room for snapshots where saves want them and the machine has it.
+/// Builds Programs that have room for snapshots, if saves want them and the machine has the memory.
 compile::StepPrograms build_programs_for_saving(RunParts& run) {
   ProgramRequest request{run.request.model, run.options};
   request.evaluate = run.corpus.held_out != nullptr;
@@ -57,7 +57,7 @@ compile::StepPrograms build_programs_for_saving(RunParts& run) {
   return std::move(found.programs);
 }
 
-/// Collective.
+/// Checks that the disk has room for checkpoints. Collective.
 void require_checkpoint_room(RunParts& run, const compile::StepPrograms& programs) {
   if (!run.saver->saves()) return;
   OutputFolder& output = *run.output;
@@ -94,7 +94,7 @@ void report_plan(const RunParts& run, const compile::StepPrograms& programs,
                      "samples of this run are of one length"});
 }
 
-/// What transfers between memory and disk use of the pinned arena.
+/// Registers the part of the pinned arena that transfers between memory and disk use.
 void register_windows(RunParts& run) {
   const runtime::Arena& pinned = run.engine->arena(runtime::Tier::pinned);
   const std::int64_t kept = run.engine->programs().persistent.bytes(runtime::Tier::pinned);

@@ -1,5 +1,4 @@
-// What a training run tells whoever listens, on each rank: plain values, but for Equipping and
-// Ending.
+// Events that a run tells its listeners on each rank: plain values, except Equipping and Ending.
 #pragma once
 
 #include <cstdint>
@@ -19,33 +18,33 @@
 
 namespace strata::train {
 
-/// Something said to people, without a newline at its end.
+/// A message for people, without a newline at its end.
 struct Note {
   enum class Level : std::uint8_t { text, note, warning, failure };
   Level level = Level::text;
   std::string text;
 };
 
-/// How far a long text is on its way to tokens; none: it has arrived, if there was one.
+/// Progress of turning a long text into tokens; nullopt: it is done, or there was no text.
 struct Encoding {
   std::optional<EncodingProgress> progress;
 };
 
-/// What the rank does from here on; in steps observers of Programs see it.
+/// The phase that the rank enters; within steps, observers of Programs see the phases.
 struct Entered {
   Phase phase = Phase::starting;
 };
 
-/// The engine is about to be made. A listener may add an observer of its Programs, which lives as
-/// long as the session. All ranks hear it at once: listeners that each of them has, in one order,
-/// may make calls that are collective over `ranks`.
+/// The engine is about to be made. A listener may add an observer of its Programs, which must live
+/// as long as the session. All ranks tell this at the same point: listeners that each of them has,
+/// in one order, may make calls that are collective over `ranks`.
 struct Equipping {
   std::vector<runtime::Observer*>& observers;
-  comm::Communicator& ranks;                       ///< of the host
-  const comm::Communicator& program_communicator;  ///< of the Programs' collectives
-  const machine::Machine& machine;                 ///< as this rank has it
-  std::int64_t first_step = 0;                     ///< done by earlier processes
-  std::int64_t steps = 0;                          ///< of the run
+  comm::Communicator& ranks;                       ///< the hosts' communicator
+  const comm::Communicator& program_communicator;  ///< carries the Programs' collectives
+  const machine::Machine& machine;                 ///< this rank's
+  std::int64_t first_step = 0;                     ///< steps done by earlier processes
+  std::int64_t steps = 0;                          ///< steps of the run
 };
 
 /// Training begins after `first_step` steps of earlier processes.
@@ -54,30 +53,29 @@ struct Began {
 };
 
 struct StepDone {
-  std::int64_t step = 0;   ///< steps done, counting this one
-  std::int64_t steps = 0;  ///< of the run
+  std::int64_t step = 0;   ///< steps done, including this one
+  std::int64_t steps = 0;  ///< steps of the run
   kernels::StepMetrics metrics;
-  double seconds = 0;           ///< of this step
-  double smoothed_seconds = 0;  ///< of the last steps: what people are shown
+  double seconds = 0;           ///< time of this step
+  double smoothed_seconds = 0;  ///< mean of the last steps, for people
   double tokens_per_second = 0;
   double smoothed_tokens_per_second = 0;
-  double flops_per_second = 0;  ///< this rank's model arithmetic, recomputation included
-  /// Model FLOPs utilization, a fraction (train/accounting); empty when the device's peak is not
-  /// known.
+  double flops_per_second = 0;  ///< this rank's arithmetic on the model, recomputation included
+  /// Model FLOPs utilization, a fraction (train/accounting); nullopt if the peak is unknown.
   std::optional<double> mfu;
-  std::optional<StepBound> bound;  ///< where something is offloaded
+  std::optional<StepBound> bound;  ///< set if something is offloaded
   std::int64_t arena_bytes = 0;
   std::int64_t peak_rss_bytes = 0;
-  /// Since the last checkpoint or the start of the process; empty: nothing is saved.
+  /// Time since the last checkpoint, or the start of the process; nullopt: nothing is saved.
   std::optional<double> checkpoint_age_seconds;
 
-  /// Time until the last step, at the speed of the last ones.
+  /// Time until the last step, at the speed of the latest ones.
   [[nodiscard]] double seconds_left() const {
     return smoothed_seconds * static_cast<double>(steps - step);
   }
 };
 
-/// Before batch `batch` of an evaluation, counted from 0.
+/// An evaluation is about to run batch `batch`, counted from 0.
 struct Evaluating {
   std::int64_t step = 0, steps = 0;
   std::int64_t batch = 0, batches = 0;
@@ -94,13 +92,13 @@ struct Saved {
   std::int64_t step = 0;
   std::string directory;
   std::int64_t bytes = 0;
-  double blocked_seconds = 0;  ///< for which training stood still
-  double seconds = 0;          ///< from its beginning to the commit
-  std::string not_finite;      ///< as SaveResult's
+  double blocked_seconds = 0;  ///< time for which training stood still
+  double seconds = 0;          ///< time from the save's beginning to its commit
+  std::string not_finite;      ///< same as in SaveResult
 };
 
-/// What each rank moved between tiers in all steps: JSON objects, by rank
-/// (train/run/transfer_report.h). Where something is offloaded and metrics are asked for.
+/// The bytes that each rank moved between tiers in all steps: JSON objects, by rank
+/// (train/run/transfer_report.h). Told if something is offloaded and metrics are asked for.
 struct Transfers {
   std::int64_t steps = 0;
   std::vector<std::string> by_rank;
@@ -113,14 +111,13 @@ struct Stopped {
   std::int64_t step = 0, steps = 0;
 };
 
-/// Everything is saved; the engine is idle, and for the last time collective calls are possible, as
-/// on Equipping.
+/// Everything is saved, the engine is idle; the last chance for collective calls, as in Equipping.
 struct Ending {
   comm::Communicator& ranks;
-  std::string device;  ///< for people
+  std::string device;  ///< name for people
 };
 
-/// Why the run ends, or cannot begin, as an exception says it. Nothing follows.
+/// Why the run ends, or cannot begin, from an exception. The last event.
 struct Refused {
   ExitCode code = ExitCode::internal;
   std::string text;

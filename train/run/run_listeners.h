@@ -1,4 +1,4 @@
-// Who hears of what happens in a run.
+// The listeners that hear what happens in a run.
 #pragma once
 
 #include <exception>
@@ -11,31 +11,30 @@
 
 namespace strata::train {
 
-/// Called on the thread that runs the session, in the middle of it: returns soon and calls nothing
-/// of the session. Two come from a thread beside the run, and may come while another event is
-/// heard: a Note that is a failure (Ctrl-C), and Refused where a grace is over; the process ends
-/// after them. An Error thrown on hearing Equipping or Began ends the run; on StepDone, Evaluated,
-/// Saved, Transfers and Ending it is said as a warning, costs no step and is the session's error
-/// once all is saved.
+/// Called on the thread that runs the session, during the run: must return soon and call nothing of
+/// the session. Two events come from another thread, perhaps while a listener hears something else:
+/// a Note that is a failure (Ctrl-C), and Refused after a grace is over; the process ends after
+/// them. An Error that a listener throws from Equipping or Began ends the run. From StepDone,
+/// Evaluated, Saved, Transfers and Ending it is printed as a warning, costs no step, and is the
+/// session's error once all is saved.
 using RunListener = std::function<void(const RunEvent&)>;
 
-/// All listeners of one rank's session. They hear every event in the order in which they were
-/// added.
+/// All listeners of one rank's session, which hear every event in the order they were added.
 class RunListeners {
  public:
   RunListeners() = default;
   RunListeners(const RunListeners&) = delete;
   RunListeners& operator=(const RunListeners&) = delete;
 
-  /// Before a session begins.
+  /// Adds a listener, before a session begins.
   void add(RunListener listener) { listeners_.push_back(std::move(listener)); }
 
-  /// hear(listener) for each.
+  /// Calls hear(listener) for each listener.
   template <typename Hear>
   void for_each(const Hear& hear) const {
     for (const RunListener& listener : listeners_) hear(listener);
   }
-  /// All hear it; then throws what the first one threw that failed.
+  /// Tells all listeners, then throws what the first failing one threw.
   void tell(const RunEvent& event) const {
     std::exception_ptr failure;
     for_each([&](const RunListener& listener) {

@@ -18,7 +18,7 @@ RunParts::RunParts(const RunRequest& run_request, const RunListeners& who_hears)
       nonfinite(options),
       late_failures(who_hears) {
   if (!options.checkpoint.on_signal) return;
-  StopRequest::Interrupted interrupted;  // a launcher says it itself
+  StopRequest::Interrupted interrupted;  // under a launcher it says what is lost
   if (request.context.started_by == "none") interrupted = [this] { say_what_is_lost(); };
   stop.emplace(
       stop_limits(options.checkpoint, request.context.grace),
@@ -42,16 +42,17 @@ void RunParts::print_notes(const std::vector<std::string>& notes) const {
   for (const std::string& note : notes) listeners.print("note: " + note);
 }
 
-/// The time to save after a signal is over. On a thread beside the run, which may be anywhere.
+/// Ends the process when the time to save after a signal is over. Called on another thread than the
+/// run's, which may be anywhere.
 void RunParts::give_up(const std::string& why) {
-  // All ranks have the same to say; without a launcher that says it once, rank 0 does.
+  // All ranks would say the same; without a launcher that says it once, rank 0 does.
   if (first || request.context.status_fd >= 0)
     listeners.tell(
         Refused{ExitCode::try_again, why + "; " + what_is_lost(options.output, under_way.step())});
   ::_exit(static_cast<int>(ExitCode::try_again));
 }
 
-/// Hears of Ctrl-C, on a thread beside the run.
+/// Called after Ctrl-C, on another thread than the run's.
 void RunParts::say_what_is_lost() const {
   listeners.fail("ended by Ctrl-C; " + what_is_lost(options.output, under_way.step()));
 }

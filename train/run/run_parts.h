@@ -1,5 +1,5 @@
-// What one rank's run is made of. training_run.cpp makes the parts one after the other; the files
-// that know one stretch of the run each (run_engine, run_beginning, step_loop, run_end) share them.
+// The parts of one rank's run. training_run.cpp makes them one after another; run_engine,
+// run_beginning, step_loop and run_end, which each handle one stretch of the run, share them.
 #pragma once
 
 #include <atomic>
@@ -30,16 +30,15 @@
 
 namespace strata::train {
 
-/// How far a run is.
+/// The progress of a run.
 struct RunPosition {
-  std::int64_t first_step = 0;        ///< of this process
-  std::int64_t consumed_samples = 0;  ///< before that step
+  std::int64_t first_step = 0;        ///< first step of this process
+  std::int64_t consumed_samples = 0;  ///< samples consumed before that step
   std::int64_t steps_done = 0;
   bool stopped = false;  ///< all ranks agreed to stop
 };
 
-/// The step that the compute queue took up last, counted from 1, for threads beside the run; -1:
-/// none yet.
+/// The step that the compute queue began last, counted from 1 (-1: none), for other threads.
 class StepUnderWay final : public runtime::Observer {
  public:
   void begin_program(const runtime::Program&, std::int64_t step) override { step_ = step + 1; }
@@ -52,7 +51,7 @@ class StepUnderWay final : public runtime::Observer {
 };
 
 struct RunParts {
-  /// From here on signals that ask for a last checkpoint are heard. Borrows all.
+  /// Hears signals that ask for a last checkpoint from here on. Borrows its arguments.
   RunParts(const RunRequest& run_request, const RunListeners& who_hears);
   RunParts(const RunParts&) = delete;
   RunParts& operator=(const RunParts&) = delete;
@@ -60,39 +59,39 @@ struct RunParts {
   [[nodiscard]] bool stopped_early() const {
     return position.stopped && position.steps_done < options.steps;
   }
-  /// Notes of device, disk and engine that are new since the last call.
+  /// Prints notes of device, disk and engine that are new since the last call.
   void print_notes();
   void print_notes(const std::vector<std::string>& notes) const;
-  /// An event for which a listener that fails costs no step: a late failure.
+  /// Tells an event in which a listener's failure costs no step: it becomes a late failure.
   void tell(const RunEvent& event);
 
   const RunRequest& request;
   TrainOptions options;  ///< a copy: resuming may change the accumulation
-  bool first;            ///< rank 0
+  bool first;            ///< this is rank 0
   const RunListeners& listeners;
   RunPosition position;
 
-  // Whatever observes the engine lives longer than it.
+  // Observers of the engine, which must outlive it.
   StepUnderWay under_way;
   StepMeter meter;
   TransferLedger transfers;
 
   Corpus corpus;
-  // Read at the start: --model may be gone when a checkpoint is written.
+  // These are read at the start, since --model may be gone when a checkpoint is written.
   std::string model_config;      ///< text of config.json
-  BesideWeights beside_weights;  ///< rank 0's, which writes them
+  BesideWeights beside_weights;  ///< rank 0's, since it writes them
   std::string data_digest;
   std::unique_ptr<comm::Communicator> communicator;
   std::unique_ptr<RunDevice> device;
   std::unique_ptr<RunDisk> disk;
-  machine::Machine machine;        ///< as this rank has it
-  std::unique_ptr<Engine> engine;  // after what it borrows
+  machine::Machine machine;        ///< this rank's
+  std::unique_ptr<Engine> engine;  // must come after what it borrows
   std::optional<OutputFolder> output;
   std::optional<CheckpointSaver> saver;
   std::optional<ResumeSource> resume_source;
   std::optional<ResumePoint> resume_point;
   NonFiniteWatch nonfinite;
-  std::optional<comm::SharedFailure> data_failure;  ///< for which all ranks stopped
+  std::optional<comm::SharedFailure> data_failure;  ///< because of which all ranks stopped
   LateFailures late_failures;
 
  private:
@@ -102,7 +101,7 @@ struct RunParts {
   std::set<std::string> notes_printed_;
 
  public:
-  std::optional<StopRequest> stop;  // last: its thread looks at the others
+  std::optional<StopRequest> stop;  // must come last: its thread uses the other members
 };
 
 }  // namespace strata::train

@@ -11,7 +11,7 @@ namespace {
 
 using runtime::Queue;
 
-/// Queues that cross a link or the disk, and what people call them.
+/// Queues that cross a link or the disk, with their names for people.
 constexpr std::array<std::pair<Queue, const char*>, 4> kMoving{{{Queue::disk_read, "disk read"},
                                                                 {Queue::disk_write, "disk write"},
                                                                 {Queue::upload, "upload"},

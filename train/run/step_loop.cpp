@@ -11,8 +11,7 @@
 namespace strata::train {
 namespace {
 
-/// Steps after which notes are printed: by then every Program has run plainly, and again as a
-/// recording.
+/// Notes are printed after so many steps: by then Programs have run plainly and as recordings.
 constexpr std::int64_t kStepsOfNotes = 3;
 
 Stopped::Why why_stopped(const RunParts& run) {
@@ -76,13 +75,13 @@ bool StepLoop::step() {
 void StepLoop::end() {
   take(engine_.drain());
   run_.data_failure = comm::fail_together(*run_.communicator, [&] { ahead_->rethrow(); });
-  if (run_.data_failure)  // nothing that fails from here on hides it
+  if (run_.data_failure)  // warned of now, so that no later failure hides it
     run_.listeners.warn(run_.data_failure->message_with_rank() + "; training ends here");
   run_.transfers.beside_programs(engine_, [&] { report_saved(run_, saver_.complete()); });
   run_.listeners.tell(Stopped{why_stopped(run_), run_.position.steps_done, options_.steps});
 }
 
-/// Metrics arrive one step late, so that a step is enqueued while the one before still runs.
+/// Handles metrics, which arrive one step late: a step is enqueued while the one before still runs.
 void StepLoop::take(const std::optional<kernels::StepMetrics>& metrics) {
   if (!metrics) return;
   StepDone report = run_.meter.complete(*metrics, clock_.lap());
@@ -90,15 +89,14 @@ void StepLoop::take(const std::optional<kernels::StepMetrics>& metrics) {
   run_.tell(report);
   if (const std::string news = run_.nonfinite.take(report); !news.empty())
     run_.listeners.warn(news);
-  // The same on all ranks: all leave the loop after the same step.
+  // These are the same on all ranks, so that all leave the loop after the same step.
   if (is_raised(report.metrics, Flag::stop) || !run_.nonfinite.end().empty())
     run_.position.stopped = true;
   saver_.hear(report.metrics);
   if (run_.position.steps_done - run_.position.first_step <= kStepsOfNotes) run_.print_notes();
 }
 
-/// After the step that was started last: goes on with a save under way, begins a save and runs an
-/// evaluation where they are due.
+/// Acts between steps: goes on with a save, begins a save and runs an evaluation, as they are due.
 void StepLoop::pass_border() {
   const RunPosition& position = run_.position;
   if (saver_.is_ready()) {

@@ -1,5 +1,4 @@
-// The steps of a run, and what happens between them: evaluations, checkpoints, the stop that all
-// ranks agree on.
+// Runs the steps of a run, and between them evaluations, checkpoints and the agreed stop.
 #pragma once
 
 #include <chrono>
@@ -11,7 +10,7 @@
 
 namespace strata::train {
 
-/// Seconds between two arrivals of metrics.
+/// Measures seconds between two arrivals of metrics.
 class StepClock {
  public:
   void restart();
@@ -22,21 +21,21 @@ class StepClock {
   Clock::time_point last_ = Clock::now();
 };
 
-/// Runs the steps from position.steps_done to the last one or the stop, be it asked for or for
-/// steps that are not finite. All calls but ask_to_stop() are collective. Borrows the parts, which
-/// have an engine.
+/// Runs the steps from position.steps_done to the last one, or to a stop on request or because of
+/// steps that are not finite. All calls except ask_to_stop() are collective. Borrows the parts,
+/// which have an engine.
 class StepLoop {
  public:
-  /// Tells that the run begins, and reads the first batches.
+  /// Tells that training begins, and reads the first batches.
   explicit StepLoop(RunParts& run);
   StepLoop(const StepLoop&) = delete;
   StepLoop& operator=(const StepLoop&) = delete;
 
   /// Starts a step, takes the metrics of the one before, and does what is due between steps.
-  /// False: there was none to start; the engine is drained, every save that began is committed, and
-  /// the call was the last one.
+  /// Returns false if there was no step to start: the engine is then drained, every save that began
+  /// is committed, and step() must not be called again.
   bool step();
-  /// All ranks stop after the same step, soon.
+  /// Makes all ranks stop after the same step, soon.
   void ask_to_stop() { asked_ = true; }
 
  private:

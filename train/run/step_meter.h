@@ -1,4 +1,4 @@
-// Computes what people and tools are shown of a step, from its metrics and the work of its queues.
+// Computes what is reported of a step, from its metrics and the work of its queues.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@
 
 namespace strata::train {
 
-/// A mean over the last steps that follows changes: of ten, or of those of twenty seconds where
-/// these are more, the latest weighing most. The first step, which also touches all memory for the
-/// first time, counts until there is another.
+/// A mean of recent step times that follows changes: of ten steps, or of those of twenty seconds if
+/// these are more; recent ones weigh most. The first step, which also touches all memory for the
+/// first time, counts only until there is a second.
 class SmoothedSeconds {
  public:
-  /// Seconds of one more step; returns the mean.
+  /// Adds the seconds of one more step; returns the mean.
   double add(double seconds);
 
  private:
@@ -29,28 +29,28 @@ class SmoothedSeconds {
 
 class StepMeter {
  public:
-  /// For ExecutorParts::observers; lives as long as the engine.
+  /// An observer for ExecutorParts::observers; must live as long as the engine.
   [[nodiscard]] runtime::Observer& observer() { return usage_; }
 
-  /// Once, before the first step. `machine`: this rank's.
+  /// Called once, before the first step. `machine`: this rank's.
   void begin(const Engine& engine, const ModelConfig& model, const TrainOptions& options,
              const machine::Machine& machine);
-  /// In the order of the steps. `seconds`: since the metrics of the one before.
+  /// Reports a step; called in order. `seconds`: time since the metrics of the step before.
   StepDone complete(const kernels::StepMetrics& metrics, double seconds);
-  /// What was done up to `step` for which there are no metrics (evaluation) is of no step.
+  /// Discards the work recorded up to `step` that belongs to no step's metrics (evaluation).
   void forget(std::int64_t step) { (void)usage_.take(step); }
-  /// Over all steps but the first, which also touches all memory for the first time; none: there
-  /// was no other, or nothing is offloaded.
+  /// The bound over all steps except the first, which also touches all memory for the first time;
+  /// nullopt if there was no other step or nothing is offloaded.
   [[nodiscard]] std::optional<StepBound> mean_bound() const;
 
  private:
   runtime::UsageRecorder usage_;
   machine::Machine machine_;
   TokenFlops token_flops_;
-  machine::Figure peak_;  ///< of the products
+  machine::Figure peak_;  ///< peak of matrix products
   std::int64_t run_steps_ = 0;
-  double step_flops_ = 0;   ///< of this rank
-  double step_tokens_ = 0;  ///< of all ranks
+  double step_flops_ = 0;   ///< arithmetic of this rank
+  double step_tokens_ = 0;  ///< tokens of all ranks
   int world_ = 1;
   std::int64_t arena_bytes_ = 0;
   bool offloads_ = false;

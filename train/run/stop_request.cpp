@@ -18,7 +18,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Before the launcher's SIGKILL there must be time to say what is lost.
+/// Time to say what is lost before the launcher sends SIGKILL.
 constexpr milliseconds kBeforeLauncher{1000};
 
 [[noreturn]] void fail(const char* what, int error) {
@@ -43,7 +43,7 @@ const char* name_of_signal(int number) {
   return number == SIGTERM ? "SIGTERM" : number == SIGHUP ? "SIGHUP" : "SIGUSR1";
 }
 
-/// Lets the signal do what it does where nobody handles or blocks it.
+/// Lets the signal have its default effect, as if it were neither handled nor blocked.
 void have_default_effect(int number) {
   std::signal(number, SIG_DFL);
   sigset_t alone;
@@ -95,7 +95,8 @@ StopRequest::~StopRequest() {
   while (::write(end_.get(), &one, sizeof one) < 0 && errno == EINTR) {
   }
   thread_.join();
-  // What repeats a request that was heard shall not kill now; a first one shall, nobody heard it.
+  // Takes signals that repeat a request, so that they do not kill now. If none was heard, a first
+  // signal may kill: nobody has acted on it.
   signalfd_siginfo repeated{};
   while (first_ != 0 && ::read(signals_.get(), &repeated, sizeof repeated) == sizeof repeated) {
   }

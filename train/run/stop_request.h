@@ -1,4 +1,4 @@
-// SIGTERM, SIGUSR1 and SIGHUP as a question asked between steps: no handler.
+// Turns SIGTERM, SIGUSR1 and SIGHUP into a question that is asked between steps, without a handler.
 #pragma once
 
 #include <atomic>
@@ -13,42 +13,41 @@
 
 namespace strata::train {
 
-/// How long a run may take from a signal to its last checkpoint; 0: as long as it takes.
+/// The time that a run may take from a signal to its last checkpoint; 0: no limit.
 struct StopLimits {
-  std::chrono::milliseconds after_sigterm{0};  ///< and SIGHUP: a terminal or its connection ended
-  std::chrono::milliseconds after_sigusr1{0};  ///< an early warning: no launcher counts from it
+  std::chrono::milliseconds after_sigterm{0};  ///< also SIGHUP: a terminal or connection ended
+  std::chrono::milliseconds after_sigusr1{0};  ///< an early warning, from which no launcher counts
 };
 
-/// Signals that come within this of the first one are the same request: schedulers tell a launcher
-/// and its ranks, and the launcher passes it on.
+/// Signals within this time of the first are the same request: schedulers signal a launcher and its
+/// ranks, and the launcher passes it on.
 inline constexpr std::chrono::milliseconds kSameRequest{1000};
 
-/// What --grace asks for, else a little less than the launcher's grace, which kills after it.
-/// Throws ConfigError when --grace is longer than that.
+/// The limits that --grace sets, else a little less than the launcher's grace, after which it
+/// kills. Throws ConfigError if --grace is longer than that.
 StopLimits stop_limits(const CheckpointOptions& options, std::chrono::seconds launcher_grace);
 
-/// Blocks the signals in the calling thread and in threads it starts afterwards, and takes them in
-/// a thread of its own, so that they count from when they come. One that comes later than
-/// kSameRequest after the first has its default effect: who asks a second time means now. Signals
-/// that were ignored stay ignored, as SIGHUP is under nohup.
+/// Blocks the signals in the calling thread and in threads that it starts afterwards, and takes
+/// them in a thread of its own, so that time counts from their arrival. A signal more than
+/// kSameRequest after the first has its default effect: a second request means now. Signals that
+/// were ignored stay ignored, as SIGHUP is under nohup.
 class StopRequest {
  public:
-  /// Told of SIGINT, on a thread of its own, before that has its usual effect: the process ends.
+  /// Called for SIGINT, on another thread, before its usual effect ends the process.
   using Interrupted = std::function<void()>;
-  /// Told that the limit is over, with "SIGTERM: 5 s are over", on a thread of its own. Ends the
-  /// process.
+  /// Called on another thread when the limit is over: "SIGTERM: 5 s are over". Ends the process.
   using TooLate = std::function<void(const std::string& why)>;
 
-  /// Throws HostError. Without `interrupted` SIGINT is left alone.
+  /// Throws HostError. Without `interrupted`, leaves SIGINT alone.
   StopRequest(const StopLimits& limits, TooLate too_late, Interrupted interrupted = {});
   /// Restores the thread's signal mask.
   ~StopRequest();
   StopRequest(const StopRequest&) = delete;
   StopRequest& operator=(const StopRequest&) = delete;
 
-  /// True from the first signal on.
+  /// True once a signal has come.
   [[nodiscard]] bool requested() const { return requested_.load(); }
-  /// What was to be saved is saved: the limit counts no more.
+  /// Says that everything is saved, so that the limit no longer counts.
   void saved() { saved_.store(true); }
 
  private:

@@ -1,4 +1,4 @@
-// Signals sent to the own process, as a launcher or a job scheduler sends them.
+// Sends signals to this process, as a launcher or a job scheduler does.
 #include "train/run/stop_request.h"
 
 #include <gtest/gtest.h>
@@ -70,7 +70,7 @@ TEST(StopRequest, ASecondSignalAtOnceIsTheSameRequest) {
   StopRequest stop(kNoLimit, kNever);
   ASSERT_EQ(::kill(::getpid(), SIGTERM), 0);
   ASSERT_TRUE(comes(stop));
-  ASSERT_EQ(::kill(::getpid(), SIGTERM), 0);  // would kill
+  ASSERT_EQ(::kill(::getpid(), SIGTERM), 0);  // would kill if it were not taken
 }
 
 TEST(StopRequestDeathTest, ALaterOneKills) {
@@ -109,7 +109,7 @@ TEST(StopRequest, NothingIsTooLateOnceItIsSaved) {
   stop.saved();
   ASSERT_EQ(::kill(::getpid(), SIGTERM), 0);
   ASSERT_TRUE(comes(stop));
-  std::this_thread::sleep_for(milliseconds(150));  // the watching thread has said it by then
+  std::this_thread::sleep_for(milliseconds(150));  // the watching thread has reported it by then
 }
 
 TEST(StopLimits, AreTheOptionsOrALittleLessThanTheLaunchers) {

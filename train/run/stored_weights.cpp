@@ -14,8 +14,7 @@ namespace {
 
 constexpr const char* kHead = "lm_head.weight";
 
-/// Compares this rank's share of a head in the files with the embedding that config.json ties it
-/// to.
+/// Throws DataError unless this rank's share of a stored head equals the embedding it is tied to.
 void refuse_other_head(const ModelFiles& files, const ModelConfig& config, const std::string& model,
                        const comm::Communicator& communicator) {
   const ModelFamily& family = *config.family;
@@ -43,7 +42,7 @@ void refuse_other_head(const ModelFiles& files, const ModelConfig& config, const
   }
 }
 
-/// Buffers that older versions of transformers stored: each loader makes them anew.
+/// True for buffers that older versions of transformers stored; each loader computes them anew.
 bool is_buffer(std::string_view name) {
   return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") ||
          name.ends_with("rotary_emb.inv_freq");

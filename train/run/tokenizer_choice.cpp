@@ -12,11 +12,11 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kByteVocabulary = 256;
 
 bool has(const fs::path& folder, const char* name) {
-  std::error_code ignored;  // what cannot be looked at is not there
+  std::error_code ignored;  // a path that cannot be examined counts as missing
   return fs::is_regular_file(folder / name, ignored);
 }
 
-/// What scripts/tokenize.py reads or converts.
+/// True if the folder has what scripts/tokenize.py reads or converts.
 bool holds_tokenizer(const fs::path& folder) {
   if (has(folder, "vocab.json") && has(folder, "merges.txt")) return true;
   for (const char* name : {"tokenizer.json", "vocab.txt", "tokenizer.model", "spiece.model",

@@ -12,7 +12,7 @@ namespace {
 
 class TokenizerChoice : public testing::Test {
  protected:
-  /// A model directory with these files.
+  /// Makes a model directory with these files.
   std::string model(std::initializer_list<const char*> files) {
     const std::string path = directory_ / std::to_string(models_++);
     std::filesystem::create_directories(path);

@@ -34,7 +34,7 @@ void require_checkable_device(const TrainOptions& options) {
         "host queues; leave out the offload settings");
 }
 
-/// Files, ranks and the output folder: what needs no plan.
+/// Opens files, ranks and the output folder, which need no plan.
 void open_run(RunParts& run) {
   const RankContext& context = run.request.context;
   require_writable(run.options);
@@ -42,7 +42,7 @@ void open_run(RunParts& run) {
   require_data(run.options);
   run.communicator = comm::make_communicator(context, "auto");
   open_data(run);
-  (void)training_loader(run);  // long enough for one sample
+  (void)training_loader(run);  // throws if the data are shorter than one sample
   if (run.corpus.held_out != nullptr) (void)held_out_loader(run);
   run.output.emplace(run.options.checkpoint, run.options.output, context, *run.communicator,
                      run.listeners);
@@ -100,7 +100,7 @@ int threads_per_rank(const TrainOptions& options, const RankContext& context) {
 std::optional<ExitCode> open_training(RunParts& run) {
   run.listeners.tell(Entered{Phase::planning});
   open_run(run);
-  find_beginning(run);  // which settles the steps between saves
+  find_beginning(run);  // this also settles the steps between saves
   run.saver.emplace(run.options.checkpoint, *run.output, run.listeners);
   const bool done = is_done(run);
   if (done && run.options.dump_state.empty()) return leave_done(run);

@@ -1,4 +1,4 @@
-// What one rank is to train, and how its run begins.
+// The request to train, as one rank has it, and the beginning of its run.
 #pragma once
 
 #include <optional>
@@ -17,16 +17,16 @@ struct RunRequest {
   ResolvedConfig config;
   ModelConfig model;
   std::span<const ModelFamily> own = {};          ///< families besides those of this repository
-  std::optional<machine::Machine> hardware = {};  ///< to plan for, where nothing is trained
+  std::optional<machine::Machine> hardware = {};  ///< machine to plan for, if nothing is trained
 };
 
 struct RunParts;
 
-/// Collective: files, ranks, machine, Programs and engine, with weights that are loaded or
-/// initialized. The exit code where all steps are done already; by then the ranks have parted.
+/// Collective: sets up files, ranks, machine, Programs and the engine, with loaded or initialized
+/// weights. Returns an exit code if all steps are done already; then the ranks have parted.
 std::optional<ExitCode> open_training(RunParts& run);
 
-/// Threads per rank: what the options say, else this host's cores shared by its ranks.
+/// Threads per rank: from the options, else this host's cores divided by its ranks.
 int threads_per_rank(const TrainOptions& options, const RankContext& context);
 
 }  // namespace strata::train

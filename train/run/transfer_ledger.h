@@ -1,5 +1,5 @@
-// What a run moves between tiers and holds there, beside what its Programs say: collected while it
-// runs for the last line of the metrics file (train/run/transfer_report.h).
+// Collects during a run what it moves between tiers and holds there, and what its Programs say of
+// it, for the last line of the metrics file (train/run/transfer_report.h).
 #pragma once
 
 #include <string>
@@ -13,10 +13,10 @@ namespace strata::train {
 
 class TransferLedger {
  public:
-  /// For ExecutorParts::observers; lives as long as the engine.
+  /// An observer for ExecutorParts::observers; must live as long as the engine.
   [[nodiscard]] runtime::Observer& observer() { return tally_; }
 
-  /// What `body` reads from the disk and writes there is of no Program.
+  /// Runs `body`, whose disk transfers belong to no Program and are not counted.
   template <typename Body>
   void beside_programs(const Engine& engine, const Body& body) {
     const runtime::DiskCounters before = engine.disk_counters();
@@ -26,7 +26,7 @@ class TransferLedger {
     beside_.written_bytes += after.written_bytes - before.written_bytes;
   }
 
-  /// This rank's JSON object. Drained.
+  /// This rank's JSON object. The engine must be drained.
   [[nodiscard]] std::string describe(const Engine& engine, const RunDisk& disk) const;
 
  private:

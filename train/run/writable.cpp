@@ -35,7 +35,7 @@ void require_writable_file(const std::string& file, const std::string& flag) {
                              "cannot create the file of " + flag + " in this directory");
 }
 
-/// Says whether `path` exists and is `folder` or lies in it, links followed.
+/// True if `path` exists and is `folder` or lies in it, links followed.
 bool lies_in(const std::string& path, const std::string& folder) {
   std::error_code error;
   if (!fs::exists(path, error) || !fs::exists(folder, error)) return false;
@@ -45,7 +45,7 @@ bool lies_in(const std::string& path, const std::string& folder) {
 
 void require_writable_output(const TrainOptions& options) {
   if (options.output.empty()) return;
-  if (ModelFiles::has_weights(options.output))  // those of a run lie in its step-... folders
+  if (ModelFiles::has_weights(options.output))  // a run's own weights lie in its step-... folders
     throw InvalidArgument(
         "--output " + options.output +
         " has the weights of a model in it, which every program would read instead of "
@@ -60,8 +60,7 @@ void require_writable_output(const TrainOptions& options) {
   require_writable_directory(options.output, "cannot write to the --output directory");
 }
 
-/// A file that exists is opened; one that does not gets a byte, for which a full disk has no room,
-/// and goes again.
+/// Opens a file that exists; else makes one, writes a byte (a full disk has no room), removes it.
 void try_file(const std::string& file, const std::string& flag) {
   std::error_code unknown;
   if (file.empty() || fs::is_other(file, unknown)) return;  // a pipe, a device
@@ -89,7 +88,7 @@ void require_own_files(const TrainOptions& options) {
                              {"--dump-state", options.dump_state}});
   for (std::size_t i = read; i < files.size(); ++i)
     for (std::size_t j = 0; j < i && !files[i].second.empty(); ++j) {
-      std::error_code unknown;  // a file that is not there yet is its name
+      std::error_code unknown;  // a file that does not exist yet is compared by name
       const bool regular =
           !fs::exists(files[i].second, unknown) || fs::is_regular_file(files[i].second, unknown);
       if (regular && (files[i].second == files[j].second ||

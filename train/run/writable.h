@@ -1,16 +1,16 @@
-// Whether what a run will write can be written: asked before training, not after hours of it.
+// Checks before training that what a run will write can be written.
 #pragma once
 
 #include "train/config/options.h"
 
 namespace strata::train {
 
-/// Creates the output directory when it is missing. Throws IoError naming the path when the output
-/// directory, or the directory of the metrics, trace or state file, is missing or cannot be written
-/// to. Any rank may call it, several at once.
+/// Creates the output directory if it is missing. Throws IoError naming the path if the output
+/// directory, or the directory of the metrics, trace, profile or state file, is missing or not
+/// writable. Any rank may call it, several at once.
 void require_writable(const TrainOptions& options);
 
-/// On one rank: tries to write to the metrics, trace and state files, and leaves them as they are.
+/// Tries on one rank to write the metrics, trace and state files, and leaves them as they are.
 /// Throws IoError naming file and flag.
 void try_writing(const TrainOptions& options);
 

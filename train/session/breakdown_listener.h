@@ -1,4 +1,4 @@
-// wall_clock_breakdown: a line of where the time goes, every so many steps.
+// Prints where the time goes every so many steps (wall_clock_breakdown).
 #pragma once
 
 #include <optional>
@@ -8,10 +8,10 @@
 
 namespace strata::train {
 
-/// A RunListener. Borrows who hears the line.
+/// A RunListener; borrows the listeners that hear the lines.
 class BreakdownListener {
  public:
-  /// `every` so many steps; 0: ten times.
+  /// `every`: steps between lines; 0: ten lines in all.
   BreakdownListener(std::int64_t every, const RunListeners& listeners)
       : every_(every), listeners_(listeners) {}
   void operator()(const RunEvent& event) {

@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::string_view kClearLine = "\r\033[K";
 constexpr std::chrono::milliseconds kBetweenDraws{50};
-/// A launcher of several ranks writes "[0] " before what rank 0 says.
+/// The width of "[0] ", which a launcher of several ranks writes before what rank 0 says.
 constexpr int kPrefixColumns = 4;
-/// Where a terminal does not say.
+/// The width to assume if a terminal does not tell its own.
 constexpr int kUsualColumns = 80;
 
 int columns_of(int fd) {
@@ -24,7 +24,7 @@ int columns_of(int fd) {
   return ::ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-/// Width of the session's terminal: under a launcher standard output is a pipe.
+/// Width of the session's terminal, needed since standard output is a pipe under a launcher.
 int columns_of_session() {
   const UniqueFd terminal(::open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY));
   return terminal.valid() ? columns_of(terminal.get()) : 0;
@@ -107,12 +107,12 @@ void Console::warn(std::string_view text) {
 }
 
 void Console::fail(std::string_view text) {
-  end_progress();  // how far the run came stays on the screen; the echo of Ctrl-C does not
+  end_progress();  // keeps the last progress on the screen, clears the echo of Ctrl-C
   say(streams_.error, streams_.error_is_terminal,
       streams_.error_is_terminal ? "\r\033[Ktrain: " : "train: ", text);
 }
 
-/// The line is cleared in the stream that speaks: two pipes to a launcher keep no order.
+/// Writes a text, clearing the progress line in the same stream: two pipes keep no order.
 void Console::say(std::FILE* file, bool terminal, std::string_view label, std::string_view text) {
   const std::scoped_lock lock(mutex_);
   const bool over_progress = terminal && rewrites() && !fields_.empty();
@@ -152,7 +152,7 @@ void Console::drop_progress() {
   std::fflush(streams_.output);
 }
 
-/// One column stays free: some terminals wrap when the last one is filled.
+/// Draws the progress line; the last column stays free, since some terminals wrap there.
 void Console::draw() {
   const int columns = streams_.columns();
   write(streams_.output,

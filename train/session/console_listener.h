@@ -1,4 +1,4 @@
-// What `train` says to people of a session, but for its steps (progress.h).
+// Prints a session's events for people, except its steps (progress.h).
 #pragma once
 
 #include "core/rank_context.h"
@@ -9,8 +9,7 @@
 
 namespace strata::train {
 
-/// A RunListener: notes, checkpoints, last words, which reach the status page, too. Borrows
-/// all.
+/// A RunListener: prints notes, checkpoints, last words, which also reach the status page. Borrows.
 class ConsoleListener {
  public:
   ConsoleListener(Console& console, const RankContext& context, StatusPage& status)

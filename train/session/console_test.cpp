@@ -1,5 +1,5 @@
-// What is on a terminal after lines, messages and rewritten progress lines: a small terminal here
-// takes the bytes as a real one would.
+// Checks what a terminal shows after lines, messages and rewritten progress lines, with a small
+// terminal that takes bytes as a real one would.
 #include "train/session/console.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace strata::train {
 namespace {
 
-/// Lines of a screen of so many columns; both streams of a program write to it.
+/// The lines on a screen of this width; both streams of a program write to it.
 class Terminal {
  public:
   explicit Terminal(int columns) : columns_(columns) {}
@@ -50,7 +50,7 @@ class Terminal {
   bool wrapped_ = false;
 };
 
-/// A console whose two streams lead to one file, as both lead to one terminal.
+/// A console whose two streams go to one file, as both go to one terminal.
 class Shown {
  public:
   explicit Shown(int columns, bool terminal = true, int rank = 0)
@@ -175,7 +175,7 @@ TEST(Console, ALogSpeaksByTheClock) {
     progress.show(report(step, 1000));
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  progress.finish();  // the last step before a stop is said, too
+  progress.finish();  // prints the last step before a stop, too
   const std::string bytes = shown.bytes();
   EXPECT_EQ(std::ranges::count(bytes, '\n'), 4) << bytes;
 }

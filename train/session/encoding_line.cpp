@@ -21,7 +21,7 @@ void EncodingLine::show(const EncodingProgress& progress) {
   if (text_ != progress.text) {
     finish();
     text_ = progress.text;
-    begin_bytes_ = progress.bytes;  // what came before the first report is not counted
+    begin_bytes_ = progress.bytes;  // bytes before the first report are not counted in the speed
     begin_ = printed_ = now;
     return;
   }

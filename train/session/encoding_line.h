@@ -1,4 +1,4 @@
-// What a person watches while a long text becomes tokens.
+// Shows progress while a long text is encoded as tokens.
 #pragma once
 
 #include <chrono>
@@ -8,7 +8,7 @@
 
 namespace strata::train {
 
-/// On a terminal one line that is rewritten, else a line every ten seconds.
+/// Rewrites one line on a terminal, otherwise prints a line every ten seconds.
 class EncodingLine {
  public:
   explicit EncodingLine(Console& console) : console_(console) {}

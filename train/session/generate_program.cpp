@@ -14,7 +14,7 @@
 namespace strata::train {
 namespace {
 
-/// Bytes are printed as they come; ids of a tokenizer are decoded together at the end.
+/// Prints bytes as they come; ids of a tokenizer are decoded together at the end.
 void print_sample(Generator& generator, const TokenizerTool& tokenizer, bool as_bytes,
                   const std::string& prompt, std::int64_t count) {
   std::vector<std::int32_t> tokens;
@@ -69,7 +69,7 @@ int run(int argc, char** argv, std::span<const ModelFamily> own) {
   }
   if (tokens < 1)
     throw InvalidArgument("--tokens " + std::to_string(tokens) + ": expected 1 or more");
-  if (!(options.temperature >= 0))  // NaN neither
+  if (!(options.temperature >= 0))  // also true for NaN
     throw InvalidArgument("--temperature " + std::to_string(options.temperature) +
                           ": expected 0 (always the likeliest token) or more");
   options.model = resolve_model_directory(options.model);

@@ -8,7 +8,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Ranks start within this of one another, and a launcher notices within it that one has ended.
+// Ranks start within this time of one another, and a launcher notices within it that one has ended.
 constexpr milliseconds kForRankZero{2000};
 constexpr milliseconds kForEachLowerRank{200};
 constexpr milliseconds kLongest{6000};
@@ -32,7 +32,7 @@ milliseconds wait_before_last_words(const RankContext& context, Phase phase, Exi
 
 void say_last_words(const RankContext& context, StatusPage& status, ExitCode code,
                     const std::string& message, Console& console) {
-  status.set_error(message);  // the phase stays: it says where
+  status.set_error(message);  // the phase stays, which says where the rank failed
   const bool launcher_says_it =
       context.status_fd >= 0 && message.size() < sizeof(StatusPageData::error);
   if (launcher_says_it) return;

@@ -1,4 +1,4 @@
-// The metrics file of a session.
+// Writes the metrics file of a session.
 #pragma once
 
 #include <optional>
@@ -9,12 +9,12 @@
 
 namespace strata::train {
 
-/// A RunListener: opens the file when training begins (an earlier run's goes aside, which is
-/// noted) and writes a line of each step, evaluation and checkpoint. Throws the IoError of opening,
-/// and once that of writing.
+/// A RunListener that opens the file when training begins (after moving an earlier run's aside with
+/// a note) and writes a line for each step, evaluation and checkpoint. Throws the IoError of
+/// opening, and that of writing once.
 class MetricsListener {
  public:
-  /// Borrows who hears the note.
+  /// Borrows the listeners that hear the note.
   MetricsListener(std::string path, const RunListeners& listeners)
       : path_(std::move(path)), listeners_(listeners) {}
   void operator()(const RunEvent& event);

@@ -28,7 +28,7 @@ bool is_regular(const UniqueFd& file) {
   return ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
-/// The step of a line about it, its evaluation or its checkpoint; the least number of any other.
+/// The step of a line about a step, an evaluation or a checkpoint; the least number for others.
 std::int64_t step_of(std::string_view line) {
   std::int64_t step = std::numeric_limits<std::int64_t>::min();
   if (!line.starts_with(kStepKey)) return step;
@@ -36,7 +36,7 @@ std::int64_t step_of(std::string_view line) {
   return step;
 }
 
-/// JSON has no NaN or infinity.
+/// Text of a number; null for NaN and infinity, which JSON does not have.
 std::string number(double value) {
   if (!std::isfinite(value)) return "null";
   char text[40];
@@ -48,10 +48,10 @@ std::string number(double value) {
 
 std::string put_earlier_metrics_aside(const std::string& path) {
   struct stat status {};
-  // A path that names no regular file (a pipe, /dev/null, a link) stays as it is.
+  // Leaves a path that is no regular file (a pipe, /dev/null, a link) as it is.
   if (::lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0)
     return "";
-  // The user may have named anything; nothing but metrics is moved.
+  // The user may have named any file; only metrics may be moved.
   char first = 0;
   File::open_for_reading(path).read(0, std::as_writable_bytes(std::span(&first, 1)));
   if (first != '{')
@@ -71,12 +71,12 @@ MetricsLog::MetricsLog(const std::string& path, std::int64_t first_step, OnFailu
   if (first_step > 0 && is_regular(file_)) cut_after(first_step);
 }
 
-/// Lines of other kinds stay, wherever they are.
+/// Removes the lines of steps after `step`, and keeps all others wherever they stand.
 void MetricsLog::cut_after(std::int64_t step) {
   const File file = File::open_for_reading(path_);
   const std::int64_t size = file.size_bytes();
   std::string block, line, kept;
-  std::int64_t line_begin = 0, cut = size;  // from `cut` on only what is kept is written again
+  std::int64_t line_begin = 0, cut = size;  // kept lines after `cut` are written again
   for (std::int64_t at = 0; at < size; at += std::ssize(block)) {
     block.resize(static_cast<std::size_t>(std::min(kReadBytes, size - at)));
     file.read(at, std::as_writable_bytes(std::span(block)));
@@ -108,7 +108,7 @@ void MetricsLog::append(const std::string& lines) {
     }
     const IoError error(path_, 0, "cannot write metrics", n < 0 ? errno : 0);
     struct stat status {};
-    // Half a line would spoil the next one. What follows is tried again: disks become free.
+    // Half a line would spoil the next one, which is tried nonetheless: disks get free space.
     if (done > 0 && is_regular(file_) && ::fstat(file_.get(), &status) == 0)
       (void)!::ftruncate(file_.get(), status.st_size - static_cast<off_t>(done));
     if (on_failure_) std::exchange(on_failure_, nullptr)(error);

@@ -1,4 +1,4 @@
-// One JSON object per step (JSONL).
+// Writes the metrics file: one JSON object per line (JSONL).
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,21 @@
 
 namespace strata::train {
 
-/// Moves lines of an earlier run from `path` to "PATH.old", in place of a file of that name;
-/// returns its name, "" where there were none. Throws IoError, and InvalidArgument when the file
-/// holds something else.
+/// Moves the lines of an earlier run from `path` to "PATH.old", replacing a file of that name.
+/// Returns the new name, or "" if there were no lines. Throws IoError, and InvalidArgument if the
+/// file holds something else.
 std::string put_earlier_metrics_aside(const std::string& path);
 
-/// Appends to a file. Each line goes to the system at once and as a
-/// whole, so that a killed run keeps what it reported.
+/// Appends lines to a file. Each goes to the system at once and as a whole, so that a killed run
+/// keeps what it has reported.
 class MetricsLog {
  public:
-  /// Told of the first line that cannot be written; the others are tried nonetheless.
+  /// Called for the first line that cannot be written; later lines are tried nonetheless.
   using OnFailure = std::function<void(const IoError&)>;
 
-  /// From step 0 (`first_step` 0) the file begins empty; a run that goes on from `first_step` cuts
-  /// lines of later steps, and the torn last line of a killed run: it will write them again. Throws
-  /// IoError.
+  /// Opens the file: empty for a run that begins (`first_step` 0). A run that goes on from
+  /// `first_step` removes lines of later steps, which it will write again, and a killed run's torn
+  /// last line. Throws IoError.
   explicit MetricsLog(const std::string& path, std::int64_t first_step = 0,
                       OnFailure on_failure = {});
   void write(const StepDone& report);
@@ -38,7 +38,7 @@ class MetricsLog {
   void cut_after(std::int64_t step);
   void append(const std::string& lines);
   std::string path_;
-  OnFailure on_failure_;  ///< empty: it has been told
+  OnFailure on_failure_;  ///< empty after it was called
   UniqueFd file_;
 };
 

@@ -67,7 +67,7 @@ TEST_F(MetricsLogTest, NothingIsCutWhereNothingIsLater) {
   std::string many;
   for (int step = 1; step <= 60000; ++step)
     many += "{\"step\": " + std::to_string(step) + ", \"loss\": 1}\n";
-  given(many);  // more than is read at a time
+  given(many);  // more than one read returns
   { const MetricsLog log(path_, 30000); }
   EXPECT_TRUE(many.starts_with(content()));
   EXPECT_TRUE(content().ends_with("{\"step\": 30000, \"loss\": 1}\n"));
@@ -86,7 +86,7 @@ TEST_F(MetricsLogTest, AFullDiskIsToldOnceAndTearsNoLine) {
   for (const int step : {2, 3}) log.write(Evaluated{step, 9, 2});
   EXPECT_EQ(content(), whole);
   EXPECT_EQ(told, 1);
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);  // there is room again
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);  // now there is space again
   log.write(Evaluated{4, 9, 2});
   EXPECT_EQ(content(), whole + "{\"step\": 4, \"eval_loss\": 2}\n");
   EXPECT_EQ(told, 1);

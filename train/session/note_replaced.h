@@ -1,4 +1,4 @@
-// What a session writes in place of an earlier one's.
+// Notes that a session will replace a file of an earlier one.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace strata::train {
 
-/// Notes that the file of `flag` ("--trace") is there, so that this run replaces it when it ends.
-/// What is no file (/dev/null, a pipe) or empty is not worth a note.
+/// Notes that the file of `flag` ("--trace") exists and that this run will replace it when it ends.
+/// Says nothing about an empty file, or a path that is no file (/dev/null, a pipe).
 void note_replaced(const std::string& flag, const std::string& path, const RunListeners& listeners);
 
 }  // namespace strata::train

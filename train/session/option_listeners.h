@@ -1,4 +1,4 @@
-// What options ask for beside the screen: metrics, breakdown, trace, profile.
+// Makes the listeners that options ask for besides the screen: metrics, breakdown, trace, profile.
 #pragma once
 
 #include <optional>
@@ -11,10 +11,10 @@
 
 namespace strata::train {
 
-/// Their listeners, which live as long as the session: made before it.
+/// Owns these listeners; must be constructed before the session and outlive it.
 class OptionListeners {
  public:
-  /// Adds one rank's to `listeners`, which hear what these have to say, too.
+  /// Adds one rank's listeners to `listeners`, which also hear what these have to say.
   OptionListeners(const TrainOptions& options, int rank, RunListeners& listeners);
   OptionListeners(const OptionListeners&) = delete;
   OptionListeners& operator=(const OptionListeners&) = delete;

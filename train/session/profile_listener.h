@@ -1,4 +1,4 @@
-// --profile: where a session's time goes, by operation and shape.
+// Writes where a session's time goes, by operation and shape (--profile).
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 
 namespace strata::train {
 
-/// A RunListener of every rank: measures what a CPU can do at most before the engine takes the
-/// memory, and when all is saved prints a summary, of which rank 0 writes the whole file. Throws
-/// ConfigError when there are too few steps, IoError. Borrows who hears the text.
+/// A RunListener of every rank. Measures what a CPU can do before the engine takes the memory; when
+/// all is saved it prints a summary, and rank 0 writes the file with all ranks. Throws ConfigError
+/// if there are too few steps, and IoError. Borrows the listeners that hear the text.
 class ProfileListener {
  public:
   ProfileListener(const TrainOptions& options, const RunListeners& listeners);
   void operator()(const RunEvent& event);
 
  private:
-  static constexpr std::int64_t kLeftOut = 2;  ///< steps: memory, libraries, recordings
+  static constexpr std::int64_t kLeftOut = 2;  ///< first steps that allocate, load and record
 
   void begin(const Equipping& equipping);
   void write(const Ending& ending) const;

@@ -14,7 +14,7 @@ namespace {
 
 using runtime::Queue;
 
-/// Where the device's rates come from, for people.
+/// Says for people where the device's rates come from.
 std::string source_of(const machine::Machine& machine) {
   const machine::Device& device = machine.device;
   const bool guessed = device.fp32_flops.source == machine::Source::assumed;
@@ -36,7 +36,7 @@ std::string time_text(double seconds) {
   return std::abs(seconds) < 0.9995 ? number("%.2f ms", 1e3 * seconds) : number("%.3f s", seconds);
 }
 
-constexpr std::size_t kWidth = 100;  ///< of a line of the table, columns
+constexpr std::size_t kWidth = 100;  ///< columns in a line of the table
 
 }  // namespace
 

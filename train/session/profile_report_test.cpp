@@ -1,5 +1,5 @@
-// What a profile makes of measured times: bounds by kind, one row per operation and shape, losses
-// in order.
+// Checks what the report makes of measured times: bounds by kind, one row per operation and shape,
+// losses in order.
 #include "train/session/profile_report.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +42,8 @@ TEST(ProfileReport, ShapesAreShort) {
             "bf16 [512,768] x2, uint8 [64], bf16 [512,768]");
 }
 
-/// Two layers of a product that takes three times its bound, a copy at its bound, a gather beside.
+/// Two layers of a product that takes three times its bound, a copy at its bound, and a gather that
+/// runs at the same time.
 class Profiled {
  public:
   Profiled() : recorder(runtime::TraceOf::device, 2) {

@@ -7,9 +7,9 @@
 
 namespace strata::train {
 
-/// One rank of a training run (train --help), from its command line to its exit status. `own`:
-/// families that config.json may name besides those of this repository. Errors go to stderr and to
-/// the status page. The process ignores SIGPIPE from here on.
+/// Runs one rank of a training run (train --help), from its command line to its exit status. `own`:
+/// families that config.json may name besides those of this repository. Errors go to stderr and the
+/// status page. The process ignores SIGPIPE from here on.
 int train_program(int argc, char** argv, std::span<const ModelFamily> own = {});
 
 /// Prints a sample of text from a model directory (generate --help).

@@ -1,5 +1,4 @@
-// What a person watches: on a terminal one rewritten line, in a log a line with its time every so
-// often.
+// Shows the steps: on a terminal one rewritten line, in a log a timed line every so often.
 #pragma once
 
 #include <chrono>
@@ -14,34 +13,34 @@
 namespace strata::train {
 
 struct ProgressOptions {
-  std::int64_t every_steps = 0;        ///< lines that stay: after each so many; 0: none for that
-  std::chrono::seconds log_every{30};  ///< where no line is rewritten; 0: first and last only
+  std::int64_t every_steps = 0;        ///< print a line that stays after each so many; 0: never
+  std::chrono::seconds log_every{30};  ///< time between lines of a log; 0: first and last only
 };
 
 class Progress {
  public:
   Progress(Console& console, const ProgressOptions& options)
       : console_(console), options_(options) {}
-  /// A RunListener: of steps and evaluations.
+  /// A RunListener for steps and evaluations.
   void operator()(const RunEvent& event);
   void show(const StepDone& report);
-  /// The last step shown stays on the screen; in a log its line is written, if it was not.
+  /// Leaves the last step on the screen; in a log prints its line if that was not due before.
   void finish();
 
  private:
   void show(const Evaluating& evaluating);
   void show(const Evaluated& evaluated);
   using Clock = std::chrono::steady_clock;
-  /// In a log: since the last line of its kind.
+  /// True if a log is due for its next line.
   [[nodiscard]] bool is_due() const;
   void print(const std::vector<std::string>& fields);
   Console& console_;
   ProgressOptions options_;
-  std::vector<std::string> unprinted_;  ///< of the last step, where its line was not due
+  std::vector<std::string> unprinted_;  ///< the last step's, if its line was not due
   std::optional<Clock::time_point> printed_at_;
 };
 
-/// Says of a step what matters, the most important first.
+/// The fields that describe a step, the most important first.
 std::vector<std::string> progress_fields(const StepDone& report);
 
 /// "34 s", "5 min 10 s", "40 min", "3 h 25 min", "2 d 4 h".

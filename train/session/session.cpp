@@ -21,14 +21,14 @@ struct Session::Parts {
 
   RunRequest request;
   const RunListeners& outside;
-  RunListeners listeners;                ///< those outside, then the files
-  std::optional<OptionListeners> files;  ///< that options ask for
+  RunListeners listeners;                ///< the ones outside, then those of files
+  std::optional<OptionListeners> files;  ///< listeners that options ask for
   std::optional<RunParts> run;
-  std::optional<StepLoop> loop;  ///< from the first step to the last; borrows the run
+  std::optional<StepLoop> loop;  ///< exists from the first step to the last; borrows the run
   std::optional<ExitCode> ended;
 };
 
-/// Releases before it tells: listeners wait, and other ranks should not wait for that.
+/// Releases the run before telling of the failure, so that other ranks do not wait for listeners.
 template <typename Body>
 auto Session::guard(const Body& body) {
   require_open();
@@ -93,7 +93,7 @@ ExitCode Session::close() {
 
 Refused refusal_of(const std::exception& error) {
   if (const auto* known = dynamic_cast<const Error*>(&error)) {
-    // Where this rank was does not matter when it failed because of another one.
+    // If this rank failed because of another, where this one was does not matter.
     const bool of_another = known->exit_code() == ExitCode::try_again;
     return {known->exit_code(), of_another ? comm::first_cause(known->what()) : known->what()};
   }

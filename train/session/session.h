@@ -1,6 +1,5 @@
-// A training run that a program holds: opened, stepped, closed. What happens in it comes out as
-// events (train/run/run_event.h), and this is all there is: screen, files and pages are made
-// by listeners.
+// A training run that a program holds: opens, steps and closes. What happens in it comes out as
+// events (train/run/run_event.h) only; listeners write to screen, files and status page.
 #pragma once
 
 #include <memory>
@@ -11,29 +10,29 @@
 
 namespace strata::train {
 
-/// One rank's. Calls are made by one thread, and by all ranks in the same order: opening, step(),
-/// run() and close() are collective. What fails is told as Refused and thrown as Error (or what
-/// else it was); by then the session is released, and can only be destroyed.
+/// One rank's session. One thread makes the calls, and all ranks make them in the same order:
+/// opening, step(), run() and close() are collective. A failure is told as Refused and thrown as
+/// Error (or whatever else it was); the session is then released and can only be destroyed.
 class Session {
  public:
-  /// Builds Programs, loads or initializes weights, finds where to go on. Where
-  /// checkpoint.on_signal is set, signals that ask for a last checkpoint are heard from here on
-  /// until the run has ended (train/run/stop_request.h): this thread and those it starts block
-  /// them. Borrows the listeners; the session adds those of what options ask for beside the screen
+  /// Builds Programs, loads or initializes weights, finds where to go on. If checkpoint.on_signal
+  /// is set, the session hears signals that ask for a last checkpoint from here until the run has
+  /// ended (train/run/stop_request.h): this thread and those it starts block them. Borrows the
+  /// listeners, and adds those that options ask for besides the screen
   /// (train/session/option_listeners.h).
   static Session open(RunRequest request, const RunListeners& listeners);
-  /// Releases what is left without close(): what was not saved is lost, and other ranks of a run
-  /// that has not ended see that this one is gone.
+  /// Releases what is left if close() was not called: state that was not saved is lost, and other
+  /// ranks of a run that has not ended see that this one is gone.
   ~Session();
   Session(Session&& other) noexcept;
   Session& operator=(Session&& other) noexcept;
 
   /// Starts the next step; listeners hear of the one before it, and of evaluations and checkpoints
-  /// that are due. After the last one it drains, saves and evaluates. False: the run has ended, now
-  /// or before.
+  /// that are due. After the last step it drains, saves and evaluates. Returns false once the run
+  /// has ended.
   bool step();
-  /// Steps until the run has ended. SIGTERM or SIGUSR1 to any rank: all finish the same step, save,
-  /// and the code is try_again; otherwise done.
+  /// Steps until the run has ended. After SIGTERM or SIGUSR1 to any rank all finish the same step
+  /// and save, and the code is try_again; otherwise it is done.
   ExitCode run();
   /// Ends the run as such a signal does, if it has not ended, and says how it ended.
   ExitCode close();
@@ -45,10 +44,10 @@ class Session {
   auto guard(const Body& body);
   void require_open() const;
 
-  std::unique_ptr<Parts> parts_;  ///< none after an error
+  std::unique_ptr<Parts> parts_;  ///< null after an error
 };
 
-/// Makes one of what was thrown: an Error's text and code; of others a code that fits.
+/// Makes a Refused of what was thrown: an Error's text and code; for others a code that fits.
 Refused refusal_of(const std::exception& error);
 
 }  // namespace strata::train

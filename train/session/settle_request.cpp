@@ -15,8 +15,7 @@ int ranks_of(const ParsedCommandLine& command_line, const RunRequest& request) {
   return request.context.world;
 }
 
-/// Throws ConfigError where the machine to plan for does not compute on the device that is asked
-/// for.
+/// Throws ConfigError if the machine to plan for computes on another device than the one asked for.
 static void require_one_device(const std::string& hardware, const RunRequest& request) {
   const DeviceChoice asked = request.config.options.device;
   if (!request.hardware || asked == DeviceChoice::automatic) return;

@@ -1,4 +1,4 @@
-// From a command line to what a rank is to train.
+// Makes of a command line the request that says what a rank is to train.
 #pragma once
 
 #include <span>
@@ -11,14 +11,14 @@
 namespace strata::train {
 
 /// Reads the files that the command line names (--config, --hardware, the model's configuration)
-/// and settles every option for the ranks of `context`, or those that are assumed where nothing is
-/// trained. `own`: families that config.json may name besides those of this repository; they
-/// outlive the request. What people should know of the settings stands in `config.notes` and
+/// and settles every option for the ranks of `context`, or for those that are assumed if nothing is
+/// trained. `own`: families that config.json may name besides those of this repository; they must
+/// outlive the request. Notes and warnings about the settings are in `config.notes` and
 /// `config.warnings`. Throws Error.
 RunRequest settle_request(const ParsedCommandLine& command_line, const RankContext& context,
                           std::span<const ModelFamily> own = {});
 
-/// Ranks that settings are resolved for: of this run, or that are assumed where nothing is trained.
+/// Number of ranks to resolve settings for: the run's, or an assumed one if nothing is trained.
 int ranks_of(const ParsedCommandLine& command_line, const RunRequest& request);
 
 }  // namespace strata::train

@@ -1,4 +1,4 @@
-// Writes where the rank is to its status page, so that the launcher can tell after its death.
+// Writes to its status page where the rank is, so that the launcher can tell even after its death.
 #pragma once
 
 #include "comm/communicator.h"
@@ -9,13 +9,13 @@
 
 namespace strata::train {
 
-/// The page of the launcher that started this rank, else one of its own.
+/// The page that the launcher made for this rank, or a new one without a launcher.
 inline StatusPage status_page_of(const RankContext& context) {
   return context.status_fd >= 0 ? StatusPage::open(context.status_fd)
                                 : StatusPage::create(context.rank);
 }
 
-/// A RunListener, which observes the session's Programs, too. Borrows the page.
+/// A RunListener, which also observes the session's Programs. Borrows the page.
 class StatusListener final : public runtime::Observer {
  public:
   explicit StatusListener(StatusPage& page) : page_(page) {}
@@ -52,7 +52,7 @@ class StatusListener final : public runtime::Observer {
     return pass == runtime::Pass::backward ? Phase::backward : Phase::update;
   }
   StatusPage& page_;
-  const comm::Communicator* communicator_ = nullptr;  ///< of the Programs, once they are there
+  const comm::Communicator* communicator_ = nullptr;  ///< the Programs'; set once they exist
 };
 
 }  // namespace strata::train

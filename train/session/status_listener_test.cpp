@@ -13,7 +13,7 @@ TEST(StatusListener, KeepsPhasesAndNumbersCollectivesAsTheCommunicatorDoes) {
   comm::HostStream stream;
   const auto meet = [&] { communicator.run(stream, {}, nullptr, nullptr, {}); };
   meet();
-  meet();  // before the first Program
+  meet();  // two collectives come before the first Program
   StatusPage page = StatusPage::create(0);
   StatusListener status(page);
   status(Entered{Phase::loading});

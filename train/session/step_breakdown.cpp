@@ -12,7 +12,7 @@ namespace {
 using runtime::Pass;
 using runtime::Queue;
 
-constexpr std::int64_t kTexts = 10;  // of a run that names no interval
+constexpr std::int64_t kTexts = 10;  // if no interval was given
 
 const runtime::Instruction& instruction_of(const runtime::Program& program, int instruction) {
   return program.instructions[static_cast<std::size_t>(instruction)];
@@ -44,7 +44,7 @@ void StepBreakdown::begin(const runtime::Program& program, int instruction) {
 
 void StepBreakdown::end(const runtime::Program& program, int instruction) {
   const runtime::Instruction& in = instruction_of(program, instruction);
-  // Those overlap within their queue: see executed.
+  // These overlap within their queue; executed() counts them.
   if (measured_ == Measured::device || runtime::is_disk_transfer(*in.operation) ||
       is_evaluation(program))
     return;

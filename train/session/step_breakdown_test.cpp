@@ -27,7 +27,7 @@ runtime::Instruction instruction(Queue queue, Pass pass) {
   return in;
 }
 
-/// One instruction of each phase, and one beside them.
+/// One instruction of each phase, and a communication that runs at the same time.
 runtime::Program program(const std::string& name) {
   runtime::Program result;
   result.name = name;
@@ -39,7 +39,7 @@ runtime::Program program(const std::string& name) {
 
 constexpr std::int64_t kMillisecond = 1'000'000;
 
-/// As a device says it: instruction i took i + 1 ms.
+/// Reports times as a device does: instruction i took i + 1 ms.
 void run(StepBreakdown& breakdown, const runtime::Program& of) {
   for (int i = 0; i < 4; ++i) breakdown.executed(of, i, 7, 7 + (i + 1) * kMillisecond);
 }

@@ -1,4 +1,4 @@
-// What the progress line and the metrics file say of one step.
+// Checks what the progress line and the metrics file say of one step.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -43,13 +43,13 @@ TEST(StepDone, UtilizationIsShownWhereThePeakIsKnown) {
 
 TEST(StepDone, SpeedsAreSmoothedLikeTheTimeThatIsLeft) {
   SmoothedSeconds smoothed;
-  EXPECT_EQ(smoothed.add(100), 100);  // touches all memory for the first time
+  EXPECT_EQ(smoothed.add(100), 100);  // the first step touches all memory
   EXPECT_EQ(smoothed.add(2), 2);
-  EXPECT_EQ(smoothed.add(0.001), 1.0005);  // metrics of two steps came together
+  EXPECT_EQ(smoothed.add(0.001), 1.0005);  // two steps' metrics came together
   for (int step = 0; step < 100; ++step) smoothed.add(5);
   EXPECT_NEAR(smoothed.add(5), 5, 0.01);
 
-  SmoothedSeconds short_steps;  // of twenty seconds
+  SmoothedSeconds short_steps;  // so that the mean is over twenty seconds
   for (int step = 0; step < 4000; ++step) short_steps.add(0.01);
   for (int step = 0; step < 10; ++step) short_steps.add(0.1);
   EXPECT_NEAR(short_steps.add(0.01), 0.01045, 1e-5);

@@ -19,18 +19,18 @@ namespace {
 constexpr int kRounds = 9;
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 
-/// Names one boot of one machine: its steady clock is the same for all processes.
+/// Names one boot of one machine: all its processes read the same steady clock.
 std::string boot_id() {
   std::string id;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), id);
   return id;
 }
 
-/// What this rank's clock shows beyond rank 0's.
+/// The time by which this rank's clock is ahead of rank 0's.
 std::int64_t offset_from_first(comm::Communicator& ranks) {
   std::vector<std::int64_t> offsets;
   for (int round = 0; round < kRounds; ++round) {
-    (void)comm::gather_numbers(ranks, 0);  // nobody leaves before all have come
+    (void)comm::gather_numbers(ranks, 0);  // no rank leaves before all have come
     const std::int64_t mine = monotonic_ns();
     offsets.push_back(mine - comm::gather_numbers(ranks, mine).front());
   }
@@ -38,13 +38,13 @@ std::int64_t offset_from_first(comm::Communicator& ranks) {
   return offsets[kRounds / 2];
 }
 
-/// Whole lines, about `kPieceBytes` of them.
+/// The first lines of the text, about `kPieceBytes` in all.
 std::string_view next_piece(std::string_view text) {
   if (text.size() <= kPieceBytes) return text;
   return text.substr(0, text.find('\n', kPieceBytes) + 1);
 }
 
-/// Keeps the first error: the others go on giving their parts.
+/// Keeps the first error until close(), so that other ranks can go on sending their parts.
 class TraceFile {
  public:
   explicit TraceFile(const std::string& path) : path_(path), file_(std::fopen(path.c_str(), "w")) {

@@ -1,4 +1,4 @@
-// One clock for ranks of different machines.
+// Checks that ranks of different machines get one clock.
 #include "train/session/trace_file.h"
 
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 namespace strata::train {
 namespace {
 
-/// Rank 1 of two; rank 0 is on another machine, whose clock shows less by the next of `ahead_ns`
-/// whenever the ranks tell one another what theirs show.
+/// Rank 1 of two. Rank 0 is on another machine; each time the ranks exchange clocks, its clock is
+/// behind by the next of `ahead_ns`.
 class OtherMachine final : public comm::Communicator {
  public:
   explicit OtherMachine(std::vector<std::int64_t> ahead_ns) : ahead_ns_(std::move(ahead_ns)) {}

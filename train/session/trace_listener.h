@@ -1,4 +1,4 @@
-// --trace: the file of when each instruction of a session ran, on all ranks.
+// Writes when each instruction of a session ran, on all ranks (--trace).
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace strata::train {
 
-/// A RunListener of every rank: they agree on a clock before the engine is made, and rank 0
-/// writes when all is saved. Throws IoError. Borrows who hears the note.
+/// A RunListener of every rank: ranks agree on a clock before the engine is made, and rank 0 writes
+/// the file when all is saved. Throws IoError. Borrows the listeners that hear the note.
 class TraceListener {
  public:
   TraceListener(std::string path, const runtime::TraceSteps& steps, const RunListeners& listeners)

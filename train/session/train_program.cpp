@@ -25,7 +25,7 @@ void tell_findings(const ResolvedConfig& config, const RunListeners& listeners) 
   for (const std::string& warning : config.warnings) listeners.warn(warning);
 }
 
-/// A request that is planned and not run has these ranks, on the machine of --hardware, whose
+/// Gives a request that is planned and not run `world` ranks on the machine of --hardware, whose
 /// devices have the memory that driver and libraries leave.
 void assume(int world, RunRequest& request) {
   RankContext& context = request.context;
@@ -39,14 +39,14 @@ void assume(int world, RunRequest& request) {
                           " devices");
   const int spread = (world + hardware.hosts - 1) / hardware.hosts;
   context.local_world = std::max(std::min(world, hardware.devices), spread);
-  hardware.hosts = (world + context.local_world - 1) / context.local_world;  // that are used
+  hardware.hosts = (world + context.local_world - 1) / context.local_world;  // used ones
   std::int64_t& budget = request.config.options.offload.device_memory_bytes;
   if (hardware.host_is_device()) return;
   budget = std::min(budget,
                     hardware.device.memory_bytes.whole() - hardware.device.reserved_bytes.whole());
 }
 
-/// What the command line asks to be trained. None: nothing, and what it asks for is done.
+/// The request to train, if any; otherwise does what the command line asks for.
 std::optional<RunRequest> prepare(const ParsedCommandLine& command_line, RunRequest request,
                                   const RunListeners& listeners) {
   const bool checks = command_line.action == ParsedCommandLine::Action::check_config;
@@ -78,14 +78,14 @@ ExitCode run(std::optional<RunRequest> request, RunListeners& listeners, Console
   try {
     return Session::open(std::move(*request), listeners).run();
   } catch (const std::exception& error) {
-    return refusal_of(error).code;  // the listeners have heard it
+    return refusal_of(error).code;  // listeners have heard the error
   }
 }
 
 }  // namespace
 
 int train_program(int argc, char** argv, std::span<const ModelFamily> own) {
-  // Where a terminal ends, so does what output is piped to: printing must not end the last save.
+  // Pipes often close together with a terminal; printing must not end the last save then.
   std::signal(SIGPIPE, SIG_IGN);
   try {
     const RankContext context = rank_context_from_environment();

@@ -1,4 +1,4 @@
-// Small checkpoints for tests: two ranks in one thread, contents that follow from the step.
+// Small checkpoints for tests: two ranks in one thread, with contents computed from the step.
 #pragma once
 
 #include <cstdint>
@@ -45,12 +45,12 @@ inline std::vector<WholeFile> test_whole_files(const CheckpointLayout& layout, s
   return files;
 }
 
-/// Saves and commits; as a run does, a failed save is abandoned.
+/// Saves and commits; abandons a failed save, as a run does.
 inline void save_test_checkpoint(FileSystem& files, const std::string& output, std::int64_t step,
                                  const CheckpointLayout& layout = test_layout(),
                                  const SaveAttempt& attempt = {"run", 0},
                                  const Facts& facts = {{"world", "2"}}) {
-  // Every tensor is cut where no block is.
+  // Cuts every tensor at a place that is no border of blocks.
   std::vector<std::vector<Piece>> saved(2);
   for (std::size_t t = 0; t < layout.tensors().size(); ++t) {
     const auto& placed = layout.tensors()[t];
@@ -85,7 +85,7 @@ inline void save_test_checkpoint(FileSystem& files, const std::string& output, s
   }
 }
 
-/// Whether every tensor holds what save_test_checkpoint gave it at that step.
+/// True if every tensor holds what save_test_checkpoint wrote at that step.
 inline bool holds_test_content(const CheckpointReader& reader, std::int64_t step) {
   for (const CheckpointReader::Tensor& tensor : reader.tensors()) {
     std::vector<std::byte> data(static_cast<std::size_t>(tensor.stored.size_bytes));

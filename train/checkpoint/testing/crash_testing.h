@@ -1,4 +1,4 @@
-// What a start finds in the images that a power loss leaves of an output folder. Test code only.
+// Checks what a start finds in each image of an output folder that a power loss may leave.
 #pragma once
 
 #include <filesystem>
@@ -14,21 +14,21 @@
 
 namespace strata::train {
 
-/// Marks of a record: what was promised by then, with the step after it.
+/// Beginnings of a record's marks: what was promised by then. The step follows.
 inline const std::string kSavedMark = "saved step ";
 inline const std::string kPointedMark = "latest says step ";
 
 class CrashedOutput {
  public:
-  /// Whether a whole checkpoint of that step has the content that was saved.
+  /// Says whether a whole checkpoint of that step has the content that was saved.
   using Holds = std::function<bool(const CheckpointReader& reader, std::int64_t step)>;
 
-  /// Images are written to `folder`, which is this object's; `output` is a path in the images.
+  /// Writes images to `folder`, which is this object's own; `output` is a path in the images.
   CrashedOutput(std::string folder, std::string output, Holds holds)
       : folder_(std::move(folder)), output_(folder_ + "/" + output), holds_(std::move(holds)) {}
 
-  /// The first image in which a start would not find whole checkpoints alone, one at least as new
-  /// as promised, and `latest` saying one of them; "" when there is none.
+  /// Describes the first image in which a start would find a damaged checkpoint, only checkpoints
+  /// older than promised, or `latest` pointing to none of them; "" if there is none.
   std::string first_fault(const RecordingFileSystem& record, const CrashOptions& options) {
     std::string fault;
     begin_anew();
@@ -40,7 +40,7 @@ class CrashedOutput {
     return fault;
   }
 
-  /// How many the last call looked at.
+  /// The number of images that the last call examined.
   [[nodiscard]] int images() const { return images_; }
 
  private:
@@ -52,8 +52,7 @@ class CrashedOutput {
     return step;
   }
 
-  /// The step that `latest` says, -1 without one. Throws what std::filesystem throws when it is
-  /// something else than a link.
+  /// The step that `latest` points to; -1 without a link. Throws if it is no link.
   [[nodiscard]] std::int64_t said_by_latest() const {
     const std::filesystem::path link = std::filesystem::path(output_) / kLatestName;
     if (!std::filesystem::exists(std::filesystem::symlink_status(link))) return -1;

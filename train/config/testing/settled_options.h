@@ -1,4 +1,4 @@
-// What the tests of this folder share: JSON text and flags in, a resolved configuration out.
+// Helpers of this folder's tests: JSON text and flags in, a resolved configuration out.
 #pragma once
 
 #include <string>
@@ -37,7 +37,7 @@ inline ResolvedConfig resolve_flags(const std::vector<std::string>& words, int w
   return resolve(flags(words), world, small_model());
 }
 
-/// `json` is called "ds.json" in messages.
+/// Resolves JSON text, which messages call "ds.json".
 inline ResolvedConfig resolve_text(const std::string& json,
                                    const std::vector<std::string>& words = {}, int world = 1,
                                    const ModelConfig& model = small_model()) {
@@ -45,7 +45,7 @@ inline ResolvedConfig resolve_text(const std::string& json,
   return resolve(line, parse_deepspeed_json(json, "ds.json", line.strict), world, model);
 }
 
-/// The message of the refusal, or "" when all is well.
+/// The message of the refusal; "" if there is none.
 inline std::string refusal(const std::string& json, const std::vector<std::string>& words = {},
                            int world = 1, const ModelConfig& model = small_model()) {
   try {
@@ -56,7 +56,7 @@ inline std::string refusal(const std::string& json, const std::vector<std::strin
   }
 }
 
-/// Members of a file that is complete but for them.
+/// A complete file with these additional members.
 inline std::string with_batch(const std::string& members) {
   return "{\"train_micro_batch_size_per_gpu\": 2" + (members.empty() ? "" : ",\n" + members) + "}";
 }
