@@ -41,8 +41,8 @@ constexpr bool ends_step(const MicroStepKind& p) { return p.ends_step; }
 /// One of a step's micro-steps on this rank.
 struct MicroStep {
   MicroStepKind kind;
-  /// Index among the micro-batches of the rank: its sample j is sample (batch x world + rank) x
-  /// rows + j of the step.
+  /// Index among the micro-batches of the rank: its sample j is sample (batch x data ranks + rank)
+  /// x rows + j of the step.
   int batch = 0;
 };
 

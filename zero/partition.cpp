@@ -7,17 +7,17 @@
 
 namespace strata::zero {
 
-comm::Partition partition_unit(std::int64_t elements, int world) {
-  STRATA_CHECK(world >= 1 && elements % runtime::kCellElements == 0, elements, world);
+comm::Partition partition_unit(std::int64_t elements, int data_ranks) {
+  STRATA_CHECK(data_ranks >= 1 && elements % runtime::kCellElements == 0, elements, data_ranks);
   const std::int64_t cells = elements / runtime::kCellElements;
   comm::Partition partition;
-  for (int r = 0; r <= world; ++r)
-    partition.bounds.push_back(r * cells / world * runtime::kCellElements);
+  for (int r = 0; r <= data_ranks; ++r)
+    partition.bounds.push_back(r * cells / data_ranks * runtime::kCellElements);
   return partition;
 }
 
-std::int64_t largest_shard(std::int64_t elements, int world) {
-  return (elements / runtime::kCellElements + world - 1) / world * runtime::kCellElements;
+std::int64_t largest_shard(std::int64_t elements, int data_ranks) {
+  return (elements / runtime::kCellElements + data_ranks - 1) / data_ranks * runtime::kCellElements;
 }
 
 comm::Partition slice(const comm::Partition& partition, std::int64_t begin, std::int64_t end) {

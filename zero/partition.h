@@ -7,13 +7,13 @@
 
 namespace strata::zero {
 
-/// Cuts `elements` (whole cells of runtime::kCellElements) over `world` ranks: rank r owns cells
-/// [r * cells / world, (r + 1) * cells / world). Borders depend on nothing else; shards differ by
-/// at most one cell and may be empty.
-comm::Partition partition_unit(std::int64_t elements, int world);
+/// Cuts `elements` (whole cells of runtime::kCellElements) over `data_ranks` ranks: rank r owns
+/// cells [r * cells / data_ranks, (r + 1) * cells / data_ranks). Borders depend on nothing else;
+/// shards differ by at most one cell and may be empty.
+comm::Partition partition_unit(std::int64_t elements, int data_ranks);
 
 /// Returns the number of elements of the largest of these shards.
-std::int64_t largest_shard(std::int64_t elements, int world);
+std::int64_t largest_shard(std::int64_t elements, int data_ranks);
 
 /// Returns the part of `partition` inside [begin, end), relative to begin.
 comm::Partition slice(const comm::Partition& partition, std::int64_t begin, std::int64_t end);

@@ -8,7 +8,8 @@
 namespace strata::zero {
 
 std::vector<runtime::UnitPlan> plan_units(const std::vector<runtime::ParameterUnit>& units,
-                                          const StagePolicy& policy, int world, int virtual_ranks) {
+                                          const StagePolicy& policy, int data_ranks,
+                                          int virtual_ranks) {
   if (policy.stage < 0 || policy.stage > kHighestStage)
     throw InvalidArgument("ZeRO stage " + std::to_string(policy.stage) +
                           " does not exist; choose 0, 1, 2 or 3");
@@ -18,7 +19,7 @@ std::vector<runtime::UnitPlan> plan_units(const std::vector<runtime::ParameterUn
     runtime::UnitPlan plan;
     plan.unit = unit.name;
     plan.elements = unit.elements;
-    if (world == 1) {
+    if (data_ranks == 1) {
       plan.shard_gradient = virtual_ranks > 1 && policy.stage >= 2;
     } else {
       plan.shard_optimizer = policy.stage >= 1;

@@ -22,11 +22,11 @@ struct StagePolicy {
   bool operator==(const StagePolicy&) const = default;
 };
 
-/// Makes one UnitPlan per unit, for `world` ranks that stand for `virtual_ranks` (0: one each). A
-/// world of one shards only gradients that virtual ranks reduce in each micro-step, so that it has
-/// the bits of a larger world.
+/// Makes one UnitPlan per unit, for `data_ranks` ranks along the data axis that stand for
+/// `virtual_ranks` (0: one each). A single rank shards only gradients that virtual ranks reduce in
+/// each micro-step, so that it has the bits of a larger world.
 std::vector<runtime::UnitPlan> plan_units(const std::vector<runtime::ParameterUnit>& units,
-                                          const StagePolicy& policy, int world,
+                                          const StagePolicy& policy, int data_ranks,
                                           int virtual_ranks = 0);
 
 }  // namespace strata::zero

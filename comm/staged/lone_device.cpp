@@ -24,13 +24,13 @@ void LoneDeviceCommunicator::execute(kernels::Stream& stream, const Collective& 
   validate(collective, 0, 1);
   const OperandBytes bytes = arenas_.check_operands(collective, 0, input, output);
   if (bytes.output == 0) return;
-  if (collective.kind != CollectiveKind::reduce_scatter || collective.input_type == DType::f32) {
-    if (!rounds(collective)) {
-      if (output != input) device_.copy(stream, output, input, bytes.output);
-      return;
-    }
+  const bool sums = collective.kind == CollectiveKind::reduce_scatter;
+  if (sums)
+    STRATA_CHECK(collective.scale == 1.0f, "a mean over one rank has scale", collective.scale);
+  if (!sums || (collective.input_type == DType::f32 && !rounds(collective))) {
+    if (output != input) device_.copy(stream, output, input, bytes.output);
+    return;
   }
-  STRATA_CHECK(collective.scale == 1.0f, "a mean over one rank has scale", collective.scale);
   const std::int64_t elements = collective.partition.total();
   if (rounds(collective)) {
     STRATA_CHECK(static_cast<std::int64_t>(workspace.size()) >= workspace_bytes(collective));

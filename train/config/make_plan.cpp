@@ -153,9 +153,9 @@ plan::Choices choices_of(const TrainOptions& options) {
   return choices;
 }
 
-runtime::Plan plan_frame(const TrainOptions& options, int world) {
+runtime::Plan plan_frame(const TrainOptions& options, int data_ranks) {
   runtime::Plan plan;
-  plan.mesh = comm::data_mesh(world);
+  plan.mesh = comm::data_mesh(data_ranks);
   plan.virtual_ranks = static_cast<int>(options.virtual_ranks);
   plan.shape.dtype = options.dtype;
   plan.shape.sequence = options.sequence_length;

@@ -15,7 +15,7 @@ void apply_weight_decay(std::vector<runtime::ParameterUnit>& units, const TrainO
 plan::Choices choices_of(const TrainOptions& options);
 
 /// Everything else in a Plan: mesh, types, lengths, limits. plan::with_choices combines both.
-runtime::Plan plan_frame(const TrainOptions& options, int world);
+runtime::Plan plan_frame(const TrainOptions& options, int data_ranks);
 
 /// Attributes of the optimizer's and step_control's operations.
 kernels::Attributes optimizer_attributes(const TrainOptions& options);

@@ -21,8 +21,8 @@ void StepMeter::begin(const Engine& engine, const ModelConfig& model, const Trai
   const runtime::Plan& plan = engine.programs().settings.plan;
   machine_ = machine;
   token_flops_ = flops_per_token(model, options.sequence_length);
-  // Published fp32 peaks do not use TF32, so with it there is no peak to compare with.
-  if (!options.tf32) peak_ = machine.device.flops(options.dtype);
+  // Published fp32 peaks do not use TF32, so with it fp32 has no peak to compare with.
+  if (!options.tf32 || options.dtype != DType::f32) peak_ = machine.device.flops(options.dtype);
   step_tokens_ = static_cast<double>(options.global_batch * options.sequence_length);
   run_steps_ = options.steps;
   world_ = plan.mesh.ranks();

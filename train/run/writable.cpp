@@ -103,6 +103,7 @@ void require_own_files(const TrainOptions& options) {
 void try_writing(const TrainOptions& options) {
   try_file(options.metrics, "--metrics");
   try_file(options.trace, "--trace");
+  try_file(options.profile, "--profile");
   try_file(options.dump_state, "--dump-state");
 }
 
