@@ -1,4 +1,4 @@
-// Adding micro-steps' gradients up.
+// Adds a gradient to the sum over micro-steps.
 //
 // inputs   sum and x, each fp32, bf16 or fp16, of the same shape; rows may have gaps
 // attributes  scale (default 1)

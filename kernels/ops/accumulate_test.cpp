@@ -10,7 +10,7 @@
 namespace strata::kernels {
 namespace {
 
-// A range with a rest after the last pack, one of whole packs, rows of whole packs and others.
+// Ranges have a rest after the last pack or whole packs; rows are whole packs or not.
 TEST(Accumulate, AddsAnyFloatTypeInFp32) {
   for (const Shape& shape : {Shape{1}, Shape{100'003}, Shape{100'000}, Shape{37, 48}, Shape{5, 7}})
     for (const DType dtype : kFloatTypes) {

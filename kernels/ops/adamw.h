@@ -10,9 +10,9 @@
 //
 // Types of the state, rng and the parameter are those of kernels/ops/optimizer_operands.h.
 //
-// Element by element, in fp32, every operation rounded by itself, no fma: any target, and CUDA
-// without contraction, gives the same bits. From `control`: gradient_factor, learning_rate, bias
-// corrections.
+// The arithmetic is fp32, element by element, each operation rounded by itself (no fma), so that
+// every instruction set, and CUDA without contraction, gives the same bits. `control` has
+// gradient_factor, learning_rate and the bias corrections.
 //
 //   g = gradient * gradient_factor
 //   g = g + weight_decay * p              only when decoupled = 0 and weight_decay > 0
@@ -22,8 +22,8 @@
 //   u = u + decay * p                     only when decoupled = 1 and decay > 0
 //   p = p - u
 //
-// torch multiplies by 1 - learning_rate * weight_decay in fp32, which is off by up to half a unit
-// in the last place of 1, at every step in the same direction; here p is rounded once.
+// torch multiplies p by 1 - learning_rate * weight_decay in fp32. That factor is off by up to half
+// a unit in the last place of 1, at every step in the same direction; here p is rounded once.
 //
 // The scalars one_minus_beta = 1 - beta, decay = learning_rate * weight_decay and step_size =
 // learning_rate / bias_correction1 are computed in fp64 from the fp32 fields of `control` and the

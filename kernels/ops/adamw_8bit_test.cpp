@@ -39,7 +39,7 @@ TEST(DynamicMap, HoldsThePapersNumbers) {
     const std::vector<double> numbers = papers_numbers(is_signed);
     ASSERT_EQ(numbers.size(), 256);
     for (int i = 0; i < 256; ++i) {
-      // The signed ones begin with the least, -0.993.
+      // Signed codes are visited from the least number, -0.993, upwards.
       const auto code = static_cast<std::uint8_t>(is_signed ? i - 127 : i);
       const double value = is_signed ? signed_value(code) : unsigned_value(code);
       const double number = numbers[static_cast<std::size_t>(i)];
@@ -129,7 +129,7 @@ State step(const Runner& runner, const State& state, const TestTensor& gradient,
   return after;
 }
 
-/// The definition, block by block.
+/// Computes the definition, block by block.
 State reference(State state, const std::vector<float>& gradient, const StepControl& control,
                 const Attributes& attributes) {
   for (std::size_t block = 0; block < state.m_scale.size(); ++block) {

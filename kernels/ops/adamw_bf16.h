@@ -7,9 +7,9 @@
 //             starts
 // outputs  parameter, m, v (each in place)
 //
-// The arithmetic is that of adamw.h, in fp32. Then each of the three is rounded stochastically by
-// its place in its unit, first + i (kernels/math/stochastic_rounding.h). Moments enter the step
-// before they are rounded. Steps run it under the predicate control.apply.
+// The arithmetic is that of adamw.h, in fp32; it uses the new moments before they are rounded. Then
+// each of the three is rounded stochastically by its place in its unit, first + i
+// (kernels/math/stochastic_rounding.h). Steps run it under the predicate control.apply.
 #pragma once
 
 #include "kernels/ops/operation.h"

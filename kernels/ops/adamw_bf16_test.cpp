@@ -55,7 +55,7 @@ State piece(const State& state, std::int64_t begin, std::int64_t end) {
   return {cut(state.p), cut(state.m), cut(state.v)};
 }
 
-/// `gradient` as bf16, or as fp32.
+/// Returns the state after one step; `gradient` is given to the kernel as bf16 or as fp32.
 State step(const Runner& runner, const State& state, const std::vector<float>& gradient,
            DType gradient_dtype, const StepControl& control, const Attributes& attributes,
            std::vector<std::int64_t> rng = {17, 3, 0}) {
@@ -75,7 +75,7 @@ State step(const Runner& runner, const State& state, const std::vector<float>& g
           inputs[2].values<std::uint16_t>()};
 }
 
-/// The definition, element by element.
+/// Computes the definition, element by element.
 State reference(State state, const std::vector<float>& gradient, DType gradient_dtype,
                 const StepControl& control, const Attributes& attributes) {
   const RandomSource source(17, 3, -1, attributes.integer("key"));
@@ -148,8 +148,8 @@ double mean(const Halves& values) {
   return sum / static_cast<double>(values.size());
 }
 
-// 1, 1e-3 and 1e-6 move by a few hundredths of a unit in the last place per step: to nearest, none
-// of them would ever move.
+// Numbers near 1, 1e-3 and 1e-6 move by a few hundredths of a unit in the last place per step:
+// rounded to nearest, none of them would ever move.
 TEST(AdamwBf16, MovesByTheRightAmountOnAverage) {
   constexpr std::int64_t kCount = 20'000;
   const Runner runner = any_runner();

@@ -39,7 +39,7 @@ Attributes with_parameter(Attributes attributes) {
 constexpr std::int64_t kSeed = 17, kStep = 3;
 constexpr float kLearningRate = 1e-3F;
 
-/// Operands of adamw, or of adamw_packed, after `state` of them.
+/// Appends the other operands of adamw or adamw_packed to `state`.
 std::vector<TestTensor> operands(std::vector<TestTensor> state, const TestTensor& gradient,
                                  const StepControl& control, bool stochastic) {
   state.push_back(gradient);
@@ -149,7 +149,7 @@ TEST(AdamwWithBf16Moments, DependsOnAnElementsPlaceAndNotOnItsOwner) {
   }
 }
 
-// Aligned parameters go past the caches, others do not.
+// Aligned parameters are stored past the caches, others are not.
 TEST(Adamw, WritesTheSameParameterWhereverItLies) {
   const std::int64_t count = 1'003;
   const std::vector<float> start = random_floats(count, 1), gradient = random_floats(count, 2);

@@ -1,6 +1,5 @@
-// What step_control and early_control do (their headers), for host and device. Additions,
-// multiplications, divisions and square roots alone, so both give the same bits, but for the bits
-// of a NaN.
+// The arithmetic of step_control and early_control (see their headers), for host and device. It
+// uses correctly rounded operations alone, so both give the same bits, except for those of a NaN.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +16,7 @@
 namespace strata::kernels {
 namespace stepping {
 
-/// DeepSpeed's DynamicLossScaler.update_scale.
+/// Does what DeepSpeed's DynamicLossScaler.update_scale does.
 STRATA_HOST_DEVICE inline void update_scale(const StepRules& rules, bool overflow,
                                             StepState& state) {
   if (overflow) {
@@ -50,7 +49,7 @@ STRATA_HOST_DEVICE inline void apply_update(const StepRules& rules, double norm,
   control.apply = 1;
   control.first_update = state.updates == 0 ? 1 : 0;
   const double factor = 1 / (clip_factor(norm, rules.clip) * used_scale);
-  // One NaN everywhere: those of processors differ.
+  // Writes the same NaN everywhere, since processors make different ones.
   control.gradient_factor =
       factor == factor ? static_cast<float>(factor) : std::numeric_limits<float>::quiet_NaN();
   ++state.updates;
@@ -61,7 +60,7 @@ STRATA_HOST_DEVICE inline void apply_update(const StepRules& rules, double norm,
   control.bias_correction2_sqrt = static_cast<float>(std::sqrt(1 - state.beta2_power));
 }
 
-/// What steers the updates of the step that `state` stands before; `state` advances by it.
+/// Returns the control of the step that comes next for `state`, and advances `state` by that step.
 STRATA_HOST_DEVICE inline StepControl control_step(const StepRules& rules, double rate, bool skip,
                                                    double norm, StepState& state) {
   StepControl control;
@@ -85,7 +84,7 @@ STRATA_HOST_DEVICE inline std::int64_t raised_flags(
 
 }  // namespace stepping
 
-/// `word` is summed over all ranks; `state` advances, `control` and `metrics` are written.
+/// Advances `state` by a step, writes `control` and `metrics`. `word` is summed over all ranks.
 STRATA_HOST_DEVICE inline void advance_step(const StepRules& rules,
                                             std::span<const std::int64_t, AgreedWord::kWords> word,
                                             StepState& state, StepControl& control,
@@ -119,8 +118,8 @@ STRATA_HOST_DEVICE inline void advance_step(const StepRules& rules,
   metrics.at_floor = state.at_floor;
 }
 
-/// The `control` that advance_step will write for this `state`, whatever the word, under rules by
-/// which nothing of the gradient enters it (needs_gradient).
+/// Returns the control that advance_step will write for this `state`, whatever the word is. The
+/// rules must be such that the control does not depend on the gradient (needs_gradient).
 STRATA_HOST_DEVICE inline StepControl control_ahead(const StepRules& rules, StepState state) {
   return stepping::control_step(rules, learning_rate(rules.schedule, state.updates), false, 0,
                                 state);

@@ -9,7 +9,8 @@
 namespace strata::kernels {
 namespace {
 
-/// Kernels take maxima before they multiply by it, and keep it in fp32.
+/// Refuses a scale that is not positive or no normal fp32 number: kernels take maxima of scores
+/// before they multiply by it, and keep it in fp32.
 void check_scale(const char* name, const Attributes& attributes) {
   const double scale = attributes.real("scale");
   if (scale >= std::numeric_limits<float>::min() && scale <= std::numeric_limits<float>::max())
@@ -48,7 +49,7 @@ Types infer(TypeSpan inputs, const Attributes& attributes) {
           TensorType(DType::f32, {batch, q.shape[1], attributes.integer("sequence")})};
 }
 
-/// Each product of the causal half: 2 flops x D per pair of query and key.
+/// Counts, for each of `products`, 2 D flops per pair of a query and a key that it sees.
 Cost cost_of(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes, const TensorType& q,
              double products) {
   constexpr double kSoftmaxFlops = 15;  // per pair

@@ -1,5 +1,5 @@
-// Causal self-attention without a T x T tensor: tiles of queries and keys, online softmax, and in
-// the backward pass probabilities again from the saved log-sum-exp.
+// Causal self-attention without a T x T tensor: it works on tiles of queries and keys with an
+// online softmax, and the backward pass makes probabilities again from the saved log-sum-exp.
 #pragma once
 
 #include "kernels/ops/operation.h"

@@ -46,7 +46,7 @@ Attributes attributes_of(const AttentionSizes& s) {
   return attributes;
 }
 
-/// Keeps rows aligned where they were.
+/// Returns a gap that keeps rows aligned if they were.
 std::int64_t gap_of(const AttentionSizes& s) { return s.head_size % 8 == 0 ? 8 : 7; }
 
 TestOperand heads_operand(const AttentionSizes& s, std::size_t heads, DType dtype, unsigned seed) {
@@ -65,8 +65,8 @@ OperationCase forward_case(const AttentionSizes& s, DType dtype) {
                      attributes_of(s),
                      {}};
   test.gap = gap_of(s);
-  // Bound of the LSE: hardware has exponentials to two units in the last place, and libraries add
-  // them up in their own order. The backward pass rounds what it makes of it to 16 bits, 2e-3.
+  // This bounds the error of the LSE: hardware has exponentials to two units in the last place, and
+  // libraries choose the order of sums. The backward pass rounds to 16 bits anyway (2e-3).
   if (dtype != DType::f32 && runs_on_gpu()) test.tolerance = 1e-5;
   const reference::Attention expected = reference::attention(
       s, test.inputs[0].values(), test.inputs[1].values(), test.inputs[2].values());
@@ -93,17 +93,17 @@ OperationCase backward_case(const AttentionSizes& s, DType dtype) {
   return test;
 }
 
-// One tile, tiles with a rest, sequences that are no multiple of 4, groups of heads, odd head
-// sizes.
+// Cases: one tile, tiles with a rest, sequences that are no multiple of 4, groups of heads, odd
+// head sizes.
 const AttentionSizes kSizes[] = {sizes(1, 1, 1, 1, 8),         sizes(2, 7, 3, 1, 5),
                                  sizes(2, 64, 2, 2, 64),       sizes(1, 70, 4, 2, 16),
                                  sizes(2, 129, 2, 1, 33),      sizes(1, 200, 3, 3, 64),
                                  sizes(1, 65, 2, 1, 256),      sizes(2, 50, 2, 2, 20, 0.1),
                                  sizes(1, 131, 4, 2, 24, 0.5), sizes(1, 192, 2, 1, 64, 0.2)};
 
-// What tiles on tensor cores meet: several tiles of queries and of keys, head sizes that fill a
-// tile's width and that do not, tails of a few rows, eight query heads of one key head, dropout at
-// every width.
+// Cases for tiles on tensor cores: several tiles of queries and of keys, head sizes that do and do
+// not fill a tile's width, tails of a few rows, eight query heads of one key head, dropout at every
+// width.
 const AttentionSizes kTiledSizes[] = {sizes(1, 130, 1, 1, 32),      sizes(2, 33, 2, 1, 40),
                                       sizes(1, 97, 2, 1, 96, 0.1),  sizes(1, 150, 1, 1, 128),
                                       sizes(1, 71, 8, 1, 64),       sizes(1, 34, 8, 1, 128, 0.3),

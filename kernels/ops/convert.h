@@ -4,8 +4,8 @@
 // attributes  dtype: of the output (fp32, bf16 or fp16); master (default 0)
 // outputs  y, the shape of x without gaps
 //
-// To nearest, ties to even; with master = 1, fp32 to bf16 ties away from zero (see float16.h). From
-// 16 bits to fp32 exactly. Between bf16 and fp16 by way of fp32, rounded once.
+// Rounds to nearest, ties to even; with master = 1, fp32 to bf16 rounds ties away from zero (see
+// float16.h). Between bf16 and fp16 it goes by way of fp32 (exact) and rounds once.
 #pragma once
 
 #include "kernels/ops/operation.h"

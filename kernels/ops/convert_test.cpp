@@ -22,14 +22,14 @@ std::uint32_t widened(std::uint16_t bits, DType type) {
   return std::bit_cast<std::uint32_t>(type == DType::bf16 ? bf16_to_f32(bits) : f16_to_f32(bits));
 }
 
-/// Every seventh: all cases several times.
+/// Returns every seventh value, which still has all cases several times.
 std::vector<float> thinned(const std::vector<float>& values) {
   std::vector<float> some;
   for (std::size_t i = 0; i < values.size(); i += 7) some.push_back(values[i]);
   return some;
 }
 
-/// Elements as fp32 bits; every NaN alike, because devices make one of their own.
+/// Returns elements as fp32 bits, with one NaN for all, because devices make one of their own.
 std::vector<std::uint32_t> comparable(const TestTensor& tensor, DType type) {
   std::vector<std::uint32_t> bits;
   if (type == DType::f32)
@@ -72,7 +72,7 @@ TEST(Convert, GivesTheBitsOfSingleNumbersHoweverItRuns) {
   expect_converts(DType::f16, patterns, DType::bf16, mapped(from_f16, f32_to_bf16));
 }
 
-// Ranges shorter than a pack, with a rest after the last, and of whole packs.
+// Ranges are shorter than a pack, have a rest after the last pack, or are whole packs.
 TEST(Convert, TakesEveryLengthAndTheSameType) {
   for (const std::int64_t count : {0, 1, 3, 7, 8, 31, 64, 2049, 5000}) {
     const std::vector<float> x = random_floats(count, 1);
@@ -82,7 +82,7 @@ TEST(Convert, TakesEveryLengthAndTheSameType) {
   }
 }
 
-// Gaps that let packs be moved, and one that does not.
+// Some gaps let the kernel move packs, one does not.
 TEST(Convert, TakesRowsWithGaps) {
   constexpr std::int64_t kRows = 37, kCols = 48;
   for (const std::int64_t stride : {kCols, kCols + 5, kCols + 16}) {

@@ -1,4 +1,4 @@
-// Bytes from one place to another, type unchanged.
+// Copies a tensor to another place; the type stays.
 //
 // inputs   x, any type and shape
 // outputs  y, the same

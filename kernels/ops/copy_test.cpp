@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::byte kBefore{0xA5};
 
-/// Elements arrive, what lies between the rows of the output is as before.
+/// Expects that elements arrive and that the bytes between rows of the output stay as they were.
 void expect_copies(const TensorType& from_type, const TensorType& to_type) {
   TestTensor from(from_type);
   std::mt19937 random(7);
@@ -42,7 +42,7 @@ TEST(Copy, CopiesRangesOfAnyType) {
       expect_copies(TensorType(dtype, {count}), TensorType(dtype, {count}));
 }
 
-// As ranges inside an arena may: neither end, one or both at a multiple of 16 bytes.
+// Ranges of an arena may begin anywhere: neither, one or both at a multiple of 16 bytes.
 TEST(Copy, CopiesRangesThatBeginAnywhere) {
   constexpr std::int64_t kCount = 4096;
   const std::vector<float> numbers = random_floats(kCount + 4, 5);
@@ -63,7 +63,7 @@ TEST(Copy, CopiesRangesThatBeginAnywhere) {
       }
 }
 
-// Strides on either side that let packs be moved, and others.
+// Some strides on either side let the kernel move packs, others do not.
 TEST(Copy, CopiesRowsThatLieApart) {
   for (const DType dtype : kTypes)
     for (const std::int64_t from_gap : {0, 5, 16})

@@ -28,7 +28,7 @@ Types infer(TypeSpan inputs, const Attributes& attributes) {
   return {TensorType(dtype, {rows, table.shape[1]})};
 }
 
-/// Only the rows of the table that are looked up count.
+/// Counts only the rows of the tables that are looked up.
 Cost cost(TypeSpan inputs, TypeSpan outputs, const Attributes&) {
   const double elements = static_cast<double>(outputs[0].shape.elements());
   const double tables = static_cast<double>(inputs.size() - 1);
@@ -72,7 +72,7 @@ Types infer_backward(TypeSpan inputs, const Attributes& attributes) {
   return {dtable};
 }
 
-/// In place when a gradient exists, so only rows that are touched count; else the table is written.
+/// Counts the touched rows if a gradient exists, which is updated in place; else the whole table.
 Cost cost_backward(TypeSpan inputs, TypeSpan outputs, const Attributes&) {
   const double elements = static_cast<double>(inputs[1].shape.elements());
   const double table = static_cast<double>(outputs[0].shape.elements());

@@ -1,4 +1,4 @@
-// Rows of the token table, plus those of a table of positions where the model has one.
+// Looks up rows of the token table and adds those of a table of positions if the model has one.
 #pragma once
 
 #include "kernels/ops/operation.h"
@@ -9,9 +9,9 @@ namespace strata::kernels {
 /// (A), sequence (<= L). The gradient of the table accumulates into one that exists (tied heads).
 const Operation& embedding_operation();
 /// ids, dx A [N,H], existing G [V,H]? -> dtable G [V,H], which may take existing's storage.
-/// Attributes rows (V), gradient_dtype. Rows of dx with one id are added in fp32 in their order (a
-/// device may first add pieces that the ids alone decide), and the sum to what exists with one
-/// rounding to G.
+/// Attributes rows (V), gradient_dtype. Rows of dx with the same id are added in fp32 in their
+/// order (a device may first add up pieces, which the ids alone determine); their sum is added to
+/// `existing` and rounded to G once.
 const Operation& embedding_backward_operation();
 /// dx A [N,H] -> dpositions [L,H]: sums over samples in order; positions >= sequence are zero.
 /// Attributes sequence, rows (L), gradient_dtype.

@@ -59,7 +59,7 @@ TEST(Embedding, BackwardAddsRowsToWhatExists) {
         }
 }
 
-// A thousand small rows of one token: each rounded into bf16 alone would be lost.
+// Adds a thousand small rows of one token: each would be lost if it were rounded to bf16 by itself.
 TEST(Embedding, BackwardRoundsSumsOnce) {
   OperationCase test{embedding_backward_operation(),
                      embedding_backward_kernel,
@@ -75,7 +75,7 @@ TEST(Embedding, BackwardRoundsSumsOnce) {
   verify(test, "many small rows");
 }
 
-// Some tokens hundreds of times, some once, some never.
+// Some tokens occur hundreds of times, some once, some never.
 TEST(Embedding, BackwardOfManyTokens) {
   constexpr std::int64_t kTable = 600;
   for (const std::int64_t rows : {31, 32, 2049, 6200})

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::byte kBefore{0xFF};
 
-/// Parts of these sizes, `apart` elements from one another, are zero; what lies between them is as
-/// before.
+/// Expects that parts of these sizes, `apart` elements from one another, become zero and that what
+/// lies between them stays.
 void expect_fills(DType dtype, const std::vector<std::int64_t>& parts, std::int64_t apart) {
   const std::int64_t size = size_of(dtype);
   std::int64_t elements = 0;
@@ -41,7 +41,7 @@ TEST(FillZero, WritesEveryElementOfALargeRange) {
     for (const std::int64_t count : {1, 15, 16, 100'000, 100'001}) expect_fills(dtype, {count}, 0);
 }
 
-// Distances that let packs be moved, and others; more parts than one launch takes.
+// One distance lets the kernel store packs. 40 parts are more than one launch takes.
 TEST(FillZero, WritesPartsAndLeavesAloneWhatLiesBetweenThem) {
   for (const DType dtype : {DType::f32, DType::bf16, DType::f64, DType::u8})
     for (const std::int64_t apart : {16, 53}) {

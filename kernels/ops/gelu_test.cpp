@@ -13,7 +13,7 @@
 namespace strata::kernels {
 namespace {
 
-// Rows shorter than a vector, with a rest, and longer than a segment; tasks of one and more.
+// Rows shorter than a vector, with a rest, and longer than a segment; one task and several.
 const Shape kShapes[] = {{1, 1}, {3, 5}, {17, 48}, {40, 1031}, {2, 3000}};
 
 TEST(Gelu, AgreesWithTheReference) {
@@ -57,7 +57,7 @@ TEST(Gelu, ReferenceGradientAgreesWithFiniteDifferences) {
                                  {reference::gelu_gradient(x, tanh)});
 }
 
-/// One row through a kernel, fp32, tanh or erf.
+/// Returns the output of a kernel for one fp32 row, with tanh or erf.
 std::vector<double> through(const Operation& operation, Kernel kernel, bool tanh,
                             const std::vector<float>& x) {
   std::vector<TestOperand> inputs;

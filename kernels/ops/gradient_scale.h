@@ -1,10 +1,11 @@
-// The factor of the loss, and so of every gradient: it makes both means over the valid targets of
-// the whole step:
+// Makes the factor of the loss, and so of every gradient. It turns both into means over the valid
+// targets of the whole step:
 //
 //   mean = 1/N sum over targets = 1/L sum over leaves of L/N sum over the leaf's targets
 //
-// N valid targets in the step, L leaves. A leaf (a rank, or one of its virtual ranks) multiplies by
-// L/N here; the sum over leaves is divided by L where it is made (the reduction, step_control).
+// The step has N valid targets and L leaves. A leaf (a rank, or one of its virtual ranks)
+// multiplies by L/N here; the sum over leaves is divided by L where it is made (reduction,
+// step_control).
 //
 // inputs   state u8 [sizeof(StepState)], targets i64 [1]: N, over all micro-steps of all leaves
 // attributes  leaves (default 1): L
@@ -21,7 +22,7 @@
 
 namespace strata::kernels {
 
-/// The output.
+/// The layout of the output.
 struct GradientScale {
   float gradients = 0, loss = 0;
 };

@@ -1,4 +1,4 @@
-// What initialize (kernels/ops/initialize.h) computes with, for host and device.
+// The numbers with which initialize (kernels/ops/initialize.h) computes, for host and device.
 #pragma once
 
 #include "kernels/device/attributes.h"
@@ -23,7 +23,7 @@ struct InitialValues {
             .constant = static_cast<float>(attributes.real("constant", 0))};
   }
 
-  /// One of the four elements that share random words.
+  /// Returns the element that `normal`, one of the four normal numbers of a block, becomes.
   [[nodiscard]] STRATA_HOST_DEVICE float scaled(double normal) const {
     return static_cast<float>(normal * deviation);
   }

@@ -18,11 +18,11 @@ namespace {
 constexpr DType kTypes[] = {DType::f32, DType::bf16, DType::f16, DType::i16};
 constexpr std::byte kBefore{0xFF};
 
-/// Both keys beyond 32 bits, as hashes of names are.
+/// Seed and tensor key exceed 32 bits, as hashes of names do.
 constexpr TensorInitializer kNormal{
     .seed = 1234567890123, .tensor = 0x00abcdef12345678, .deviation = 0.02};
 
-/// Elements [first, first + count) as the host makes them.
+/// Returns elements [first, first + count) as the host makes them.
 std::vector<std::byte> expected(const TensorInitializer& tensor, DType dtype, std::int64_t first,
                                 std::int64_t count) {
   std::vector<float> values(static_cast<std::size_t>(count));
@@ -32,8 +32,8 @@ std::vector<std::byte> expected(const TensorInitializer& tensor, DType dtype, st
   return bytes;
 }
 
-/// Those that `runner` makes, `offset` elements after an aligned address; nothing beside them
-/// changes.
+/// Returns the elements that `runner` makes, `offset` elements after an aligned address, and
+/// expects that nothing beside them changes.
 std::vector<std::byte> made(const Runner& runner, const TensorInitializer& tensor, DType dtype,
                             std::int64_t first, std::int64_t count, std::int64_t offset) {
   constexpr std::int64_t kBeside = 8;  // elements, whole packs
@@ -52,7 +52,7 @@ std::vector<std::byte> made(const Runner& runner, const TensorInitializer& tenso
   return {begin, end};
 }
 
-// What the C library's log, cos and sin give. Weights of runs depend on these bits.
+// These are the numbers that the C library's log, cos and sin give. Weights of runs depend on them.
 TEST(Initialize, GivesTheseNumbers) {
   const std::pair<std::int64_t, float> kNumbers[] = {
       {0, -0x1.0fbcb4p-5F}, {1, 0x1.89c4fep-7F}, {2, 0x1.f756p-9F},

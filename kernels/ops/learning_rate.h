@@ -13,7 +13,7 @@
 namespace strata::kernels {
 namespace schedules {
 
-/// DeepSpeed's warm-up, 0 to 1, for iteration < warm-up steps.
+/// Returns DeepSpeed's warm-up, 0 to 1, for iteration < warm-up steps.
 STRATA_HOST_DEVICE inline double warmup_gamma(const LearningRateSchedule& s, std::int64_t iteration,
                                               std::int64_t warmup) {
   return s.logarithmic ? 1.0 / portable_log(real(warmup)) * portable_log(real(iteration) + 1)
@@ -45,7 +45,7 @@ STRATA_HOST_DEVICE inline double warmup_cosine(const LearningRateSchedule& s, st
   return s.base * std::max(0.0, s.min_ratio + (1 - s.min_ratio) * half_cosine(progress));
 }
 
-/// Height inside the cycle, 0 to 1, held flat on stairs when asked.
+/// Returns the height inside the cycle, 0 to 1, rounded down to a stair if the schedule has stairs.
 STRATA_HOST_DEVICE inline double cycle_height(const LearningRateSchedule& s, std::int64_t steps) {
   const std::int64_t offset = steps % (s.first_steps + s.second_steps);
   const bool rising = offset <= s.first_steps;
@@ -70,9 +70,9 @@ STRATA_HOST_DEVICE inline double range_test(const LearningRateSchedule& s, std::
 
 }  // namespace schedules
 
-/// Learning rate of the step that follows `steps` scheduler steps: 0 for the very first one.
-/// Skipped steps do not count. DeepSpeed's counter last_batch_iteration is steps - 1, so its
-/// warm-ups start with two steps at the minimum.
+/// Returns the learning rate of the step that follows `steps` applied steps: `steps` is 0 for the
+/// very first one, and skipped steps do not count. DeepSpeed's counter last_batch_iteration is
+/// steps - 1, so its warm-ups start with two steps at the minimum.
 [[nodiscard]] STRATA_HOST_DEVICE inline double learning_rate(const LearningRateSchedule& schedule,
                                                              std::int64_t steps) {
   switch (schedule.kind) {

@@ -9,7 +9,7 @@
 namespace strata::kernels {
 namespace {
 
-/// Operand `i` is seen as a matrix of two dimensions.
+/// Requires that operand `i` can be seen as a matrix; returns its type.
 const TensorType& matrix(const OperandCheck& check, std::size_t i, std::string_view name) {
   const TensorType& type = check.floats(i, name);
   const int ndim = type.shape.ndim();
@@ -75,7 +75,7 @@ std::string_view rule_weight(const Attributes& attributes) {
   return is_transposed(attributes) ? "nm,nk->km" : "nm,nk->mk";
 }
 
-/// 2 N M K: N M K is the root of the product of the three matrices' sizes.
+/// Counts 2 M N K flops for a product C [M,N] with inner dimension K.
 Cost product_cost(const MatmulTypes& types, TypeSpan inputs, TypeSpan outputs,
                   const Attributes& attributes) {
   Cost cost = memory_cost(inputs, outputs, attributes);

@@ -1,4 +1,4 @@
-// Which matrix product each operation of kernels/ops/linear.h is.
+// The matrix product that each operation of kernels/ops/linear.h is.
 #pragma once
 
 #include "kernels/ops/operation.h"

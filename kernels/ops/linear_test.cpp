@@ -16,7 +16,7 @@ using testing::tolerance;
 
 constexpr DType kTypes[] = {DType::f32, DType::bf16, DType::f16};
 
-/// rows, out, in, transposed, extra elements between rows
+/// n rows, m outputs, k inputs; `gap` elements between rows.
 struct Case {
   std::int64_t n, m, k;
   bool transposed;

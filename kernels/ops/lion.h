@@ -1,5 +1,5 @@
 // Lion (Chen et al., "Symbolic discovery of optimization algorithms", arXiv 2302.06675, algorithm
-// 2) on one flat range: the sign of an interpolation of gradient and momentum, so every element
+// 2) on one flat range. Its step is the sign of a mix of gradient and momentum, so every element
 // moves by the learning rate. One moment.
 //
 // lion          inputs  master f32 [n], m [n], gradient [n], control, rng?
@@ -11,8 +11,8 @@
 //
 // Types of the state, rng and the parameter are those of kernels/ops/optimizer_operands.h.
 //
-// Element by element, in fp32, every operation rounded by itself, no fma. From `control`:
-// gradient_factor and learning_rate; there is no bias correction.
+// The arithmetic is fp32, element by element, each operation rounded by itself (no fma). `control`
+// has gradient_factor and learning_rate; there is no bias correction.
 //
 //   g = gradient * gradient_factor
 //   c = beta1 * m + one_minus_beta1 * g
@@ -22,9 +22,9 @@
 //   m = beta2 * m + one_minus_beta2 * g
 //
 // one_minus_beta = 1 - beta and decay = learning_rate * weight_decay are computed in fp64, then
-// rounded to fp32. Decay is decoupled always. Lion wants learning rates 3 to 10 times smaller than
-// AdamW's and weight decay larger by as much (section 5 of the paper). Steps run it under the
-// predicate control.apply.
+// rounded to fp32. Decay is always decoupled. Lion wants learning rates 3 to 10 times smaller than
+// AdamW's and weight decay larger by the same factor (section 5 of the paper). Steps run it under
+// the predicate control.apply.
 #pragma once
 
 #include "kernels/ops/operation.h"

@@ -35,7 +35,7 @@ StepControl control_of(float learning_rate, float factor) {
   return control;
 }
 
-/// The written sequence of kernels/ops/lion.h.
+/// Computes the sequence of operations of kernels/ops/lion.h.
 void reference(float& p, float& m, float gradient, const StepControl& control,
                double weight_decay) {
   const float g = gradient * control.gradient_factor;

@@ -1,5 +1,5 @@
-// Learning-rate schedules: which formula (learning_rate.h) and its numbers. DeepSpeed's are those
-// of deepspeed/runtime/lr_schedules.py, transformers' those of transformers/optimization.py.
+// Learning-rate schedules: the formula's kind (learning_rate.h) and its numbers. DeepSpeed's are in
+// deepspeed/runtime/lr_schedules.py, those of transformers in transformers/optimization.py.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,13 @@ enum class ScheduleKind : std::uint8_t {
   cosine_restarts,      ///< transformers: cosine_with_restarts
   polynomial,           ///< transformers: linear warm-up, then a power of what is left to `minimum`
   inverse_sqrt,         ///< transformers: linear warm-up, then 1 / sqrt of the steps
-  warmup_stable_decay,  ///< transformers: up, flat, down, each of a shape of its own
+  warmup_stable_decay,  ///< transformers: up, flat, down; both ramps have a RampShape
 };
 
 /// The curve of a rise or a fall of warmup_stable_decay.
 enum class RampShape : std::uint8_t { linear, cosine, one_minus_sqrt };
 
-/// Fields that a kind does not name in its formula (learning_rate.h) are ignored by it.
+/// A kind ignores the fields that its formula (learning_rate.h) does not use.
 struct LearningRateSchedule {
   ScheduleKind kind = ScheduleKind::constant;
   double base = 1e-3;               ///< the optimizer's own learning rate
@@ -56,8 +56,8 @@ struct LearningRateSchedule {
   bool operator==(const LearningRateSchedule&) const = default;
 };
 
-/// Writes a schedule as attributes "schedule_base", "schedule_kind", ... of step_control, and reads
-/// it back; absent ones: defaults.
+/// Write a schedule as attributes "schedule_base", "schedule_kind", ... of step_control, and read
+/// it back; absent attributes become the defaults.
 void set_schedule(Attributes& attributes, const LearningRateSchedule& schedule);
 [[nodiscard]] LearningRateSchedule schedule_from(const Attributes& attributes);
 

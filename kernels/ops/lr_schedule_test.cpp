@@ -12,8 +12,8 @@ namespace {
 
 using Points = std::vector<std::pair<std::int64_t, double>>;
 
-/// Points printed by DeepSpeed's and transformers' own classes: the rate of the step that follows
-/// `first` scheduler steps. The optimizer's rate is 3e-4 throughout.
+/// Compares with points printed by DeepSpeed's and transformers' own classes: the rate of the step
+/// that follows `first` scheduler steps. The optimizer's rate is 3e-4 throughout.
 void expect_points(LearningRateSchedule schedule, const Points& points) {
   schedule.base = 3e-4;
   for (const auto& [steps, rate] : points)

@@ -19,8 +19,8 @@ const Operation& norm_backward_operation();
 /// Attributes eps, rms, bias, p, key, sequence.
 const Operation& residual_norm_operation();
 
-/// How many vectors norm_backward adds up to one partial sum of dweight and of dbias; it depends on
-/// shapes alone.
+/// Returns how many vectors norm_backward adds up to one partial sum of dweight and of dbias; it
+/// depends on shapes alone.
 std::int64_t norm_chunk_vectors(std::int64_t columns);
 
 }  // namespace strata::kernels

@@ -1,7 +1,6 @@
-// This rank's part of the global gradient norm, exactly.
+// Adds a gradient's squares to this rank's part of the global gradient norm, exactly.
 //
-// inputs   word i64 [AgreedWord::kWords], gradient fp32, bf16 or fp16 (any
-//          shape, no gaps)
+// inputs   word i64 [AgreedWord::kWords], gradient fp32, bf16 or fp16 (any shape, no gaps)
 // attributes  first (default 0): 1 starts from an all-zero word, whatever the operand holds
 // outputs  word (in place)
 //

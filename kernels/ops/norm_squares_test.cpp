@@ -31,7 +31,7 @@ double value(const Word& word) {
   return wide_value(ConstWideDigits(word.data(), AgreedWord::kDigits));
 }
 
-/// The definition: 32 lanes per cell, folded by halves.
+/// Computes the definition: 32 lanes per cell, folded by halves.
 Word reference(const std::vector<float>& gradient) {
   Word word(AgreedWord::kWords);
   for (std::size_t begin = 0; begin < gradient.size(); begin += 1024) {

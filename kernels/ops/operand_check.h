@@ -18,29 +18,29 @@ class OperandCheck {
   OperandCheck(std::string_view operation, TypeSpan inputs)
       : operation_(operation), inputs_(inputs) {}
 
-  /// Between `least` and `most` operands.
+  /// Requires `least` to `most` operands.
   void count(std::size_t least, std::size_t most) const;
-  /// Operand `i` is fp32, bf16 or fp16; returns its type.
+  /// Requires that operand `i` is fp32, bf16 or fp16; returns its type.
   const TensorType& floats(std::size_t i, std::string_view name) const;
-  /// ... and has as many dimensions as one of `ndims`.
+  /// Requires also that its number of dimensions is one of `ndims`.
   const TensorType& floats(std::size_t i, std::string_view name,
                            std::initializer_list<int> ndims) const;
-  /// Operand `i` has exactly this shape, or this element type.
+  /// Require that operand `i` has exactly this shape, or this element type.
   void shape(std::size_t i, std::string_view name, const Shape& expected) const;
   void dtype(std::size_t i, std::string_view name, DType expected) const;
-  /// Both, and no gaps between rows.
+  /// Requires this shape and element type, and no gaps between rows.
   void type(std::size_t i, std::string_view name, const TensorType& expected) const;
-  /// Operand `i` has no gaps between rows.
+  /// Requires that operand `i` has no gaps between rows.
   void contiguous(std::size_t i, std::string_view name) const;
-  /// Any other rule about operand `i`.
+  /// Requires `holds`, which is any other rule about operand `i`.
   void require(bool holds, std::size_t i, std::string_view name, const std::string& expected) const;
-  /// Operand `i` is the int64 [2 + batch] of seed, step and samples, for rows of `sequence`
-  /// positions.
+  /// Requires that operand `i` is int64 [2 + B]: seed, step and the B samples of `rows` rows, which
+  /// have `sequence` positions each.
   void random(std::size_t i, std::int64_t rows, std::int64_t sequence) const;
 
-  /// Attribute `name`, which holds the number of fp32, bf16 or fp16. Throws when absent, too.
+  /// Returns attribute `name`, which must be there and hold the number of fp32, bf16 or fp16.
   [[nodiscard]] DType float_attribute(const Attributes& attributes, std::string_view name) const;
-  /// Attribute `gradient_dtype` of a backward step, else `otherwise`.
+  /// Returns attribute `gradient_dtype` of a backward step, or `otherwise` if it is absent.
   [[nodiscard]] DType gradient_dtype(const Attributes& attributes, DType otherwise) const;
 
  private:
@@ -48,7 +48,7 @@ class OperandCheck {
   TypeSpan inputs_;
 };
 
-/// Rows must be whole samples of `sequence` positions: rows / sequence. Throws InvalidArgument.
+/// Returns rows / sequence. Throws InvalidArgument unless `rows` are whole samples of `sequence`.
 std::int64_t samples_of(std::string_view operation, std::int64_t rows, std::int64_t sequence);
 
 }  // namespace strata::kernels

@@ -1,7 +1,7 @@
-// What the rest of the system knows of an operation: types, cost, spread over ranks, workspace,
-// aliases, gradient rule. One header per operation (kernels/ops/linear.h, kernels/ops/attention.h,
-// ...) declares its Operation; the code that runs it is found per backend in a KernelTable, so
-// planning needs no device.
+// The interface of an operation to the rest of the system: types, cost, spread over ranks,
+// workspace, aliases, gradient rule. One header per operation (kernels/ops/linear.h,
+// kernels/ops/attention.h, ...) declares its Operation; the code that runs it is found per backend
+// in a KernelTable, so planning needs no device.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace strata::kernels {
 
-/// Work of one call. `bytes` is the traffic that cannot be avoided: each operand once.
+/// The work of one call. `bytes` is the traffic that cannot be avoided: each operand once.
 struct Cost {
   double flops = 0;
   double bytes = 0;
@@ -29,8 +29,8 @@ struct Alias {
   int input;
 };
 
-/// Where a backward step finds an operand. `result` counts the outputs of all earlier steps of the
-/// rule, in order.
+/// The list in which a backward step finds an operand. `result` numbers the outputs of all earlier
+/// steps of the rule, in order.
 enum class Source : std::uint8_t { input, output, output_gradient, result };
 
 struct GradientOperand {
@@ -38,27 +38,26 @@ struct GradientOperand {
   int index;
 };
 
-/// One operation of the backward pass. It inherits the forward node's attributes; `extra`
-/// overrides.
+/// One operation of the backward pass. It has the forward node's attributes, overridden by `extra`.
 struct BackwardStep {
   std::string_view operation;
   std::vector<GradientOperand> operands;
   Attributes extra = {};
-  /// When the input whose gradient is the step's first result has one already, that is passed as
-  /// one more last operand and the step returns the sum (in place where it can): a tied weight, or
-  /// a value with two readers, costs no second buffer and no extra pass.
+  /// If the input whose gradient is the step's first result has a gradient already, that is passed
+  /// as an additional last operand and the step returns the sum (in place if it can): a tied
+  /// weight, or a value with two readers, costs no second buffer and no extra pass.
   bool accumulates = false;
   int outputs = 1;  ///< how many results the step has
 };
 
-/// The gradient of an operation as data: steps in order, then which operand is the gradient of
-/// which forward input. Inputs that do not appear get no gradient.
+/// The gradient of an operation as data: the steps in order, and for each forward input the operand
+/// that is its gradient. Inputs that do not appear get no gradient.
 struct GradientRule {
   std::vector<BackwardStep> steps;
   std::vector<std::pair<int, GradientOperand>> input_gradients;
 };
 
-/// A rule of spread_outputs, or how attributes choose it.
+/// A rule of spread_outputs, or the function that chooses it by attributes.
 class SpreadRule {
  public:
   using Choice = std::string_view (*)(const Attributes& attributes);
@@ -79,8 +78,8 @@ class SpreadRule {
 using Types = std::vector<TensorType>;
 using TypeSpan = std::span<const TensorType>;
 
-/// How an operation is executed: by a kernel of the backend, by a communicator, or by the store
-/// behind the disk tier.
+/// The executor of an operation: a kernel of the backend, a communicator, or the store of the disk
+/// tier.
 enum class RunBy : std::uint8_t { kernel, collective, disk };
 
 /// All functions are pure. `infer` throws InvalidArgument naming operand, found and expected type.
@@ -94,21 +93,21 @@ struct Operation {
                            const Attributes& attributes) = nullptr;
   std::vector<Alias> aliases = {};
   RunBy run_by = RunBy::kernel;
-  /// Steps may predicate it: its kernels of devices honour KernelCall::predicate.
+  /// True if steps may predicate it: device kernels then honour KernelCall::predicate.
   bool predicated = false;
 };
 
-/// Bytes of scratch that one call needs on `device`.
+/// Returns the bytes of scratch that one call needs on `device`.
 std::int64_t workspace_bytes(const Operation& operation, TypeSpan inputs, TypeSpan outputs,
                              const Attributes& attributes, const DeviceCapabilities& device);
 
-/// Every operand read and written once, no arithmetic worth counting.
+/// Returns the cost of reading or writing every operand once, without flops.
 Cost memory_cost(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes);
 
-/// All operations of kernels/ (operations.cpp lists them by header).
+/// Returns all operations of kernels/ (operations.cpp lists them).
 std::vector<const Operation*> all_operations();
 
-/// One of them. Ends the process when unknown.
+/// Returns the operation of this name. Ends the process if there is none.
 const Operation& find_operation(std::string_view name);
 
 }  // namespace strata::kernels

@@ -11,15 +11,15 @@
 // bf16 or fp16), one more output is the parameter [n]: the new master, rounded (bf16: half away
 // from zero, fp16: to nearest even).
 //
-// A packed master is parameter * 2^16 + remainder, as bits: 4 bytes that hold the bf16 parameter of
-// the model itself. It is exact, because the parameter is the master rounded half away from zero,
-// so that the remainder is the master's low 16 bits: packed and not, masters and parameters are
-// equal bit for bit (but for the lower half of a NaN).
+// The bits of a packed master are parameter * 2^16 + remainder: 4 bytes that include the model's
+// own bf16 parameter. This is exact: because the parameter is the master rounded half away from
+// zero, the remainder is the master's low 16 bits, as a signed number. Packed or not, masters and
+// parameters are equal bit for bit (except the lower half of a NaN).
 //
 // bf16 moments are rounded stochastically by their place in the unit, first + i
-// (kernels/math/stochastic_rounding.h): attributes key, of the unit that the range is a part of,
-// and first (default 0), where in the unit's flat space it starts. A moment enters the step before
-// it is rounded.
+// (kernels/math/stochastic_rounding.h). Attribute key is that of the unit that the range is a part
+// of; first (default 0) says where in the unit's flat space it starts. The step uses a new moment
+// before it is rounded.
 #pragma once
 
 #include <span>
@@ -28,11 +28,11 @@
 
 namespace strata::kernels {
 
-/// What `infer` of an optimizer returns. `moments` are their names. Throws InvalidArgument.
+/// Checks operands, returns output types. `moments` are the moments' names. Throws InvalidArgument.
 Types optimizer_outputs(std::string_view operation, TypeSpan inputs, const Attributes& attributes,
                         bool packed, std::span<const std::string_view> moments);
 
-/// Operand `i` is i64 of at least two elements, seed and step. Throws InvalidArgument.
+/// Throws InvalidArgument unless operand `i` is i64 of at least two elements, seed and step.
 void check_stochastic_source(std::string_view operation, TypeSpan inputs, std::size_t i);
 
 }  // namespace strata::kernels

@@ -1,5 +1,5 @@
-// What optimizer kernels compute with besides tensors: the numbers of the attributes, and those of
-// a step. For host and device, so that all backends round them alike.
+// The scalars with which optimizer kernels compute: those of the attributes, and those of a step.
+// Host and device share them, so that all backends round them alike.
 #pragma once
 
 #include "kernels/device/attributes.h"
@@ -34,8 +34,8 @@ struct AdamwStep {
 
   STRATA_HOST_DEVICE static AdamwStep at(const AdamwSettings& settings,
                                          const StepControl& control) {
-    // The quotient of two floats, rounded to fp64 and then to fp32, is their fp32 quotient: 24-bit
-    // numbers have none that lies so close to a tie.
+    // This fp32 division gives the bits of an fp64 division rounded to fp32 (adamw.h): no quotient
+    // of two 24-bit numbers lies so close to a tie that rounding twice would change it.
     return {.gradient_factor = control.gradient_factor,
             .bias_correction2_sqrt = control.bias_correction2_sqrt,
             .step_size = control.learning_rate / control.bias_correction1,

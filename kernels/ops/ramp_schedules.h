@@ -18,7 +18,7 @@ STRATA_HOST_DEVICE inline double half_cosine(double progress) {
   return (1 + portable_cos(std::numbers::pi * progress)) / 2;
 }
 
-/// The same for any progress >= 0: waves of two.
+/// Continues half_cosine to any progress >= 0, with period 2.
 STRATA_HOST_DEVICE inline double cosine_wave(double progress) {
   const double wave = progress - 2 * std::floor(progress / 2);
   return half_cosine(wave > 1 ? 2 - wave : wave);
@@ -28,18 +28,18 @@ STRATA_HOST_DEVICE inline double from_zero(const LearningRateSchedule& s, std::i
   return s.base * (real(steps) / real(std::max<std::int64_t>(1, s.warmup_steps)));
 }
 
-/// Part of the way from the end of the warm-up to the end of the schedule, at most 1.
+/// Returns how far `steps` after the warm-up is on the way to the end of the schedule, at most 1.
 STRATA_HOST_DEVICE inline double progress_of(const LearningRateSchedule& s, std::int64_t steps) {
   return std::min(1.0,
                   real(steps) / real(std::max<std::int64_t>(1, s.total_steps - s.warmup_steps)));
 }
 
-/// `shape` in [0, 1], lifted so that 0 is min_ratio.
+/// Returns base times `shape` in [0, 1], lifted so that 0 becomes min_ratio.
 STRATA_HOST_DEVICE inline double lifted(const LearningRateSchedule& s, double shape) {
   return s.base * std::max(0.0, shape * (1 - s.min_ratio) + s.min_ratio);
 }
 
-/// Linear from 0 at the first step, then constant, a line or a cosine.
+/// Rises linearly from 0 at the first step, then is constant or falls along a line or a cosine.
 STRATA_HOST_DEVICE inline double after_linear_warmup(const LearningRateSchedule& s,
                                                      std::int64_t steps) {
   if (steps < s.warmup_steps) return from_zero(s, steps);

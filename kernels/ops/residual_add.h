@@ -1,4 +1,4 @@
-// The residual stream's addition, with dropout of what is added.
+// Adds to the residual stream, with dropout of what is added.
 #pragma once
 
 #include "kernels/ops/operation.h"

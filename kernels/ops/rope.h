@@ -23,7 +23,7 @@ const Operation& rope_table_operation();
 const Operation& rope_operation();
 
 /// Fills the angular frequencies of the head_size / 2 pairs and returns the factor on cosines and
-/// sines, as transformers' modeling_rope_utils computes them. Attributes of rope_table.
+/// sines, as transformers' modeling_rope_utils computes them. Takes the attributes of rope_table.
 double rope_frequencies(const Attributes& attributes, std::span<double> frequencies);
 
 }  // namespace strata::kernels

@@ -1,5 +1,5 @@
-// Frequencies of rotary embeddings, after transformers' modeling_rope_utils (the numbers models
-// were trained with), in fp64.
+// Frequencies of rotary embeddings in fp64, computed as in transformers' modeling_rope_utils:
+// models were trained with these numbers.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -10,7 +10,7 @@
 namespace strata::kernels {
 namespace {
 
-/// Llama 3.1: long wavelengths divided by `factor`, short ones kept, a ramp between.
+/// Llama 3.1: divides frequencies of long wavelengths by `factor`, keeps others, blends between.
 void scale_llama3(std::span<double> frequencies, const Attributes& attributes) {
   const double factor = attributes.real("factor"), low = attributes.real("low"),
                high = attributes.real("high"), original = attributes.real("original");
@@ -25,7 +25,7 @@ void scale_llama3(std::span<double> frequencies, const Attributes& attributes) {
   }
 }
 
-/// YaRN (Peng et al., 2023): a ramp over pair numbers from kept to interpolated frequencies.
+/// YaRN (Peng et al., 2023): blends over the pairs from kept to divided frequencies.
 void scale_yarn(std::span<double> frequencies, const Attributes& attributes) {
   const double factor = attributes.real("factor"), original = attributes.real("original"),
                theta = attributes.real("theta"), dimensions = attributes.real("head_size");

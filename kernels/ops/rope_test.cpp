@@ -70,7 +70,7 @@ TEST(RopeTable, FrequenciesAreThoseOfTransformers) {
   }
 }
 
-/// Every backend must round to these very numbers.
+/// Returns the numbers to which every backend must round.
 std::vector<double> table_reference(const Attributes& attributes, int sequence,
                                     std::size_t head_size) {
   std::vector<double> table, frequencies(head_size / 2);
@@ -94,7 +94,7 @@ TEST(RopeTable, HoldsCosinesThenSines) {
   }
 }
 
-// More pairs than a launch of the CUDA kernel takes.
+// Heads have more pairs than a launch of the CUDA kernel takes.
 TEST(RopeTable, TakesLargeHeads) {
   const Attributes attributes{{"theta", 10000}, {"head_size", 600}, {"sequence", 5}};
   OperationCase test{rope_table_operation(), rope_table_kernel, {}, attributes, {{}}};
@@ -113,7 +113,7 @@ TestOperand table_of(std::int64_t sequence, std::int64_t head_size) {
               {}})[0];
 }
 
-// Heads of less than a pack, of odd and of whole packs; more heads than a thread takes.
+// Heads fill less than a pack, odd parts of packs or whole ones, and are more than a thread takes.
 TEST(Rope, AgreesWithTheReference) {
   for (const std::int64_t head_size : {2, 10, 64, 128})
     for (const std::int64_t heads : {3, 6})

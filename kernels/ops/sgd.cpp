@@ -36,8 +36,8 @@ std::string_view rule(const Attributes& attributes) {
 }  // namespace
 
 const Operation& sgd_operation() {
-  // Momentum, when there is one, is updated in place, too; which operand it is depends on the
-  // attributes, which an alias cannot say.
+  // Steps update the momentum in place, too. No alias says so, because the attributes decide
+  // whether output 1 is the momentum.
   static const Operation operation{.name = "sgd",
                                    .infer = infer,
                                    .cost = cost_per_output<7>,

@@ -4,9 +4,9 @@
 //          gradient [n] (fp32, bf16 or fp16), control u8 [sizeof(StepControl)]
 // attributes  momentum (default 0), dampening (0), nesterov (0), weight_decay (0), parameter_dtype
 //             (fp32, bf16 or fp16; absent: no last output)
-// outputs  master, momentum (each in place), parameter [n]: the new master, rounded as in adamw.h
+// outputs  master, momentum (each in place), parameter [n]: the new master, rounded as for adamw
 //
-// Element by element, in fp32, every operation rounded by itself, no fma:
+// The arithmetic is fp32, element by element, each operation rounded by itself (no fma):
 //
 //   g = gradient * gradient_factor
 //   g = g + weight_decay * p                            only when weight_decay > 0

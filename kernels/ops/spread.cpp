@@ -8,7 +8,7 @@ namespace {
 
 constexpr char kNoLetter = '.';
 
-/// Letters of operand `k` of a list; "" of one that the list does not have.
+/// Returns the letters of operand `k` of a list, or "" if the list is shorter.
 std::string_view letters_of(std::string_view list, std::size_t k) {
   for (; k > 0; --k) {
     const std::size_t comma = list.find(',');
@@ -24,7 +24,7 @@ std::string_view without_mark(std::string_view letters) {
   return letters.substr(is_added(letters) ? 1 : 0);
 }
 
-/// The letter along which the first input that is cut at all is cut.
+/// Returns the letter along which the first sharded input is cut.
 char cut_letter(std::string_view rule, std::span<const Spread> inputs) {
   for (std::size_t k = 0; k < inputs.size(); ++k) {
     if (inputs[k].kind != Spread::Kind::sharded) continue;
@@ -75,7 +75,7 @@ std::optional<Misfit> spread_outputs(std::string_view rule, std::span<const Spre
     if (fits) continue;
     const Misfit misfit{static_cast<int>(k), expected};
     if (!is_added(letters)) return misfit;
-    if (!first) first = misfit;  // follows from another input that does not fit, if there is one
+    if (!first) first = misfit;  // another misfit, if there is one, is the cause
   }
   return first;
 }

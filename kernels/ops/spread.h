@@ -1,5 +1,5 @@
-// How a value relates to the same value on the other ranks of one axis of the mesh, and how an
-// operation hands that on from its inputs to its outputs.
+// The spread of a value: how it relates to the same value on the other ranks of one axis of the
+// mesh. Each operation has a rule that derives the spreads of its outputs from those of its inputs.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct Spread {
     replicated,   ///< every rank has all of it
     sharded,      ///< every rank has its part of it, cut along one dimension
     partial_sum,  ///< the value is the sum of what the ranks have
-    zeros,        ///< any of these
+    zeros,        ///< all zeros, which fit as any of these
   } kind = Kind::replicated;
   std::int8_t dimension = -1;  ///< sharded: which one is cut
 
@@ -27,23 +27,25 @@ constexpr Spread sharded(int dimension) {
   return {Spread::Kind::sharded, static_cast<std::int8_t>(dimension)};
 }
 
-/// An operand that does not fit the others, and what would.
+/// An operand whose spread does not fit the others, and the spread that would.
 struct Misfit {
   int operand = 0;
   Spread expected;
 };
 
-/// Linear operations: all operands alike, sums too, and outputs as they are; of none, zeros.
+/// The rule of linear operations: all operands and outputs have one spread; without operands,
+/// zeros.
 inline constexpr const char* kAlike = "=";
 
-/// Fills `outputs` by an operation's rule, which gives each dimension of each operand a letter:
-/// "nk,mk,+m->nm" of linear, inputs before outputs. When an input is cut along a letter, all that
-/// have it must be, and the others are replicated. An output that has it is cut along it; any other
-/// is a partial sum, for each rank has added up its part of what is cut. No dimension that has no
-/// letter, or the letter '.', may be cut, and no input may be a partial sum, but for those with
-/// '+': they are added to the first output and are one where it is one. Of those with '*' only what
-/// all ranks have alike is read: they may be cut in any way. Returns the first input that does not
-/// fit, those with '+' last.
+/// Fills `outputs` by an operation's rule. A rule gives each dimension of each operand a letter,
+/// inputs before outputs: "nk,mk,+m->nm" is that of linear. If an input is cut along a letter,
+/// every input with that letter must be cut along it, and the others must be replicated. An output
+/// with the letter is cut along it; any other output is a partial sum, because each rank has added
+/// up only its part. A dimension with no letter, or with '.', may not be cut. An input may not be a
+/// partial sum, unless it is marked '+': that one is added to the first output and must be a
+/// partial sum exactly if the output is. An input marked '*' may be cut in any way: the operation
+/// reads only what all ranks have alike. Returns the first input that does not fit, those with '+'
+/// last.
 std::optional<Misfit> spread_outputs(std::string_view rule, std::span<const Spread> inputs,
                                      std::span<Spread> outputs);
 

@@ -29,7 +29,7 @@ char letter_of(Spread spread) {
 struct Case {
   const char* operation;
   const char* inputs;
-  const char* outputs;  ///< or "!K EXPECTED": operand K does not fit
+  const char* outputs;  ///< or "!K EXPECTED": operand K does not fit, EXPECTED would
   Attributes attributes = {};
 };
 

@@ -15,7 +15,7 @@ namespace {
 
 using Word = std::array<std::int64_t, AgreedWord::kWords>;
 
-/// One step on plain structs.
+/// Runs steps on plain structs.
 struct Stepper {
   StepRules rules;
   StepState state;
@@ -23,7 +23,7 @@ struct Stepper {
   StepMetrics metrics;
 
   void step(const Word& word) { advance_step(rules, word, state, control, metrics); }
-  /// `norm` as the optimizer should see it: squares carry the loss scale in force.
+  /// Runs a step whose gradient, without the loss scale in force, has `norm`.
   void step(double norm, bool overflow) {
     Word word{};
     const double scaled = norm * state.loss_scale;
@@ -41,7 +41,7 @@ Stepper dynamic_scaler(StepRules rules, double initial_scale) {
   return stepper;
 }
 
-/// DeepSpeed's loss scaler, written down from its description, to compare with.
+/// DeepSpeed's loss scaler, written from its description, to compare with.
 struct Simulation {
   double s;
   std::int64_t H, h, window, i = 0, j = -1;

@@ -1,5 +1,5 @@
-// The operations on the few numbers that steer a step: gradient_scale, add_loss, step_control,
-// early_control.
+// Tests the operations on the few numbers that steer a step: gradient_scale, add_loss,
+// step_control, early_control.
 #include <gtest/gtest.h>
 
 #include <limits>

@@ -1,4 +1,4 @@
-// accumulate on ranges as steps have them, in every way in which they run.
+// Tests accumulate on ranges as steps have them, in every way in which kernels run.
 #include <gtest/gtest.h>
 
 #include <vector>

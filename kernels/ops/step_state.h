@@ -1,6 +1,6 @@
-// What changes during a run and steers the step, as buffers of the arena (design 2.8): nothing on
-// the host decides during a step. Plain structs of 8-byte or 4-byte fields, so that a device kernel
-// can read them and `--dump-state` can list them.
+// The state that changes during a run and steers its steps, as buffers of the arena (design 2.8):
+// nothing on the host decides during a step. These are plain structs of 8-byte or 4-byte fields, so
+// that a device kernel can read them and `--dump-state` can list them.
 #pragma once
 
 #include <cstdint>
@@ -28,20 +28,20 @@ struct StepControl {
   float bias_correction1 = 1;       ///< 1 - beta1^t (1 when bias correction is off)
   float bias_correction2_sqrt = 1;  ///< sqrt(1 - beta2^t)
   std::uint32_t first_update = 0;   ///< 1: no update was applied before (SGD copies the gradient)
-  /// Predicates of the copies that hand the metrics to the host: slot[i] is 1 in steps i, i + 2,
-  /// ...
+  /// Predicates of the copies that hand the metrics to the host: slot[i] is 1 in every second step,
+  /// from step i on.
   std::uint32_t slot[2] = {};
 };
 static_assert(sizeof(StepControl) == 32);
 
-/// What the host reads one step late, from the slot that step_control named. Loss and norm are NaN
-/// when a part of them was not finite.
+/// The metrics of a step, which the host reads one step late from the slot that StepControl::slot
+/// chose. Loss and norm are NaN if a part of them was not finite.
 struct StepMetrics {
   std::int64_t step = 0;     ///< steps before this one, skipped ones included
-  double loss = 0;           ///< mean over the global batch, before the update
+  double loss = 0;           ///< mean over the step's valid targets, before the update
   double gradient_norm = 0;  ///< global L2 norm of the averaged, unscaled gradient, before clipping
   double learning_rate = 0;
-  double loss_scale = 1;  ///< that this step used
+  double loss_scale = 1;  ///< the one that this step used
   std::int64_t updates = 0;
   std::int64_t skipped = 0;
   std::int64_t overflow = 0;  ///< 1: this step was skipped
@@ -54,8 +54,8 @@ struct StepMetrics {
 struct AgreedWord {
   static constexpr int kDigits = 69;  ///< 32-bit digits of the sum of squares, each in an int64
   static constexpr int kNonFiniteLoss = 69;  ///< losses that were NaN or infinite
-  static constexpr int kNonFinite = 70;      ///< those and gradient cells with a NaN or infinity
-  static constexpr int kLoss = 71;           ///< mean loss of the rank in units of 2^-40
+  static constexpr int kNonFinite = 70;      ///< these, and gradient cells with a NaN or infinity
+  static constexpr int kLoss = 71;           ///< sum of losses (add_loss.h), in units of 2^-40
   static constexpr int kFirstFlag = 72;
   static constexpr int kFlags = 8;  ///< signal, stop, writer done, writer failed, ...
   static constexpr int kWords = 80;

@@ -6,7 +6,7 @@
 namespace strata::kernels {
 namespace {
 
-/// No sums, or exact ones: kernels of all backends give the same bits.
+/// Operations without sums, or with exact ones: kernels of all backends give the same bits.
 constexpr std::string_view kSameBits[] = {
     "accumulate",  "adamw", "adamw_bf16",     "adamw_packed", "adamw_8bit",   "lion",
     "lion_packed", "add",   "add_loss",       "convert",      "copy",         "dropout",
@@ -19,8 +19,8 @@ constexpr std::string_view kSameBits[] = {
 double twin_bound(std::string_view operation, DType output, DType first_input) {
   if (std::find(std::begin(kSameBits), std::end(kSameBits), operation) != std::end(kSameBits))
     return 0;
-  // Tensor cores round each partial sum towards zero: a bias that grows with the terms of a sum,
-  // 2.4e-5 at 16k of them.
+  // Tensor cores round each partial sum towards zero. That is a bias which grows with the number of
+  // terms: 2.4e-5 at 16k of them.
   if (output == DType::f32 && first_input != DType::f32 &&
       (operation == "linear_backward_weight" || operation == "head_loss" || operation == "linear"))
     return 1e-4;

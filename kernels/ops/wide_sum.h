@@ -23,10 +23,10 @@ using ConstWideDigits = std::span<const std::int64_t, AgreedWord::kDigits>;
 
 inline constexpr int kWideLowestExponent = -1088;
 
-/// A double as what it adds to three neighbouring digits.
+/// The parts of a double, which are added to three neighbouring digits.
 struct WideAddend {
   bool valid = false;  ///< false: NaN, infinite or negative, nothing to add
-  int digit = 0;       ///< that part[0] belongs to
+  int digit = 0;       ///< the one that part[0] is added to
   std::int64_t part[3] = {};
 };
 
@@ -51,7 +51,7 @@ STRATA_HOST_DEVICE constexpr WideAddend wide_addend(double value) {
            static_cast<std::int64_t>(high)}};
 }
 
-/// Adds `value` exactly. False, and nothing added, when it is NaN, infinite or negative.
+/// Adds `value` exactly. Returns false and adds nothing if it is NaN, infinite or negative.
 [[nodiscard]] STRATA_HOST_DEVICE constexpr bool wide_add(WideDigits digits, double value) {
   const WideAddend addend = wide_addend(value);
   if (!addend.valid) return false;
@@ -59,10 +59,10 @@ STRATA_HOST_DEVICE constexpr WideAddend wide_addend(double value) {
   return true;
 }
 
-/// The sum, rounded once to the nearest double (ties to even). Infinity beyond the largest double.
+/// Returns the sum, rounded once to the nearest double (ties to even); infinity if it is too large.
 [[nodiscard]] STRATA_HOST_DEVICE inline double wide_value(ConstWideDigits digits) {
-  // Of the carried digits, the highest that is not zero, the two below it, and whether anything
-  // lies below those.
+  // The highest carried digit that is not zero, the two below it, and whether anything lies below
+  // those.
   struct Lead {
     int digit = -1;
     std::uint64_t value[3] = {};

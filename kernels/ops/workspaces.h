@@ -1,4 +1,4 @@
-// Scratch of a backend's kernels, as rows of a table that is known without a device: planning asks.
+// The scratch of a backend's kernels, as rows of a table that planning reads without a device.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace strata::kernels {
 
 struct WorkspaceRow {
   std::string_view operation;
-  /// Bytes of scratch of one call.
+  /// Returns the bytes of scratch of one call.
   std::int64_t (*bytes)(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes,
                         const DeviceCapabilities& device);
 };
