@@ -15,7 +15,7 @@ HWY_BEFORE_NAMESPACE();
 namespace strata::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// For update_range (optimizer-inl.h). No fused multiply-add: every operation is rounded by itself.
+/// The update of adamw for update_range (optimizer-inl.h). No multiply-add is fused.
 struct AdamwUpdate {
   static constexpr std::size_t kMoments = 2;
   static constexpr bool kStochasticState = true;

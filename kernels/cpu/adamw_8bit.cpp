@@ -9,7 +9,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/adamw_8bit.cpp"
 #include "hwy/foreach_target.h"
-// After foreach_target.h, which includes this file again for every target.
+// The rest comes after foreach_target.h, which includes this file again for every target.
 #include "hwy/highway.h"
 #include "kernels/cpu/adamw-inl.h"
 #include "kernels/cpu/optimizer-inl.h"
@@ -19,7 +19,7 @@
 namespace strata::kernels {
 namespace {
 
-/// A moment of whole blocks.
+/// A moment of whole blocks: codes and scales before and after the update.
 struct QuantizedMoment {
   const std::uint8_t* code_in;
   const float* scale_in;
@@ -40,13 +40,13 @@ using WideBits = hn::RebindToSigned<Wide>;
 using Floats = hn::Vec<Wide>;
 using Integers = hn::Vec<WideBits>;
 
-/// A number per stage of a dynamic map, looked up by vectors of stages.
-#if HWY_TARGET == HWY_AVX3  // all of them in one register
+/// Looks up, for each lane, the number of its stage of a dynamic map.
+#if HWY_TARGET == HWY_AVX3  // all numbers fit in one register
 template <class D, class T>
 HWY_INLINE hn::Vec<D> of_stage(D d, const T (&numbers)[DynamicMap::kRoom], Integers stage) {
   return hn::TableLookupLanes(hn::LoadU(d, numbers), hn::IndicesFromVec(d, stage));
 }
-#elif HWY_TARGET == HWY_AVX2  // all but the last
+#elif HWY_TARGET == HWY_AVX2  // all numbers but the last fit
 template <class D, class T>
 HWY_INLINE hn::Vec<D> of_stage(D d, const T (&numbers)[DynamicMap::kRoom], Integers stage) {
   const WideBits di;
@@ -67,13 +67,13 @@ HWY_INLINE hn::Vec<D> of_stage(D d, const T (&numbers)[DynamicMap::kRoom], Integ
 }
 #endif
 
-/// magnitude_number of kernels/math/dynamic_map.h.
+/// Computes magnitude_number of kernels/math/dynamic_map.h in each lane.
 template <bool kSigned>
 HWY_INLINE Integers magnitude_numbers(Floats y) {
   static constexpr DynamicMap map = DynamicMap::make(kSigned);
   const Wide d;
   const WideBits di;
-  auto stage = hn::Zero(di);  // what is above nothing, a NaN too, stays there
+  auto stage = hn::Zero(di);  // what exceeds no bound, a NaN too, stays 0
   for (std::size_t s = 1; s < DynamicMap::kStages; ++s)
     stage = hn::IfThenElse(hn::RebindMask(di, hn::Gt(y, hn::Set(d, map.above[s]))),
                            hn::Set(di, static_cast<std::int32_t>(s)), stage);
@@ -84,8 +84,8 @@ HWY_INLINE Integers magnitude_numbers(Floats y) {
   return hn::Add(of_stage(di, map.base, stage), hn::Min(k, of_stage(di, map.most, stage)));
 }
 
-/// magnitude of kernels/math/dynamic_map.h. A stage's numbers begin at a power of two, which the
-/// exponent tells.
+/// Computes magnitude of kernels/math/dynamic_map.h in each lane. The numbers of a stage begin at a
+/// power of two, so their exponent tells the stage.
 template <bool kSigned>
 HWY_INLINE Floats magnitudes(Integers number) {
   static constexpr DynamicMap map = DynamicMap::make(kSigned);
@@ -129,8 +129,8 @@ HWY_INLINE void store_codes(Floats y, std::uint8_t* to) {
   hn::StoreU(hn::DemoteTo(d8, code), d8, to);
 }
 
-/// The largest magnitude of a block, which is a NaN if there is one: as integers, magnitudes are in
-/// the order of the numbers, and NaN above them.
+/// The largest magnitude of a block, which is a NaN if there is one. It compares magnitudes as
+/// integers: they have the order of the numbers, and NaN is above them.
 struct Largest {
   Integers bits;
 
@@ -159,7 +159,7 @@ HWY_INLINE void quantize_block(const float* values, const Largest& largest, std:
     store_codes<kSigned>(hn::Div(hn::Load(d, values + i), divisor), code + i);
 }
 
-/// `r` without moments; m and v begin where it does.
+/// Updates the blocks of `r`, which has no moments; m and v begin where it does.
 template <class Gradient, class Parameter>
 HWY_NOINLINE void update_blocks(const OptimizerRange r, const QuantizedMoment m,
                                 const QuantizedMoment v, const AdamwUpdate update) {

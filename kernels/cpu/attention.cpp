@@ -21,12 +21,12 @@ namespace {
 
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 
-/// Maximum and sum per query so far, and the outputs [padded, kQ] that they scale.
+/// Maximum and sum per query so far, and the outputs [padded, kQ] before division by the sums.
 struct Running {
   float *maximum, *sum, *out;
 };
 
-/// Hides the future in one panel of a diagonal tile.
+/// Masks, in one panel of a diagonal tile, the keys after each query.
 void mask_panel(float* scores, std::int64_t column, std::int64_t keys) {
   for (std::int64_t row = column + 1; row < keys; ++row)
     for (std::int64_t lane = 0; lane < kTileColumns; lane += kWidth) {
@@ -36,7 +36,8 @@ void mask_panel(float* scores, std::int64_t column, std::int64_t keys) {
     }
 }
 
-/// One vector of queries: scores become exp(scale * score - maximum), running values follow.
+/// Replaces the scores of one vector of queries by exp(scale * score - maximum) and updates their
+/// running maximum, sum and outputs.
 void softmax_column(float* scores, std::int64_t keys, const AttentionShape& shape, bool first,
                     float* maximum, float* sum, float* out) {
   const F f;
@@ -67,7 +68,7 @@ void softmax_column(float* scores, std::int64_t keys, const AttentionShape& shap
   hn::StoreU(total, f, sum);
 }
 
-/// Dropout of probabilities [keys, kWidth] whose first query and key are at random block `block`.
+/// Drops out probabilities [keys, kWidth]; the first query and key have random block `block`.
 void drop_column(float* scores, std::int64_t keys, const AttentionShape& shape,
                  const RandomSource& random, std::uint64_t block) {
   for (std::int64_t row = 0; row < keys; row += 4, ++block) {
@@ -122,7 +123,7 @@ void finish_queries(const AttentionForwardTask& task, const AttentionShape& shap
                                                    std::log(static_cast<double>(running.sum[i])));
 }
 
-/// Queries [first_query, last_query) of one head, tile by tile, with all keys they see.
+/// Attends with queries [first_query, last_query) of one head, tile by tile, to all keys they see.
 void attend(const AttentionForwardTask& task, const AttentionShape& shape, float* scratch) {
   const std::int64_t tile = kQ * shape.padded;
   float *tile_rows = scratch, *q_transposed = scratch + tile, *out = scratch + 2 * tile;
@@ -181,8 +182,8 @@ void attention_kernel(Stream& stream, const KernelCall& call) {
   const std::int64_t heads = q.type.shape[1], group = heads / k.type.shape[1];
   const AttentionShape shape = attention_shape(call.attributes, q.type.shape[2]);
   const std::int64_t batch = q.rows() / shape.sequence;
-  // A head is one task where there are many, so that its keys are read once; else each of its
-  // tiles.
+  // Each head is one task if there are many heads, so that its keys are read once; else each of its
+  // tiles of queries is a task.
   const std::int64_t span = batch * heads >= kManyHeads ? shape.sequence : kAttentionQueries;
   const std::int64_t spans = (shape.sequence + span - 1) / span;
   const std::int64_t scratch_floats = attention_scratch_floats(shape.sequence, shape.head_size);

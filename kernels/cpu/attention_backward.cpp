@@ -16,7 +16,7 @@ HWY_BEFORE_NAMESPACE();
 namespace strata::kernels::HWY_NAMESPACE {
 namespace {
 
-/// Scratch of one worker; sizes in attention_backward_scratch_floats().
+/// The scratch of one worker, as attention_backward_scratch_floats() counts it.
 struct BackwardScratch {
   float *k, *v, *dk, *dv;                                 // [T rounded up, padded]
   float *q, *q_transposed, *dout, *dout_transposed, *dq;  // one tile of queries
@@ -33,7 +33,7 @@ struct BackwardScratch {
   }
 };
 
-/// Loads a tile of queries; delta[q] = sum of dO * O.
+/// Loads a tile of queries and computes delta[q] = sum of dO * O.
 void load_queries(const AttentionBackwardHead& head, const AttentionShape& shape,
                   std::int64_t query, const BackwardScratch& s) {
   load_tile(head.q, shape, query, kQ, s.q);
@@ -52,8 +52,8 @@ void load_queries(const AttentionBackwardHead& head, const AttentionShape& shape
   }
 }
 
-/// One vector of queries: scores become probabilities (as used, after dropout), gradients of
-/// probabilities become gradients of scores.
+/// Turns, for one vector of queries, the scores in `p` into probabilities (after dropout) and the
+/// gradients of probabilities in `ds` into gradients of scores.
 template <bool kDrops>
 void score_gradients(float* p, float* ds, std::int64_t first, std::int64_t last, bool diagonal,
                      std::int64_t column, const AttentionShape& shape, const RandomSource& random,
@@ -80,7 +80,7 @@ void score_gradients(float* p, float* ds, std::int64_t first, std::int64_t last,
   }
 }
 
-/// Probabilities and gradients of scores of one tile, [keys, queries].
+/// Computes probabilities and gradients of scores of one tile, [keys, queries].
 void tile_gradients(const AttentionBackwardHead& head, const RandomSource& random,
                     const AttentionShape& shape, const TilePlace& place, const BackwardScratch& s) {
   for (std::int64_t column = 0; column < place.columns; column += kTileColumns) {
@@ -100,7 +100,7 @@ void tile_gradients(const AttentionBackwardHead& head, const RandomSource& rando
   }
 }
 
-/// dV += P^T dO and dK += dS^T Q for the keys of one tile, dQ += dS K for its queries.
+/// Adds P^T dO to dV and dS^T Q to dK for the keys of one tile, and dS K to dQ for its queries.
 void multiply_gradients(const AttentionShape& shape, const TilePlace& place,
                         const BackwardScratch& s) {
   const std::int64_t width = shape.padded;
@@ -158,8 +158,8 @@ HWY_EXPORT(begin_keys);
 HWY_EXPORT(run_head);
 HWY_EXPORT(finish_keys);
 
-// A task is a key head with all its queries: dK and dV then add up in one order and nothing is
-// computed twice. B x Hkv tasks.
+// Each of the B x Hkv tasks is a key head with all its queries, so that dK and dV add up in one
+// order and nothing is computed twice.
 void attention_backward_kernel(Stream& stream, const KernelCall& call) {
   const Tensor &dout = call.inputs[0], &q = call.inputs[1], &k = call.inputs[2],
                &v = call.inputs[3], &o = call.inputs[4], &lse = call.inputs[5];

@@ -1,4 +1,4 @@
-// What one task of attention works on: one sample, one head of keys, plain pointers.
+// The operands of one task of attention, as plain pointers: they belong to one sample and key head.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace strata::kernels {
 constexpr std::int64_t kAttentionQueries = 64;  ///< queries per tile
 constexpr std::int64_t kAttentionKeys = 64;     ///< keys per tile
 
-/// fp32 numbers of scratch per worker.
+/// Return the number of fp32 elements of scratch per worker.
 std::int64_t attention_scratch_floats(std::int64_t sequence, std::int64_t head_size);
 std::int64_t attention_backward_scratch_floats(std::int64_t sequence, std::int64_t head_size);
 
@@ -65,7 +65,7 @@ struct AttentionBackwardTask {
 /// Reads the attributes of attention and attention_backward.
 AttentionShape attention_shape(const Attributes& attributes, std::int64_t head_size);
 
-/// Source of the dropout of one sample (anything when there is none).
+/// Returns the random source of one sample's dropout (a dummy if nothing is dropped).
 RandomSource attention_random(const KernelCall& call, const AttentionShape& shape,
                               std::int64_t sample);
 

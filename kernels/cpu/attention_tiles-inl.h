@@ -1,6 +1,6 @@
-// Pieces that attention's forward and backward passes share. Scores of a tile are kept transposed,
+// Helpers that attention's forward and backward passes share. Scores of a tile are kept transposed,
 // [keys, queries]: maximum, sum and scaling per query then run along vectors of queries, and both
-// factors of every product are read in the order they lie in.
+// factors of every product are read in the order in which they lie in memory.
 
 #if defined(STRATA_KERNELS_CPU_ATTENTION_TILES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef STRATA_KERNELS_CPU_ATTENTION_TILES_INL_H_
@@ -27,16 +27,16 @@ HWY_INLINE std::int64_t round_up(std::int64_t n, std::int64_t unit) {
   return (n + unit - 1) / unit * unit;
 }
 
-/// Rows of one head lie a packed row apart, each on its own page: too far for the hardware to fetch
-/// them ahead.
+/// Prefetches row `t` of a head. Between two rows of a head lie those of all other heads, so that
+/// each may be on its own page: too far for the hardware's prefetcher.
 HWY_INLINE void prefetch_row(const HeadRows& head, const AttentionShape& shape, std::int64_t t) {
   if (t >= shape.sequence) return;
   const std::int64_t bytes = shape.head_size * size_of(head.type);
   for (std::int64_t at = 0; at < bytes; at += 64) hwy::Prefetch(head.row(t) + at);
 }
 
-/// Rows [first, first + count) of a head as fp32 [count, padded]; zero outside the sequence and
-/// beyond the head size.
+/// Loads rows [first, first + count) of a head as fp32 [count, padded]; zero outside the sequence
+/// and beyond the head size.
 HWY_NOINLINE HWY_MAYBE_UNUSED inline void load_tile(const HeadRows& head,
                                                     const AttentionShape& shape, std::int64_t first,
                                                     std::int64_t count, float* to) {
@@ -68,7 +68,7 @@ struct TilePlace {
         key(first_key),
         columns(std::min(kQ, round_up(shape.sequence - first_query, kTileColumns))) {}
   [[nodiscard]] bool diagonal() const { return query == key; }
-  /// Keys that the queries [column, column + kTileColumns) may see, rounded up to register tiles.
+  /// Keys that queries [column, column + kTileColumns) may see, rounded up to register tiles.
   [[nodiscard]] std::int64_t keys_of(std::int64_t column) const {
     return diagonal() ? column / kTileColumns * kTileColumns + kTileColumns : kK;
   }
@@ -78,7 +78,7 @@ struct TilePlace {
   }
 };
 
-/// scores[0, keys) x kTileColumns = rows of `left` [keys, D] times a column panel of [D, kQ].
+/// Computes scores [keys, kTileColumns] as rows of `left` [keys, D] by a column panel of [D, kQ].
 HWY_INLINE void multiply_panel(const float* left, const float* transposed,
                                const AttentionShape& shape, std::int64_t keys, float* scores) {
   for (std::int64_t row = 0; row < keys; row += kTileRows)
@@ -86,7 +86,7 @@ HWY_INLINE void multiply_panel(const float* left, const float* transposed,
                   scores + row * kQ, kQ, false);
 }
 
-/// Lanes of queries at `column` that see key `row` of a diagonal tile.
+/// Returns the lanes, of queries from `column` on, that see key `row` of a diagonal tile.
 HWY_INLINE hn::Mask<F> sees(std::int64_t column, std::int64_t row) {
   const V query = hn::Iota(F(), static_cast<float>(column));
   return hn::Ge(query, all(static_cast<float>(row)));

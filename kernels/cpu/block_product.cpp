@@ -9,16 +9,16 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/block_product.cpp"
 #include "hwy/foreach_target.h"
 #include "kernels/cpu/simd_targets.h"
-// After foreach_target.h, which includes this file again for every target.
+// The rest comes after foreach_target.h, which includes this file again for every target.
 #include "kernels/cpu/pack-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace strata::kernels::HWY_NAMESPACE {
 namespace {
 
-/// Most rows of A that are packed at a time: 240 KiB of the second-level cache.
+/// Most rows of A that are packed at a time: with kProductDepth 240 KiB of the second-level cache.
 constexpr std::int64_t kBlockRows = 240;
-/// Multiples of the register tile of every instruction set.
+/// Least rows and columns that are multiples of the register tile of every instruction set.
 constexpr std::int64_t kMostRows = 12, kMostColumns = 32;
 
 // A register tile: two vectors wide, and as many rows as leave registers for the operands (of 32
@@ -28,8 +28,8 @@ constexpr std::int64_t kColumns = 2 * kWidth;
 constexpr std::int64_t kRows = kLanes >= 16 ? 12 : kLanes >= 4 ? 6 : 2;
 static_assert(kMostRows % kRows == 0 && kMostColumns % kColumns == 0);
 
-/// C[kRows, kColumns] = or += the product of a panel of A, [depth][kRows], by one of B,
-/// [depth][kColumns].
+/// Sets C[kRows, kColumns] to the product of a panel of A, [depth][kRows], and one of B,
+/// [depth][kColumns], or adds it if `add`.
 HWY_NOINLINE void whole_tile(std::int64_t depth, const float* HWY_RESTRICT a,
                              const float* HWY_RESTRICT b, float* c, std::int64_t stride, bool add) {
   const F f;
@@ -73,7 +73,7 @@ HWY_NOINLINE void part_of_tile(std::int64_t depth, const float* a, const float* 
     }
 }
 
-/// Multiplies a packed block of `rows` of A by one of `columns` of B, adding to C where `add`.
+/// Multiplies a packed block of `rows` of A by one of `columns` of B; adds to C if `add`.
 void multiply_packed(std::int64_t rows, std::int64_t columns, std::int64_t depth, const float* a,
                      const float* b, float* c, std::int64_t stride, bool add) {
   for (std::int64_t j = 0; j < columns; j += kColumns, b += kColumns * depth) {
@@ -89,7 +89,7 @@ void multiply_packed(std::int64_t rows, std::int64_t columns, std::int64_t depth
   }
 }
 
-/// Rows per block where `rows` are cut into as few as may be, of equal size.
+/// Returns the rows per block if `rows` are cut into as few, about equal blocks as possible.
 std::int64_t block_rows(std::int64_t rows) {
   const std::int64_t blocks = (rows + kBlockRows - 1) / kBlockRows;
   return (rows + blocks * kMostRows - 1) / (blocks * kMostRows) * kMostRows;
@@ -125,7 +125,7 @@ using HWY_NAMESPACE::kBlockRows, HWY_NAMESPACE::kMostColumns, HWY_NAMESPACE::kMo
 
 std::int64_t round_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b * b; }
 
-/// Floats of each region, multiples of 16.
+/// Number of floats of each region of scratch, multiples of 16.
 struct PackedSizes {
   std::int64_t a, b, widened;
 

@@ -19,7 +19,7 @@ namespace {
 
 using testing::Storage;
 
-/// Tells whether this instruction set fuses multiply-add: the promise about bits holds for those.
+/// True if this instruction set fuses multiply-add: the promise about bits holds for those that do.
 bool fuses(std::string_view target) { return target.starts_with("AVX"); }
 
 /// Computes an element of C the way block_product.h promises.
@@ -61,7 +61,7 @@ struct Operands {
               .c_stride = c.type().row_stride} {}
 
   void multiply() { multiply(shape, 0, 0); }
-  /// Multiplies a part of this size from `row` and `column` on. Bytes past the scratch stay.
+  /// Multiplies a part from `row` and `column` on. Expects that bytes past the scratch stay.
   void multiply(const TileShape& part, std::int64_t row, std::int64_t column) {
     const auto bytes = static_cast<std::size_t>(packed_bytes(part));
     Storage scratch(TensorType(DType::u8, {packed_bytes(part) + kGuard}));
@@ -77,7 +77,7 @@ struct Operands {
       ASSERT_EQ(std::to_integer<int>(scratch.tensor().data[bytes + i]), 0x5a) << "after scratch";
   }
 
-  /// Bits between the rows of C.
+  /// Returns the bits between the rows of C.
   std::vector<std::uint32_t> gaps() {
     std::vector<std::uint32_t> found;
     for (std::int64_t row = 0; row + 1 < shape.m; ++row)

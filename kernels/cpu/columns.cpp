@@ -10,7 +10,7 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/columns.cpp"
 #include "hwy/foreach_target.h"
 #include "kernels/cpu/simd_targets.h"
-// After foreach_target.h, which includes this file again for every target.
+// The rest comes after foreach_target.h, which includes this file again for every target.
 #include "hwy/highway.h"
 #include "kernels/cpu/float16_simd-inl.h"
 

@@ -1,5 +1,5 @@
-// Rows of any float type to and from fp32, inlined into kernels; bits as in kernels/math/float16.h,
-// stores to nearest even.
+// Loads and stores rows of any float type as fp32, inlined into kernels, with the bits of
+// kernels/math/float16.h; stores round to nearest even.
 
 #if defined(STRATA_KERNELS_CPU_CONVERT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef STRATA_KERNELS_CPU_CONVERT_INL_H_

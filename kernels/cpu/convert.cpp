@@ -11,7 +11,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/convert.cpp"
 #include "hwy/foreach_target.h"
-// After foreach_target.h, which includes this file again for every target.
+// The rest comes after foreach_target.h, which includes this file again for every target.
 #include "hwy/highway.h"
 #include "kernels/cpu/float16_simd-inl.h"
 

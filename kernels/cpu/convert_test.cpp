@@ -13,7 +13,7 @@
 namespace strata::kernels {
 namespace {
 
-/// What convert_range makes of `from`, as T.
+/// Returns what convert_range makes of `from`, as T.
 template <typename T, typename From>
 std::vector<T> converted(DType from_type, const std::vector<From>& from, DType to_type,
                          Rounding rounding = Rounding::nearest_even) {

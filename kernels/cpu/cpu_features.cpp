@@ -35,7 +35,7 @@ Registers cpuid(unsigned leaf, unsigned subleaf) {
 
 constexpr bool has_bits(std::uint64_t value, std::uint64_t bits) { return (value & bits) == bits; }
 
-/// State components that the kernel saves: bit 2 AVX, 5-7 AVX-512, 17-18 AMX.
+/// Returns the state components that the kernel saves: bit 2 AVX, bits 5-7 AVX-512, 17-18 AMX.
 std::uint64_t enabled_state() {
   if (!has_bits(cpuid(1, 0).c, bit_OSXSAVE)) return 0;
   unsigned low = 0;
@@ -44,7 +44,7 @@ std::uint64_t enabled_state() {
   return std::uint64_t{high} << 32 | low;
 }
 
-/// Linux keeps AMX off until a process asks for it.
+/// Asks Linux for AMX, which is off until a process does so. Returns false if it is refused.
 bool request_amx() {
   constexpr int kArchReqXcompPerm = 0x1023;
   constexpr int kXfeatureXtiledata = 18;
@@ -71,7 +71,7 @@ CpuFeatures announced_features() {
   return found;
 }
 
-// One instruction of each set.
+// Each trial executes an instruction of one set.
 void try_avx2() { __asm__ volatile("vpaddd %%ymm0, %%ymm0, %%ymm0\n\tvzeroupper" ::: "xmm0"); }
 void try_avx512() { __asm__ volatile("vpaddd %%zmm0, %%zmm0, %%zmm0\n\tvzeroupper" ::: "xmm0"); }
 void try_avx512_bf16() {
@@ -93,10 +93,10 @@ __attribute__((target("amx-tile,amx-bf16"))) void try_amx_bf16() {
   _tile_release();
 }
 
-/// From small to large; each set contains the ones before.
+/// The trials in ascending order: each instruction set contains the ones before it.
 constexpr std::array<void (*)(), 4> kTrials = {try_avx2, try_avx512, try_avx512_bf16, try_amx_bf16};
 
-/// In the child: one byte to `pipe` per trial that came back; a trap ends the process.
+/// Runs in the child: writes a byte to `pipe` after each trial; a trap ends the process.
 [[noreturn]] void try_in_child(int count, int pipe) {
   const rlimit no_core_file = {0, 0};
   setrlimit(RLIMIT_CORE, &no_core_file);  // if refused, a core file is all that happens
@@ -113,7 +113,7 @@ constexpr std::array<void (*)(), 4> kTrials = {try_avx2, try_avx512, try_avx512_
                   std::strerror(errno));
 }
 
-/// How many of the first `count` trials run without a trap.
+/// Returns how many of the first `count` trials run without a trap.
 int try_instructions(int count) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) fail("pipe2");

@@ -1,18 +1,18 @@
-// Which instruction sets of this CPU really work, and telling the libraries about it.
+// Finds out which instruction sets of this CPU really work, and tells the libraries.
 #pragma once
 
 #include <string>
 
 namespace strata::kernels {
 
-/// What kernels and libraries may use. Each is announced by the CPU (CPUID), enabled by the kernel
-/// (XCR0, and permission for AMX state) and was executed once without a trap.
+/// The instruction sets that kernels and libraries may use. Each is announced by the CPU (CPUID),
+/// enabled by the system (XCR0, permission for AMX state) and was executed once without a trap.
 struct CpuFeatures {
   bool avx2 = false;    ///< with FMA and F16C
   bool avx512 = false;  ///< F, BW, CD, DQ, VL
   bool avx512_bf16 = false;
   bool amx_bf16 = false;
-  bool amx_announced = false;  ///< by CPUID; some virtual machines do and trap all the same
+  bool amx_announced = false;  ///< in CPUID; some virtual machines do so and still trap
 
   bool operator==(const CpuFeatures&) const = default;
   /// Bits of the widest instructions for fp32: 512, 256, or 128 without AVX2.
@@ -21,13 +21,13 @@ struct CpuFeatures {
   [[nodiscard]] std::string to_string() const;
 };
 
-/// Asks CPU and kernel, and tries doubtful instructions in a forked child. About a millisecond.
-/// Requests AMX state from the kernel for this process. Throws HostError when fork or wait fails.
+/// Asks CPU and operating system, and tries in a forked child what they announce; takes about a
+/// millisecond. Requests AMX state for this process. Throws HostError if fork or wait fails.
 CpuFeatures detect_cpu_features();
 
 /// Keeps oneDNN and Highway away from instruction sets that are announced but not in `features`.
-/// To be called before the first product; later calls with the same features change nothing. Leaves
-/// ONEDNN_MAX_CPU_ISA in force when nothing needs to be forbidden.
+/// To be called before the first product; later calls with the same features change nothing.
+/// ONEDNN_MAX_CPU_ISA stays in force if nothing needs to be forbidden.
 void limit_libraries(const CpuFeatures& features);
 
 }  // namespace strata::kernels

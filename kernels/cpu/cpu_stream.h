@@ -37,7 +37,7 @@ class CpuStream final : public Stream {
   CpuDevice& device_;
 };
 
-/// The CPU stream behind `stream` (every CPU kernel begins with this).
+/// Returns `stream` as the CpuStream that every stream given to a CPU kernel is.
 inline CpuStream& cpu(Stream& stream) { return static_cast<CpuStream&>(stream); }
 
 /// The CPU backend's kernels.

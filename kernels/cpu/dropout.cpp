@@ -20,7 +20,7 @@ namespace {
 void dropout_add(const float* x, const float* delta, float* to, std::int64_t n,
                  const RandomSource& source, std::uint64_t position, std::uint32_t threshold,
                  float scale) {
-  // A segment, the rest of its first block, a whole last vector of blocks, one vector read over.
+  // Room for a segment, the rest of its first block, a last vector of blocks, a vector read over.
   HWY_ALIGN std::uint32_t words[kSegment + 4 + 4 * kBlock + kBlock];
   const auto skipped = static_cast<std::int64_t>(position % 4);
   philox_row(source, position / 4, (skipped + n + 3) / 4, words);

@@ -9,16 +9,16 @@
 
 namespace strata::kernels {
 
-/// Dropout of one operation call: where numbers come from and what they are compared with.
+/// The dropout of one call: the source of its random numbers, its threshold and its scale.
 class DropoutRows {
  public:
-  /// No operation: apply() may not be called.
+  /// Makes one whose apply() may not be called.
   DropoutRows() = default;
-  /// Attributes p, key, sequence; rows have `columns` elements.
+  /// Takes attributes p, key and sequence; rows have `columns` elements.
   DropoutRows(const Tensor& rng, const Attributes& attributes, std::int64_t columns);
 
-  /// to[i] = x[i] + dropout(delta)[i] for columns [column, column + n) of `row`. x may be null
-  /// (nothing is added) and `to` may be x or delta. n <= kSegment.
+  /// Computes to[i] = x[i] + dropout(delta)[i] for columns [column, column + n) of `row`. x may be
+  /// null (nothing is added) and `to` may be x or delta. n <= kSegment.
   void apply(const float* x, const float* delta, float* to, std::int64_t row, std::int64_t column,
              std::int64_t n) const;
 

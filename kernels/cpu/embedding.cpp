@@ -19,7 +19,7 @@ void add_into(float* sum, const float* from, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) sum[i] += from[i];
 }
 
-/// Starts the gradient: what exists, or zero. In place there is nothing to do.
+/// Starts the gradient with the existing one, or with zero; does nothing if that one is in place.
 void start_gradient(ThreadPool& pool, const Tensor* existing, const Tensor& to) {
   if (existing != nullptr && existing->data == to.data) return;
   const auto row_bytes = static_cast<std::size_t>(to.cols() * size_of(to.dtype()));
@@ -32,7 +32,7 @@ void start_gradient(ThreadPool& pool, const Tensor* existing, const Tensor& to) 
   });
 }
 
-/// Adds the rows of dx named by keys [first, last) (id, row), all of one id, to columns of its row.
+/// Adds the rows of dx that keys (id, row) in [first, last), all of one id, name to the id's row.
 void add_rows(const std::uint64_t* first, const std::uint64_t* last, const Tensor& dx,
               const Tensor& to, std::int64_t column, std::int64_t count) {
   float sum[kColumnsPerTask], buffer[kColumnsPerTask];
@@ -74,7 +74,7 @@ void embedding_backward_kernel(Stream& stream, const KernelCall& call) {
   ThreadPool& pool = cpu(stream).pool();
   start_gradient(pool, call.inputs.size() == 3 ? &call.inputs[2] : nullptr, to);
 
-  // Sorted by id, then row: each id's rows lie together and in order.
+  // Sorting by id, then row, brings each id's rows together, in order.
   auto* keys = reinterpret_cast<std::uint64_t*>(call.workspace.data());
   for (std::int64_t n = 0; n < dx.rows(); ++n) {
     STRATA_CHECK(ids[n] >= 0 && ids[n] < to.rows(), "token", ids[n], "of", to.rows());

@@ -1,4 +1,4 @@
-// Loading and storing fp32, bf16 and fp16 elements as vectors of fp32, with the bits of
+// Loads and stores fp32, bf16 and fp16 elements as vectors of fp32, with the bits of
 // kernels/math/float16.h on every target (the hardware's conversions treat NaN, subnormal numbers
 // and ties in their own ways, and not every target has them).
 
@@ -21,7 +21,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class D>
 using U32 = hn::RebindToUnsigned<D>;
 
-/// The low 16 bits of each lane to memory.
+/// Stores the low 16 bits of each lane.
 template <class D>
 HWY_INLINE void store_low_halves(D, hn::Vec<U32<D>> bits, std::uint16_t* to) {
   const hn::Rebind<std::uint16_t, D> d16;
@@ -48,7 +48,7 @@ struct ElementF32 {
   }
 };
 
-/// `kMaster`: ties away from zero, else to even.
+/// Rounds ties away from zero if `kMaster`, else to even.
 template <bool kMaster>
 struct ElementBf16With {
   using Storage = std::uint16_t;
@@ -60,7 +60,7 @@ struct ElementBf16With {
   static HWY_INLINE hn::Vec<D> widen(D df, hn::Vec<U32<D>> bits) {
     return hn::BitCast(df, hn::ShiftLeft<16>(bits));
   }
-  /// Returns bits in the low half of each lane.
+  /// Returns the rounded number's bits in the low half of each lane.
   template <class D>
   static HWY_INLINE hn::Vec<U32<D>> round(D, hn::Vec<D> value) {
     const U32<D> du;
@@ -135,8 +135,8 @@ struct ElementF16 {
   }
 };
 
-/// body(d, i) for vectors of d at element i, then one lane at a time for the rest: one body, the
-/// same bits whatever the count.
+/// Calls body(d, i) for each whole vector d at element i, then for single lanes of the rest. Both
+/// run the same body, so bits do not depend on the count.
 template <class Body>
 HWY_INLINE void for_each_vector(std::int64_t count, const Body& body) {
   const hn::ScalableTag<float> d;

@@ -1,4 +1,4 @@
-// Rows of fp32, bf16 or fp16 seen as fp32, for kernels that compute on fp32 rows only. fp32 rows
+// Views rows of fp32, bf16 or fp16 as fp32, for kernels that compute on fp32 rows only. fp32 rows
 // are used in place; the others go through a buffer that stays in the first-level cache.
 #pragma once
 
@@ -11,17 +11,17 @@
 
 namespace strata::kernels {
 
-/// n elements of `type` as fp32 (exact).
+/// Loads n elements of `type` as fp32, exactly.
 inline void load_floats(const std::byte* from, DType type, float* to, std::int64_t n) {
   convert_range(type, from, DType::f32, reinterpret_cast<std::byte*>(to), n);
 }
 
-/// n fp32 numbers as elements of `type`, rounded to nearest even.
+/// Stores n fp32 numbers as elements of `type`, rounded to nearest even.
 inline void store_floats(const float* from, std::byte* to, DType type, std::int64_t n) {
   convert_range(DType::f32, reinterpret_cast<const std::byte*>(from), type, to, n);
 }
 
-/// Elements [column, column + n) of row r, converted into `buffer` unless they are fp32 already.
+/// Returns elements [column, column + n) of row r: in place if fp32, else converted in `buffer`.
 inline const float* floats_of(const Tensor& tensor, std::int64_t r, std::int64_t column,
                               std::int64_t n, float* buffer) {
   std::byte* at = tensor.data + (r * tensor.row_stride() + column) * size_of(tensor.dtype());
@@ -30,8 +30,8 @@ inline const float* floats_of(const Tensor& tensor, std::int64_t r, std::int64_t
   return buffer;
 }
 
-/// Where to write elements [column, ...) of row r: in place for fp32, else `buffer`, which
-/// put_floats() then stores.
+/// Returns where to write elements [column, ...) of row r: in place if they are fp32, else in
+/// `buffer`, which put_floats() then stores.
 inline float* floats_for(const Tensor& tensor, std::int64_t r, std::int64_t column, float* buffer) {
   if (tensor.dtype() != DType::f32) return buffer;
   return tensor.row<float>(r) + column;

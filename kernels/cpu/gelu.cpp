@@ -39,7 +39,8 @@ void gelu_erf_row(const float* x, float* y, std::int64_t n) {
 
 void gelu_tanh_backward_row(const float* dy, const float* x, float* dx, std::int64_t n) {
   for_lanes(n, [&](auto lanes) HWY_ATTR {
-    // Beyond 20 the derivative is 0 or 1; the bound keeps the square finite. x second: NaN stays.
+    // Clamping to +-20 keeps the square finite and no derivative changes. x comes second: NaN
+    // stays.
     const V v = hn::Max(all(-20.0f), hn::Min(all(20.0f), lanes.load(x)));
     const V square = hn::Mul(v, v);
     const V slope = hn::MulAdd(square, all(kTwiceSqrt2OverPi * kCubic), all(kTwiceSqrt2OverPi));

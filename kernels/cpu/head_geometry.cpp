@@ -48,8 +48,8 @@ std::int64_t packing_bytes(const HeadGeometry& g, TypeSpan inputs, bool train) {
 
 std::int64_t product_bytes(const HeadGeometry& g, TypeSpan inputs, TypeSpan outputs, int workers) {
   std::int64_t bytes = 0;
-  // Fewer rows may be cut into larger tiles. And the logits' gradient is bf16 or fp32, which only
-  // the machine decides: room for all.
+  // The last chunk's fewer rows may be cut into larger tiles, and the machine decides whether the
+  // logits' gradient is bf16 or fp32: take the most of all cases.
   for (const std::int64_t rows : {g.chunk_rows, g.rows - (g.chunks - 1) * g.chunk_rows})
     for (const DType gradient : {DType::f32, DType::bf16}) {
       if (gradient == DType::bf16 && !both_bf16(inputs)) continue;

@@ -28,7 +28,7 @@ TEST(HeadGeometry, NeverHoldsMoreLogitsThanItsLimit) {
       }
 }
 
-/// Where the last chunk is shorter its tiles may be larger.
+/// The last chunk may be shorter than the others, and its tiles larger.
 TEST(HeadGeometry, HasRoomForTheProductsOfEveryChunk) {
   for (const DType dtype : {DType::f32, DType::bf16, DType::f16})
     for (const std::int64_t h : {64, 384, 768})

@@ -22,9 +22,9 @@ constexpr std::int64_t kJoinedRows = 16;
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// One call of head_loss or head_loss_eval. A chunk of rows goes through four stages, each a
-/// parallel_for: logits (exponentiated, per strip, while a tile is in the cache), join (row losses,
-/// and by what each strip of a row is to be multiplied), dW (after making the strip the gradient of
-/// the logits), dx.
+/// parallel_for: logits (exponentiated per strip while a tile is in the cache), join (row losses,
+/// and the factor of each strip of a row), dW (which first turns a strip into the gradient of the
+/// logits), dx.
 class Head {
  public:
   Head(CpuStream& stream, const KernelCall& call);
@@ -63,7 +63,7 @@ class Head {
     const Tensor& w = call_.inputs[1];
     return w.data + row * w.row_stride() * size_of(w.dtype());
   }
-  /// Where the sums of rows [column, ...) of dW are made; `stride` is their row stride.
+  /// Returns where sums of rows [column, ...) of dW are made; sets `stride` to their row stride.
   float* dw_sums(std::int64_t column, int worker, std::int64_t& stride) const;
   void prepare_logits();
   void prepare_weights();
@@ -76,12 +76,12 @@ class Head {
   bool rounds_ = false;  ///< the logits' gradient is made bf16 for its products
   std::int64_t first_row_ = 0;
   std::int64_t chunk_rows_ = 0;
-  // Products by row tile and strip; index 0: of a whole one, 1: of the last.
+  // Products by row tile and strip; index 0 is a whole one, 1 the last.
   std::array<std::array<const TileProduct*, 2>, 2> logits_products_{};
   std::array<std::array<const TileProduct*, 2>, 2> weight_products_{};  // by strip, columns of dW
 };
 
-/// A call's types on the stack.
+/// The types of a call's operands, on the stack because kernels do not allocate.
 struct CallTypes {
   std::array<TensorType, 4> inputs;
   std::array<TensorType, 3> outputs;

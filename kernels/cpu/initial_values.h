@@ -1,4 +1,4 @@
-// First values of parameters as host memory: what the kernel of kernels/ops/initialize.h writes.
+// Makes initial values of parameters in host memory, with the bits of kernels/ops/initialize.h.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@
 
 namespace strata::kernels {
 
-/// fp32 values as an output of `initialize` of this type.
+/// Stores fp32 values as an output of `initialize` of this type.
 void store_initial_values(std::span<const float> values, DType dtype, std::byte* to);
 
-/// values[k] becomes element first + k before it is rounded to a type. On the calling thread.
+/// Sets values[k] to element first + k before it is rounded to a type. Runs on the calling thread.
 void initial_values(const InitialValues& initializer, std::int64_t first, std::span<float> values);
 
 }  // namespace strata::kernels

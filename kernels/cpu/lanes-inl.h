@@ -37,11 +37,11 @@ struct FullLanes {
   std::int64_t i;
   HWY_INLINE V load(const float* row) const { return hn::LoadU(F(), row + i); }
   HWY_INLINE void store(V value, float* row) const { hn::StoreU(value, F(), row + i); }
-  /// `value` as a summand.
+  /// Returns `value` as a summand.
   HWY_INLINE V summand(V value) const { return value; }
 };
 
-/// The same at the end of a row: lanes outside load zero, are not stored and do not enter sums.
+/// Lanes at the end of a row: those outside of it load zero, are not stored and do not enter sums.
 template <std::size_t kPart>
 struct LastLanes {
   static constexpr std::size_t part = kPart;
@@ -53,7 +53,7 @@ struct LastLanes {
   HWY_INLINE void store(V value, float* row) const {
     hn::BlendedStore(value, inside(), F(), row + i);
   }
-#else  // Highway's masked load touches all lanes and wants alignment where the machine has none.
+#else  // Without the instruction, Highway's masked load touches all lanes and wants alignment.
   HWY_INLINE V load(const float* row) const {
     HWY_ALIGN float lanes[kLanes] = {};
     for (std::size_t lane = 0; lane < count; ++lane)
@@ -120,7 +120,7 @@ class Sum16 {
   HWY_INLINE void add_product(Lanes lanes, V a, V b) {
     parts_[Lanes::part] = hn::MulAdd(lanes.summand(a), b, parts_[Lanes::part]);
   }
-  /// Partial sums i and i + 8, then 4, 2, 1.
+  /// Adds partial sums i and i + 8, then i and i + 4, i + 2, i + 1.
   [[nodiscard]] HWY_INLINE float total() const {
     HWY_ALIGN float sums[kBlock];
     for (std::size_t part = 0; part < kParts; ++part)

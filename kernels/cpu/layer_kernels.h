@@ -1,5 +1,4 @@
-// CPU kernels of the operations between matrix products. Each runs what the header of the same name
-// in kernels/ describes.
+// CPU kernels of the operations between matrix products; each is documented in kernels/ops/NAME.h.
 #pragma once
 
 #include "kernels/device/stream.h"

@@ -1,5 +1,5 @@
-// Elementary functions of fp32 vectors, a few units in the last place at most. Polynomials are
-// weighted least-squares fits made minimax by reweighting.
+// Elementary functions of fp32 vectors, with errors of a few units in the last place at most. The
+// polynomials are weighted least-squares fits, made minimax by reweighting.
 
 #if defined(STRATA_KERNELS_CPU_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef STRATA_KERNELS_CPU_MATH_INL_H_
@@ -13,7 +13,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace strata::kernels::HWY_NAMESPACE {
 
-/// e^x for x <= 88.3; 0 below -87.3, where results would be subnormal. NaN stays NaN.
+/// Returns e^x for x <= 88.3, and 0 below -87.3, where results would be subnormal. NaN stays NaN.
 HWY_INLINE V exp_lanes(V x) {
   // Adding 1.5 * 2^23 + 127 leaves round(x / ln 2) + 127 in the low bits: the exponent field of
   // 2^k.
@@ -32,7 +32,7 @@ HWY_INLINE V exp_lanes(V x) {
   return hn::IfThenElse(hn::Lt(x, all(-87.3f)), hn::Zero(F()), hn::Mul(y, power));
 }
 
-/// 1 / (1 + e^-x) and 1 minus it, each to a few units in its own last place.
+/// 1 / (1 + e^-x) and 1 minus that, each exact to a few units in its own last place.
 struct SigmoidPair {
   V value;
   V complement;

@@ -15,19 +15,19 @@ struct Extent {
   std::int64_t n;
 };
 
-/// Tiles below this take less time than handing them out.
+/// Work below this takes less time than handing out a tile.
 constexpr double kLeastTileFlops = 4e6;
-/// So many tiles keep two to four threads busy to the end.
+/// Number of tiles that keeps two to four threads busy to the end, and number that is many.
 constexpr std::int64_t kFewTiles = 8;
 constexpr std::int64_t kManyTiles = 48;
-/// Least number of our own tiles, also for one or two workers: one may be slower than the other.
+/// Least number of tiles for multiply_blocks, even with one or two workers: one may be slower.
 constexpr std::int64_t kFewestBlockTiles = 4;
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 constexpr std::int64_t kPartAlignment = 16;
 
-/// `extent` in equal parts of at most `most`, each rounded up to a multiple of kPartAlignment.
+/// Returns the size of equal parts of `extent`: at most `most`, rounded up to kPartAlignment.
 std::int64_t part(std::int64_t extent, std::int64_t most) {
   return std::min(extent, divide_up(divide_up(extent, divide_up(extent, most)), kPartAlignment) *
                               kPartAlignment);
@@ -57,7 +57,7 @@ TileShape tile_shape(const MatmulTypes& t, std::int64_t m, std::int64_t n, bool 
           accumulate};
 }
 
-/// Where a worker keeps a tile that is not finished in C, the bias as fp32, and packed operands.
+/// Bytes of a worker's scratch for a tile whose C is not fp32, the bias as fp32, packed operands.
 struct WorkerScratch {
   std::int64_t tile_bytes = 0;
   std::int64_t bias_bytes = 0;
@@ -81,14 +81,14 @@ std::byte* at(const Tensor& tensor, std::int64_t row, std::int64_t col) {
   return tensor.data + (row * tensor.row_stride() + col) * size_of(tensor.dtype());
 }
 
-/// One product being run: what its tasks share.
+/// One run of a product, which its tasks share.
 struct Run {
   const Matmul& product;
   const TileProducts& tiles;
   Tiling tiling;
   WorkerScratch sizes;
   std::byte* scratch;
-  /// Whole tiles, the last of a row, the last of a column, the last of all.
+  /// Products for whole tiles, the last of a row, the last of a column, and the last of all.
   std::array<const TileProduct*, 4> prepared;
 
   void tile(std::int64_t task, int worker) const;
@@ -97,7 +97,7 @@ struct Run {
 };
 
 void Run::tile(std::int64_t task, int worker) const {
-  // Neighbours in time share columns of B.
+  // Tasks that follow one another share columns of B.
   const std::int64_t row_tile = task % tiling.rows;
   const std::int64_t col_tile = task / tiling.rows;
   const std::int64_t row = row_tile * tiling.m;
@@ -153,7 +153,7 @@ void check_operands(const Matmul& p) {
   STRATA_CHECK(p.bias == nullptr || p.bias->dtype() == DType::f32 || !all_fp32(t));
 }
 
-/// Tiles of at most `most`, smaller where there would be fewer than `enough`.
+/// Returns tiles of at most `most`, halved until there are `enough` or they become too small.
 Tiling at_least(std::int64_t enough, Extent most, const MatmulTypes& types) {
   while (true) {
     const Tiling tiling = tiling_of(types.m(), types.n(), most);
@@ -162,7 +162,7 @@ Tiling at_least(std::int64_t enough, Extent most, const MatmulTypes& types) {
     const bool smallest = tiling.m <= kPartAlignment && tiling.n <= kPartAlignment;
     if (tiling.rows * tiling.cols >= enough || flops < 2 * kLeastTileFlops || smallest)
       return tiling;
-    // The longer side, so that operands stay as short as the result allows.
+    // Halving the longer side keeps the operands as short as the result allows.
     (tiling.m > tiling.n ? most.m : most.n) = std::max(tiling.m, tiling.n) / 2;
   }
 }
@@ -170,9 +170,9 @@ Tiling at_least(std::int64_t enough, Extent most, const MatmulTypes& types) {
 }  // namespace
 
 Tiling choose_library_tiling(const MatmulTypes& types) {
-  // Measured with AVX-512 (docs/log.md). Where the library packs B (stored transposed), more rows
-  // share the packing; else small tiles are as fast. Wide tiles write long runs of C, which pays
-  // when there are many of them.
+  // Measured with AVX-512 (docs/log.md). If the library packs B (stored transposed), more rows
+  // should share the packing; else small tiles are as fast. Wide tiles write long runs of C, which
+  // pays if there are many tiles.
   const std::int64_t n = types.n();
   if (const Tiling wide = tiling_of(types.m(), n, {256, 768});
       !types.b_transposed && wide.rows * wide.cols >= kManyTiles && n % 768 == 0)
@@ -183,7 +183,7 @@ Tiling choose_library_tiling(const MatmulTypes& types) {
 
 Tiling choose_block_tiling(const MatmulTypes& types, int workers) {
   // Measured with AVX2 (docs/log.md). Smaller tiles pack their operands more often; larger ones
-  // leave workers without.
+  // leave workers without work.
   return at_least(std::max(kFewestBlockTiles, std::int64_t{2} * workers), {512, 768}, types);
 }
 

@@ -1,4 +1,4 @@
-// Matrix products on the pool: tiles, each multiplied by one thread.
+// Matrix products on the pool: C is cut into tiles, each multiplied by one thread.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ struct Matmul {
   }
 };
 
-/// A grid of tiles over C: all of `m` x `n` elements but the last of a row or column.
+/// A grid of tiles over C. All have `m` x `n` elements, except the last of a row or column.
 struct Tiling {
   std::int64_t m = 0;
   std::int64_t n = 0;
@@ -35,10 +35,10 @@ struct Tiling {
   std::int64_t cols = 0;
 };
 
-/// Tiles for the library. They depend on the shape alone, because its bits depend on the tile. As
-/// with the others, each task of a product runs the whole of K.
+/// Returns the tiles for oneDNN. They depend on the shape alone, because oneDNN's bits depend on
+/// the tile.
 Tiling choose_library_tiling(const MatmulTypes& types);
-/// Tiles for multiply_blocks, whose bits do not depend on them: some for each of `workers`.
+/// Returns tiles for multiply_blocks, whose bits do not depend on them: some for each worker.
 Tiling choose_block_tiling(const MatmulTypes& types, int workers);
 
 /// Multiplies views of fp32, bf16 and fp16 with fp32 sums; see TileProducts for which bits.
@@ -49,11 +49,11 @@ class MatmulEngine {
 
   /// Bytes of scratch for a product with `workers` threads, on any machine.
   static std::int64_t scratch_bytes(const MatmulTypes& types, int workers);
-  /// C is written whole (or added to); it may not overlap A or B. `scratch` as above, 64-byte
-  /// aligned.
+  /// Writes all of C, or adds to it; C may not overlap A or B. No product is cut along K. `scratch`
+  /// has scratch_bytes and is 64-byte aligned.
   void run(const Matmul& product, std::span<std::byte> scratch);
 
-  /// For kernels that do more with a tile than multiply it.
+  /// Returns the products of tiles, for kernels that do more with a tile than multiply it.
   [[nodiscard]] TileProducts& tiles() { return tiles_; }
   [[nodiscard]] ThreadPool& pool() { return pool_; }
 

@@ -45,7 +45,7 @@ TEST(Matmul, EndsAtTheSmallestTilesOfLongSums) {
   }
 }
 
-/// Makes this machine's features twice: fp32 products by the library, and by our own tiles.
+/// Returns this machine's features twice: with fp32 products by the library, and by our own tiles.
 std::vector<CpuFeatures> with_and_without_the_library() {
   CpuFeatures library = detect_cpu_features();
   limit_libraries(library);
@@ -55,10 +55,10 @@ std::vector<CpuFeatures> with_and_without_the_library() {
   return {library, own};
 }
 
-/// C = A B with A, B of the given types, C fp32, added to what C holds or not.
+/// Expects the right C = A B with A, B of the given types and C fp32, added to C if `accumulate`.
 void expect_product(const CpuFeatures& features, DType a_type, DType b_type, bool ta, bool tb,
                     bool accumulate) {
-  const std::int64_t m = 70, n = 90, k = 2100;  // k: many times what is packed at once
+  const std::int64_t m = 70, n = 90, k = 2100;  // k is many times the depth that is packed at once
   Storage a(ta ? TensorType(a_type, {k, m}) : TensorType(a_type, {m, k}), 1);
   Storage b(tb ? TensorType(b_type, {n, k}, k + 3) : TensorType(b_type, {k, n}, n + 3), 2);
   Storage c({DType::f32, {m, n}, n + 1});

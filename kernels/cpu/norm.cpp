@@ -22,8 +22,8 @@ HWY_BEFORE_NAMESPACE();
 namespace strata::kernels::HWY_NAMESPACE {
 namespace {
 
-/// stats[0] = mean (zero for RMS), stats[1] = 1 / sqrt(variance + eps); y = normalized x by weight
-/// and, when not null, bias.
+/// Sets stats[0] to the mean (zero for RMS), stats[1] to 1 / sqrt(variance + eps), and y to the
+/// normalized x times weight, plus bias if that is not null.
 void norm_row(const float* x, const float* weight, const float* bias, float* y, std::int64_t n,
               double eps, bool rms, float* stats) {
   float mean = 0;
@@ -71,7 +71,7 @@ void for_each_vector(ThreadPool& pool, const Vectors& vectors, const Body& body)
   });
 }
 
-/// What norm and residual_norm share: parameters as fp32, and the norm of one vector.
+/// The part that norm and residual_norm share: parameters as fp32, and the norm of one vector.
 class NormForward {
  public:
   NormForward(const KernelCall& call, int threads, const Tensor& weight, const Tensor* bias,
@@ -124,7 +124,7 @@ void residual_norm_kernel(Stream& stream, const KernelCall& call) {
   const Tensor& sum = call.outputs[0];
   const NormForward norm(call, pool.threads(), call.inputs[2], has_bias ? &call.inputs[3] : nullptr,
                          call.outputs[1], call.outputs[2]);
-  // First the sum, rounded to its type, so that this is residual_add and norm to the bit.
+  // The sum is first rounded to its type, so that this is residual_add and norm to the bit.
   const DropoutRows dropout =
       drops ? DropoutRows(call.inputs.back(), call.attributes, sum.cols()) : DropoutRows();
   for_each_vector(pool, norm.vectors(), [&](std::int64_t row, int worker) {

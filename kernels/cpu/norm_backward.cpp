@@ -17,8 +17,8 @@ HWY_BEFORE_NAMESPACE();
 namespace strata::kernels::HWY_NAMESPACE {
 namespace {
 
-/// One vector: dx (dsum added when not null; dx may be dy), and its summands of dweight and dbias
-/// (null: none).
+/// Computes dx of one vector (plus dsum if that is not null; dx may be dy), and adds the vector's
+/// part to dweight and, if that is not null, dbias.
 void norm_backward_row(const float* dy, const float* x, const float* weight, const float* dsum,
                        float* dx, std::int64_t n, bool rms, const float* stats, float* dweight,
                        float* dbias) {
@@ -54,7 +54,7 @@ HWY_EXPORT(norm_backward_row);
 
 namespace {
 
-/// Partial sums by chunk, added in fp64 in the order of chunks.
+/// Adds the partial sums of chunks in fp64, in the order of chunks.
 void add_chunks(ThreadPool& pool, const float* partial, std::int64_t chunks, std::int64_t stride,
                 const Tensor& to) {
   constexpr std::int64_t kColumns = 128;

@@ -14,7 +14,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/norm_squares.cpp"
 #include "hwy/foreach_target.h"
-// After foreach_target.h, which includes this file again for every target.
+// The rest comes after foreach_target.h, which includes this file again for every target.
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -22,8 +22,8 @@ namespace strata::kernels::HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Sum of squares of one whole cell. Four vectors of lanes at a time hide the latency of additions
-/// and keep the lanes where they belong whatever the vector's width (at most 8 doubles).
+/// Returns the sum of squares of one whole cell. Four vectors at a time (of at most 8 doubles) hide
+/// the latency of additions; what each of the 32 lanes adds does not depend on their width.
 double cell_squares(const float* cell) {
   const hn::CappedTag<double, kNormLanes / 4> d;
   const hn::Rebind<float, decltype(d)> df;

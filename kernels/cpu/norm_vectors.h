@@ -1,4 +1,4 @@
-// What the kernels of norm.h share: vectors of the last dimension, numbered through rows and heads.
+// Helpers of the kernels of norm.h.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace strata::kernels {
 
-/// Vectors of the last dimension, numbered through all rows and heads.
+/// The vectors along the last dimension, numbered through all rows and heads.
 struct Vectors {
   std::int64_t columns, heads, count;
 

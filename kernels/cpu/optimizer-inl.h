@@ -1,6 +1,6 @@
-// The loop of every optimizer: loads a vector of each operand as fp32, whatever its format, calls
-// the update, stores what changed. One pass over all operands at once, because memory is what
-// takes the time.
+// The loop of every optimizer: it loads a vector of each operand as fp32, whatever its format,
+// calls the update and stores what changed. It is one pass over all operands, because memory is
+// what takes the time.
 
 // Compiled once per Highway target, hence the toggling guard.
 #if defined(STRATA_KERNELS_CPU_OPTIMIZER_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -19,10 +19,10 @@
 HWY_BEFORE_NAMESPACE();
 namespace strata::kernels::HWY_NAMESPACE {
 
-/// Elements whose random words lie on the stack at once.
+/// Elements whose random words are on the stack at a time.
 constexpr std::int64_t kRandomPiece = 256;
 
-/// Random bits of one vector, as in stochastic_rounding.h; `kIndex` 0: m, 1: v.
+/// Return the random bits of one vector, as in stochastic_rounding.h; `kIndex` 0 is m, 1 is v.
 template <class D>
 HWY_INLINE hn::Vec<U32<D>> parameter_bits(D, hn::Vec<U32<D>> word) {
   return hn::ShiftRight<16>(word);
@@ -36,7 +36,7 @@ HWY_INLINE hn::Vec<U32<D>> moment_bits(D, hn::Vec<U32<D>> word) {
     return hn::ShiftRight<16>(hn::Mul(word, hn::Set(du, kStochasticHash)));
 }
 
-/// f32_to_bf16_stochastic of kernels/math/float16.h.
+/// Stores what f32_to_bf16_stochastic of kernels/math/float16.h makes of each lane.
 template <class D>
 HWY_INLINE void store_stochastic(D d, hn::Vec<D> value, hn::Vec<U32<D>> random, std::uint16_t* to) {
   const U32<D> du;
@@ -46,7 +46,7 @@ HWY_INLINE void store_stochastic(D d, hn::Vec<D> value, hn::Vec<U32<D>> random, 
   store_low_halves(d, hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(value)), quiet, rounded), to);
 }
 
-// Formats of what is updated. `word` holds random words where the format asks for them.
+// Formats of masters or parameters. `word` has random words if the format is stochastic.
 
 struct MasterF32 {
   static constexpr bool kStochastic = false;
@@ -61,8 +61,7 @@ struct MasterF32 {
   }
 };
 
-/// The bf16 parameter and by how much it was rounded: see master_remainder in
-/// kernels/math/float16.h.
+/// The bf16 parameter and the remainder (master_remainder in kernels/math/float16.h).
 struct MasterPacked {
   static constexpr bool kStochastic = false;
   template <class D>
@@ -137,8 +136,8 @@ struct NoParameter {
   static constexpr std::size_t kBytes = 1;
 };
 
-/// Nobody has read it, so it goes past the caches where vectors are aligned (`stream`): a line that
-/// is written in parts would be fetched first.
+/// Stores go past the caches (`stream`) if vectors are aligned: this pass does not read the
+/// parameter, and a cache line that is written in parts would be fetched first.
 template <class Element>
 struct ParameterOf {
   using Storage = typename Element::Storage;
@@ -165,7 +164,7 @@ struct ParameterOf {
   }
 };
 
-/// Whether vectors of parameters may go past the caches.
+/// True if vectors of parameters are aligned, so that they may go past the caches.
 template <class Parameter>
 HWY_INLINE bool parameter_vectors_fit(const OptimizerRange& r) {
   const std::size_t bytes = hn::Lanes(hn::ScalableTag<float>()) * Parameter::kBytes;
@@ -204,7 +203,7 @@ template <class F, class Update>
 HWY_NOINLINE void update_formats(OptimizerRange r, const Update update) {
   const bool stream = parameter_vectors_fit<typename F::ParameterFormat>(r);
   if constexpr (F::kStochastic) {
-    // A piece, the rest of its first block, a whole last vector of blocks.
+    // Room for a piece, the rest of its first block, and a whole last vector of blocks.
     HWY_ALIGN std::uint32_t words[kRandomPiece + 4 + 4 * kBlock];
     const auto skipped = static_cast<std::int64_t>(r.position % 4);
     for (std::int64_t begin = 0; begin < r.count; begin += kRandomPiece) {
@@ -224,7 +223,7 @@ HWY_NOINLINE void update_formats(OptimizerRange r, const Update update) {
   hwy::FlushStream();  // other threads read the parameters after this task
 }
 
-// One function for each combination of formats that a call may have.
+// The functions below choose the loop for the combination of formats that a call has.
 
 template <class Master, class Moment, class Gradient, class Update>
 HWY_INLINE void choose_parameter(const OptimizerRange& r, const Update& update) {
@@ -257,7 +256,7 @@ HWY_INLINE void choose_moment(const OptimizerRange& r, const Update& update) {
 }
 
 /// Runs `update` over the elements of the range: update(d, gradient, p, moments) changes p and its
-/// kMoments moments, vectors of d. kStochasticState: the state may be bf16.
+/// kMoments moments, vectors of d. kStochasticState says that the state may be bf16.
 template <class Update>
 HWY_INLINE void update_range(const OptimizerRange& r, const Update& update) {
   if (r.gradient_dtype == DType::bf16)

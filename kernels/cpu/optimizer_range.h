@@ -1,5 +1,5 @@
-// What CPU kernels of optimizers share: the operands of a call in whatever formats they are kept,
-// and how they are cut.
+// The operands of a call of an optimizer on the CPU, in whatever formats they are kept, and their
+// cuts.
 #pragma once
 
 #include <algorithm>
@@ -15,18 +15,18 @@
 
 namespace strata::kernels {
 
-/// Elements per task: long streams, which memory likes, and enough tasks in a tile of 4 Mi
+/// Elements per task: long enough for memory to stream, with enough tasks in a tile of 4 Mi
 /// elements.
 inline constexpr std::int64_t kOptimizerTask = 128 * 1024;
 
-/// How a kernel keeps what it updates.
+/// The format of the master or parameter that a kernel updates.
 enum class UpdatedFormat : std::uint8_t {
-  f32,             ///< a master copy; perhaps a parameter is written beside it
+  f32,             ///< an fp32 master; a parameter may be written beside it
   packed,          ///< the bf16 parameter and the remainder of the master
   stochastic_bf16  ///< the parameter alone
 };
 
-/// A piece of the operands of one call; moments are all of one type.
+/// A range of the operands of one call; its moments all have one type.
 struct OptimizerRange {
   UpdatedFormat format = UpdatedFormat::f32;
   DType moment_dtype = DType::f32, gradient_dtype = DType::f32, parameter_dtype = DType::f32;
@@ -42,14 +42,14 @@ struct OptimizerRange {
   std::uint64_t position = 0;      ///< of the first element, in its unit
   std::int64_t count = 0;
 
-  /// All operands of a call of the order: master (packed: parameter, remainder), `moments`,
-  /// gradient, control, rng (where a format is stochastic).
+  /// Returns the whole operands of a call. Their order is: master (packed: parameter, remainder),
+  /// as many moments as `moments`, gradient, control, rng (if a format is stochastic).
   static OptimizerRange of(const KernelCall& call, UpdatedFormat format, std::size_t moments);
-  /// Elements [begin, end).
+  /// Returns elements [begin, end).
   [[nodiscard]] OptimizerRange part(std::int64_t begin, std::int64_t end) const;
 };
 
-/// The control operand of a call in the order of OptimizerRange::of.
+/// Returns the control operand of a call whose operands have the order of OptimizerRange::of.
 inline StepControl control_of(const KernelCall& call, UpdatedFormat format, std::size_t moments) {
   StepControl control;
   const std::size_t states = moments + (format == UpdatedFormat::packed ? 2 : 1);
@@ -57,7 +57,7 @@ inline StepControl control_of(const KernelCall& call, UpdatedFormat format, std:
   return control;
 }
 
-/// body(part of the range) by tasks, on the threads of the stream.
+/// Calls body(part) for parts that cover the range, as tasks on the threads of the stream.
 template <typename Body>
 void for_each_part(Stream& stream, const OptimizerRange& range, const Body& body) {
   for_each_range(&cpu(stream).pool(), range.count, kOptimizerTask,

@@ -11,7 +11,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/ordered_sum.cpp"
 #include "hwy/foreach_target.h"
-// After foreach_target.h, which includes this file again for every target.
+// The rest comes after foreach_target.h, which includes this file again for every target.
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/float16_simd-inl.h"
@@ -21,7 +21,7 @@
 namespace strata::kernels {
 namespace {
 
-/// One call's arguments, the same for every range.
+/// The arguments of one call, the same for every range.
 struct OrderedSum {
   const std::byte* const* contributions;
   int ranks;
@@ -29,10 +29,10 @@ struct OrderedSum {
   DType wire_type;
   float scale;
   float* out;
-  bool stream;  ///< store around the cache
+  bool stream;  ///< store past the caches
 };
 
-/// Elements added at a time: leaves and partial sums of a block (30 KiB) stay in the first-level
+/// Elements added at a time: leaves and partial sums of a block (24 KiB) stay in the first-level
 /// cache.
 constexpr std::int64_t kBlock = 512;
 /// Leaves that one loop adds in registers.
@@ -51,7 +51,7 @@ HWY_BEFORE_NAMESPACE();
 namespace strata::kernels::HWY_NAMESPACE {
 namespace {
 
-/// The tree over kLeaves pointers: the left half is full, missing leaves are skipped.
+/// Adds kLeaves leaves in the tree: its left half is full, missing leaves are skipped.
 template <int kLeaves, class D>
 HWY_INLINE hn::Vec<D> tree(D d, const float* const* leaves, std::int64_t i) {
   if constexpr (kLeaves == 1) {
@@ -62,7 +62,7 @@ HWY_INLINE hn::Vec<D> tree(D d, const float* const* leaves, std::int64_t i) {
   }
 }
 
-/// `factor` is 1, which changes no bit, except in the last addition. kStream goes around the cache.
+/// Adds leaves, times `factor`: 1 until the last addition. Stores go past the caches if kStream.
 template <int kLeaves, bool kStream>
 void add_leaves(const float* const* leaves, std::int64_t count, float factor, float* out) {
   for_each_vector(count, [&](auto d, std::int64_t i) HWY_ATTR {
@@ -86,14 +86,14 @@ AddLeaves add_function(int leaves) {
   return kFunctions[leaves - 1];
 }
 
-/// The last addition of a block.
+/// Does the last addition of a block, whose result is the output.
 void finish(const OrderedSum& sum, const float* const* leaves, int size, std::int64_t count,
             float* out) {
   const AddLeaves add = sum.stream ? add_function<true>(size) : add_function<false>(size);
   add(leaves, count, sum.scale, out);
 }
 
-/// Makes of a leaf in memory what arrives on the far side of the wire, as fp32.
+/// Rounds a leaf to the wire type and widens it to fp32 again.
 template <class From, class Wire>
 void round_leaf(const std::byte* from_bytes, std::int64_t count, float* to) {
   const auto* from = reinterpret_cast<const typename From::Storage*>(from_bytes);
@@ -109,7 +109,7 @@ void widen_leaf(const std::byte* from_bytes, std::int64_t count, float* to) {
                              HWY_ATTR { hn::StoreU(From::load(d, from + i), d, to + i); });
 }
 
-/// Leaf of rank `rank` at element `begin`: in place when no bit changes, else in `scratch`.
+/// Returns the leaf of `rank` from `begin` on: in place if nothing is converted, else in `scratch`.
 const float* leaf(const OrderedSum& sum, int rank, std::int64_t begin, std::int64_t count,
                   float* scratch) {
   const DType wire = sum.wire_type;
@@ -137,8 +137,8 @@ const float* leaf(const OrderedSum& sum, int rank, std::int64_t begin, std::int6
   }
 }
 
-/// Groups of leaves become partial sums on a stack; two of equal size become one, as in a binary
-/// counter. What is left at the end folds from the right: those are the missing leaves.
+/// Adds groups of leaves to partial sums on a stack, and two of equal size to one, as a binary
+/// counter carries. At the end it adds up the rest from the right, which skips the missing leaves.
 void sum_block(const OrderedSum& sum, std::int64_t begin, std::int64_t count) {
   alignas(64) float scratch[kGroup][kBlock];
   alignas(64) float partial[kMaxPartials][kBlock];

@@ -1,4 +1,4 @@
-// Adding the ranks' contributions in one fixed order, so that the result depends on neither backend
+// Adds the ranks' contributions in one fixed order, so that the result depends on neither backend
 // nor timing (comm/ builds reduce-scatter and all-reduce from it).
 #pragma once
 
@@ -14,7 +14,7 @@ class ThreadPool;
 
 inline constexpr int kMaxContributions = 64;
 
-/// out[i] = scale * sum over r of wire(contributions[r][i]), i in [0, count).
+/// Computes out[i] = scale * sum over r of wire(contributions[r][i]), i in [0, count).
 ///
 /// Each element is rounded once to `wire_type`, to nearest even, and added in fp32 in the binary
 /// tree over the next power of two: (0+1)+(2+3), missing leaves skipped: (0+1)+2. Types fp32, bf16,
@@ -24,8 +24,8 @@ inline constexpr int kMaxContributions = 64;
 void ordered_sum(ThreadPool* pool, std::span<const std::byte* const> contributions,
                  DType input_type, DType wire_type, std::int64_t count, float scale, float* out);
 
-/// The rounding alone, for a wire that copies bytes: afterwards an ordered_sum whose input and wire
-/// type are both `wire_type` gives the same bits. `from` and `to` do not overlap unless types are
+/// Does the rounding alone, for a wire that copies bytes: an ordered_sum whose input and wire type
+/// are both `wire_type` then gives the same bits. `from` and `to` may not overlap unless types are
 /// equal.
 void convert_to_wire(ThreadPool* pool, DType input_type, const std::byte* from, DType wire_type,
                      std::int64_t count, std::byte* to);

@@ -20,8 +20,8 @@ namespace {
 constexpr DType kTypes[] = {DType::f32, DType::bf16, DType::f16};
 constexpr float kScale = 1.0F / 3;
 
-/// Contributions of `ranks` ranks as stored and as numbers. Magnitudes differ, so that any other
-/// order of additions shows in the bits.
+/// The contributions of `ranks` ranks, as stored and as numbers. Magnitudes differ, so that any
+/// other order of additions shows in the bits.
 struct Contributions {
   std::vector<std::vector<std::byte>> bytes;
   std::vector<std::vector<float>> values;
@@ -58,7 +58,7 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
 }
 
 TEST(OrderedSum, AddsInTheTreeForEveryWorldAndTypePair) {
-  constexpr std::int64_t kCount = 1100;  // two whole blocks and a rest that fills no vector
+  constexpr std::int64_t kCount = 1100;  // two whole blocks and a rest
   with_each_target([&](const char* target) {
     for (const int ranks : {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 17, 23, 31, 48, 63, 64})
       for (const DType input : kTypes) {

@@ -1,5 +1,5 @@
-// Copies a block of a matrix into panels: [panel][k][element], as many elements per panel as a
-// register tile takes at once, the last panel filled up with zeros. Included once per instruction
+// Copies a block of a matrix into panels [panel][k][element]. A panel has as many elements as a
+// register tile takes at once; the last one is filled up with zeros. Included once per instruction
 // set (Highway).
 
 #if defined(STRATA_KERNELS_CPU_PACK_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -21,11 +21,11 @@
 HWY_BEFORE_NAMESPACE();
 namespace strata::kernels::HWY_NAMESPACE {
 
-/// Rows that are read side by side: more, where they lie a multiple of 4 KiB apart, would push each
-/// other out of the first-level cache.
+/// Rows that are read side by side. More of them would push each other out of the first-level cache
+/// if they lie a multiple of 4 KiB apart.
 constexpr std::int64_t kPackedAtOnce = 4;
 
-/// A stored operand. Its rows are those of k ([k, elements]) or its columns are ([elements, k]).
+/// A stored operand: [k, elements] if rows_are_depth, else [elements, k].
 struct StoredOperand {
   const std::byte* data;
   DType dtype;
@@ -33,7 +33,7 @@ struct StoredOperand {
   bool rows_are_depth;
 };
 
-/// Elements [column, column + count) of four rows from `row` on, as fp32: in place, or widened.
+/// Elements [column, column + count) of up to four rows from `row` on as fp32, widened if need be.
 struct FourRows {
   const float* at[kPackedAtOnce];
 
@@ -54,7 +54,7 @@ struct FourRows {
   }
 };
 
-/// Packs an operand whose rows run over k: copies pieces of its rows.
+/// Packs an operand [k, elements]: copies pieces of its rows.
 template <std::int64_t kPanel>
 void pack_rows(const StoredOperand& from, std::int64_t k, std::int64_t depth, std::int64_t first,
                std::int64_t count, float* to, float* widened) {
@@ -74,7 +74,7 @@ void pack_rows(const StoredOperand& from, std::int64_t k, std::int64_t depth, st
   }
 }
 
-/// Two rows of `depth` elements become two columns, `stride` apart.
+/// Copies two rows of `depth` elements into two columns of `to`, whose rows have `stride`.
 HWY_INLINE void pack_two_columns(const FourRows& rows, std::int64_t depth, float* to,
                                  std::int64_t stride) {
   std::int64_t k = 0;
@@ -95,7 +95,7 @@ HWY_INLINE void pack_two_columns(const FourRows& rows, std::int64_t depth, float
     for (std::int64_t t = 0; t < 2; ++t) to[k * stride + t] = rows.at[t][k];
 }
 
-/// Four rows of `depth` elements become four columns, `stride` apart.
+/// Copies four rows of `depth` elements into four columns of `to`, whose rows have `stride`.
 HWY_INLINE void pack_four_columns(const FourRows& four, std::int64_t depth, float* to,
                                   std::int64_t stride) {
   const std::int64_t whole = depth / 4 * 4;
@@ -104,7 +104,7 @@ HWY_INLINE void pack_four_columns(const FourRows& four, std::int64_t depth, floa
     for (std::int64_t t = 0; t < kPackedAtOnce; ++t) to[k * stride + t] = four.at[t][k];
 }
 
-/// Packs an operand whose columns run over k: its rows become columns of a panel.
+/// Packs an operand [elements, k]: its rows become columns of a panel.
 template <std::int64_t kPanel>
 void pack_columns(const StoredOperand& from, std::int64_t k, std::int64_t depth, std::int64_t first,
                   std::int64_t count, float* to, float* widened) {
@@ -133,8 +133,8 @@ void pack_columns(const StoredOperand& from, std::int64_t k, std::int64_t depth,
   }
 }
 
-/// Elements [first, first + count) of [k, k + depth). `widened`: room for four of the rows that are
-/// read, where the operand is not fp32.
+/// Packs elements [first, first + count) of depth [k, k + depth) into `to`. `widened` has room for
+/// four of the rows that are read, if the operand is not fp32.
 template <std::int64_t kPanel>
 void pack(const StoredOperand& from, std::int64_t k, std::int64_t depth, std::int64_t first,
           std::int64_t count, float* to, float* widened) {

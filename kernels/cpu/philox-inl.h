@@ -1,5 +1,5 @@
 // Philox4x32-10 on vectors: kLanes counters at once. Even and odd lanes go through the rounds
-// apart, as 64-bit numbers, because that is what the machine's 32 x 32 -> 64 multiplication takes.
+// separately, as 64-bit numbers, because the machine's 32 x 32 -> 64 multiplication takes those.
 
 #if defined(STRATA_KERNELS_CPU_PHILOX_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef STRATA_KERNELS_CPU_PHILOX_INL_H_
@@ -21,7 +21,7 @@ struct PhiloxWords {
   V32 word[4];
 };
 
-/// The keys of all rounds, in memory: from there a vector of one number costs nothing.
+/// The keys of all rounds, in memory: filling a vector with one of them from there costs nothing.
 struct PhiloxKeys {
   std::uint64_t of[kPhiloxRounds][2];
 
@@ -51,8 +51,8 @@ using V64 = hn::Vec<U64>;
 
 HWY_INLINE V64 all64(std::uint64_t value) { return hn::Set(U64(), value); }
 
-/// Four words of one counter per 64-bit lane, of which only the low half counts; the high half of a
-/// result is undefined. Named, not an array: with an index the compiler keeps them in memory.
+/// The four words of one counter per 64-bit lane, of which only the low half counts; the high half
+/// of a result is undefined. They are no array, because the compiler would keep that in memory.
 struct PhiloxState {
   V64 a, b, c, d;
 };
@@ -70,7 +70,7 @@ HWY_INLINE V32 interleave(V64 even, V64 odd) {
   return hn::BitCast(U(), hn::Or(hn::And(even, all64(0xffffffffu)), hn::ShiftLeft<32>(odd)));
 }
 
-/// Lane i gets the words of block first + i * step.
+/// Returns in lane i the words of block first + i * step.
 HWY_INLINE PhiloxWords philox_lanes(const RandomSource& source, const PhiloxKeys& keys,
                                     std::uint64_t first, std::uint32_t step) {
   const V64 lane = hn::Iota(U64(), 0);
@@ -81,7 +81,7 @@ HWY_INLINE PhiloxWords philox_lanes(const RandomSource& source, const PhiloxKeys
             operation = all64(source.operation);
   PhiloxState even{even_block, hn::Or(hn::ShiftRight<32>(even_block), high), low, operation};
   PhiloxState odd{odd_block, hn::Or(hn::ShiftRight<32>(odd_block), high), low, operation};
-  // Both at once: a round waits for its products, the other's fill the time.
+  // Even and odd advance together: while one waits for its products, the other's are computed.
 #pragma GCC unroll 10
   for (std::size_t round = 0; round < kPhiloxRounds; ++round) {
     const V64 key0 = all64(keys.of[round][0]), key1 = all64(keys.of[round][1]);
@@ -103,7 +103,7 @@ HWY_INLINE PhiloxWords philox_lanes(const RandomSource& source, std::uint64_t fi
   return philox_lanes(source, PhiloxKeys(source.key), first, step);
 }
 
-/// `value` where the word is at least `threshold`, else zero. (AVX2 compares signed numbers only.)
+/// Returns `value`, or zero in lanes with words below `threshold`. (AVX2 compares signed numbers.)
 HWY_INLINE V keep_lanes(V32 words, std::uint32_t threshold, V value) {
   const I d;
   const auto flip = hn::Set(d, static_cast<std::int32_t>(0x80000000u));
@@ -112,7 +112,7 @@ HWY_INLINE V keep_lanes(V32 words, std::uint32_t threshold, V value) {
   return hn::IfThenZeroElse(hn::RebindMask(F(), dropped), value);
 }
 
-/// Words of positions 4 * first_block ... into to[0, 4 * kLanes * ceil(blocks / kLanes)).
+/// Writes words from position 4 * first_block on, 4 * kLanes * ceil(blocks / kLanes) of them.
 HWY_INLINE void philox_row(const RandomSource& source, std::uint64_t first_block,
                            std::int64_t blocks, std::uint32_t* to) {
   const PhiloxKeys keys(source.key);

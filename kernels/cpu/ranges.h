@@ -1,5 +1,4 @@
-// Cutting element-wise work into tasks of a fixed size, so that bits and tasks depend on shapes
-// alone.
+// Cuts element-wise work into tasks of a fixed size, so that bits and tasks depend on shapes alone.
 #pragma once
 
 #include <algorithm>
@@ -11,12 +10,12 @@
 
 namespace strata::kernels {
 
-/// Elements per task: 128 KiB of fp32, many times what starting a task costs, and a multiple of
-/// 1,024.
+/// Elements per task: 128 KiB of fp32, which take many times as long as starting a task. It is a
+/// multiple of 1,024.
 inline constexpr std::int64_t kTaskElements = 32 * 1024;
 
-/// body(begin, end), or body(begin, end, worker), for ranges of `grain` that cover [0, count); on
-/// the calling thread without a pool. Allocates nothing.
+/// Calls body(begin, end) or body(begin, end, worker) for ranges of `grain` that cover [0, count),
+/// on the calling thread if `pool` is null. Allocates nothing.
 template <typename Body>
 void for_each_range(ThreadPool* pool, std::int64_t count, std::int64_t grain, const Body& body) {
   const std::int64_t tasks = (count + grain - 1) / grain;
@@ -34,13 +33,13 @@ void for_each_range(ThreadPool* pool, std::int64_t count, std::int64_t grain, co
   }
 }
 
-/// Where the elements [row, row + ...) of a run lie in one operand.
+/// Returns the address of element (row, col).
 inline std::byte* element(const Tensor& tensor, std::int64_t row, std::int64_t col) {
   return tensor.data + (row * tensor.row_stride() + col) * size_of(tensor.dtype());
 }
 
-/// body(row, col, count) for runs that are contiguous in every operand of the same shape and cover
-/// it: pieces of the whole when no operand has gaps between rows, else rows.
+/// Calls body(row, col, count) for runs that together cover the operands, which have one shape, and
+/// are contiguous in each: pieces of the whole if no operand has gaps between rows, else rows.
 template <typename Body>
 void for_each_run(ThreadPool* pool, std::initializer_list<const Tensor*> operands,
                   const Body& body) {

@@ -1,5 +1,5 @@
-// Element-wise kernels: tensors cut into pieces of rows that a core keeps in its first-level cache,
-// the same pieces whatever the number of threads.
+// The loop of element-wise kernels: it cuts tensors into pieces of rows that a core keeps in its
+// first-level cache, the same pieces whatever the number of threads.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Segment {
   std::int64_t count;
 };
 
-/// What a body gets: the segment of each input as fp32, and room for that of each output.
+/// A body gets the segment of each input as fp32, and room for that of each output.
 using SegmentBody =
     std::function<void(const float* const* inputs, float* const* outputs, const Segment& segment)>;
 
@@ -36,7 +36,7 @@ void for_each_segment(ThreadPool& pool, std::initializer_list<Tensor> inputs,
   for_each_segment_of(pool, inputs, outputs, std::cref(body));
 }
 
-/// Columns [first, first + count) of a 2-D tensor.
+/// Returns a view of columns [first, first + count) of a 2-D tensor.
 Tensor columns_of(const Tensor& tensor, std::int64_t first, std::int64_t count);
 
 }  // namespace strata::kernels

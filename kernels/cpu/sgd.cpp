@@ -8,7 +8,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/sgd.cpp"
 #include "hwy/foreach_target.h"
-// After foreach_target.h, which includes this file again for every target.
+// The rest comes after foreach_target.h, which includes this file again for every target.
 #include "hwy/highway.h"
 #include "kernels/cpu/optimizer-inl.h"
 
@@ -16,7 +16,7 @@ HWY_BEFORE_NAMESPACE();
 namespace strata::kernels::HWY_NAMESPACE {
 namespace {
 
-/// kernels/ops/sgd.h. No fused multiply-add: every operation is rounded by itself.
+/// The update of kernels/ops/sgd.h. No multiply-add is fused: each operation is rounded by itself.
 template <std::size_t kMomentum>
 struct SgdUpdate {
   static constexpr std::size_t kMoments = kMomentum;

@@ -1,8 +1,8 @@
-// Which instruction sets vector code is compiled for. Include before <hwy/foreach_target.h>.
+// The instruction sets for which vector code is compiled. Include before <hwy/foreach_target.h>.
 //
-// Three: SSE4 (least that runs), AVX2 with FMA, AVX-512. The finer AVX-512 sets bring nothing to
-// fp32 arithmetic and cost compile time. AVX2 and AVX-512 give equal bits: every kernel fixes its
-// order of additions by shapes, and both fuse multiply-add. SSE4 has no fused multiply-add.
+// There are three: SSE4 (the least that runs), AVX2 with FMA, AVX-512. The finer AVX-512 sets bring
+// nothing to fp32 arithmetic and cost compile time. AVX2 and AVX-512 give equal bits: shapes fix
+// every kernel's order of additions, and both fuse multiply-add. SSE4 has no fused multiply-add.
 #pragma once
 
 #define HWY_WANT_SSSE3 1

@@ -9,7 +9,7 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/softmax.cpp"
 #include "hwy/foreach_target.h"
 #include "kernels/cpu/simd_targets.h"
-// After foreach_target.h, which includes this file again for every target.
+// The rest comes after foreach_target.h, which includes this file again for every target.
 #include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/float16_simd-inl.h"
@@ -23,7 +23,7 @@ using Lanes16 = hn::CappedTag<float, kPartialSums>;
 constexpr std::int64_t kWidth = static_cast<std::int64_t>(hn::MaxLanes(Lanes16()));
 constexpr std::int64_t kParts = kPartialSums / kWidth;
 
-/// NaN may get lost here; its exponential then brings it back into the sum.
+/// Returns the largest value. A NaN may get lost here; its exponential brings it back into the sum.
 float largest_of(const float* values, std::int64_t count) {
   const Lanes16 d;
   auto largest = hn::Set(d, -std::numeric_limits<float>::infinity());
@@ -34,7 +34,7 @@ float largest_of(const float* values, std::int64_t count) {
   return result;
 }
 
-/// Sixteen at `values`, the first `count` of them meant.
+/// Exponentiates the first `count` of `values`, at most sixteen, and adds them to `sums` by lanes.
 void exponentiate_block(float* values, float largest, std::int64_t count, float* sums) {
   const Lanes16 d;
   HWY_ALIGN float block[kPartialSums];

@@ -12,7 +12,7 @@ namespace strata::kernels {
 using Body = std::function<void(std::int64_t task, int worker)>;
 
 /// One word holds the job's number and how many of its tasks nobody has claimed yet. A claim is a
-/// compare-and-swap on that word, so a worker that overslept a job can neither claim a task of the
+/// compare-and-swap on that word, so a worker that missed a job can neither claim a task of the
 /// next one with stale data nor keep the caller waiting: parallel_for returns when the tasks are
 /// done, whoever has woken up by then.
 struct ThreadPool::State {
@@ -21,7 +21,7 @@ struct ThreadPool::State {
   std::atomic<std::uint32_t> pending{0};    ///< tasks not yet done; what the caller waits on
   std::atomic<bool> stop{false};
   std::atomic<bool> running{false};
-  /// Written before `unclaimed` announces the job; read only by who holds a claim on it.
+  /// Written before `unclaimed` announces the job; read only by threads that hold a claim on it.
   const Body* body = nullptr;
   std::uint32_t tasks = 0;
   void (*prepare)() = nullptr;
@@ -31,7 +31,7 @@ struct ThreadPool::State {
   void work(int worker) {
     std::uint64_t word = unclaimed.load(std::memory_order_acquire);
     while (static_cast<std::uint32_t>(word) > 0) {
-      // After a failed exchange `word` is current again.
+      // A failed exchange makes `word` current again.
       if (!unclaimed.compare_exchange_weak(word, word - 1, std::memory_order_acq_rel,
                                            std::memory_order_acquire))
         continue;
@@ -54,7 +54,7 @@ struct ThreadPool::State {
     }
   }
 
-  /// The caller's wait for `pending`.
+  /// Lets the caller wait until `pending` is 0.
   void wait_until_done() {
     for (std::uint32_t left; (left = pending.load(std::memory_order_acquire)) != 0;)
       pending.wait(left, std::memory_order_acquire);

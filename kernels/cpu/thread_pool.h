@@ -7,14 +7,14 @@
 
 namespace strata::kernels {
 
-/// Who runs which task depends on timing; results may not: tasks write disjoint memory, and how
-/// work is cut into them does not show in the bits. Idle workers sleep on a futex. One parallel_for
-/// at a time per pool.
+/// Timing decides which worker runs which task, but results may not depend on it: tasks write
+/// disjoint memory, and the cut of work into tasks does not show in the bits. Idle workers sleep on
+/// a futex. One parallel_for at a time per pool.
 class ThreadPool {
  public:
-  /// `threads` >= 1 counts the calling thread, so 1 starts no thread. Each thread that it starts
-  /// has called `prepare` when the constructor returns: what a library sets up per thread (and
-  /// allocates) must not happen whenever a worker comes to its first task.
+  /// `threads` >= 1 counts the calling thread, so 1 starts no thread. When the constructor returns,
+  /// each thread that it started has called `prepare`: what a library sets up (and allocates) per
+  /// thread would otherwise happen at a worker's first task, whenever that comes.
   explicit ThreadPool(int threads, void (*prepare)() = nullptr);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

@@ -1,4 +1,4 @@
-// Products of small fp32 matrices in the first-level cache, one register tile at a time. Each
+// Multiplies small fp32 matrices in the first-level cache, one register tile at a time. Each
 // element of a product is one chain of fused multiply-adds in the order of the inner index, so the
 // shape of the register tile, which differs between instruction sets, does not show in the bits.
 
@@ -16,8 +16,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace strata::kernels::HWY_NAMESPACE {
 
-// Two vectors wide; as many rows as hide the latency of two multiply-adds per cycle and leave
-// registers for the operands (32 with AVX-512, else 16).
+// A register tile is two vectors wide and has as many rows as hide the latency of two multiply-adds
+// per cycle and leave registers (of 32 with AVX-512, else 16) for the operands.
 constexpr std::int64_t kTileColumns = 2 * kLanes;
 constexpr std::int64_t kTileRows = kLanes >= 16 ? 8 : kLanes >= 4 ? 4 : 2;
 static_assert(kTileColumns % kTileRows == 0);
@@ -29,8 +29,8 @@ struct LeftFactor {
   std::int64_t inner_step;
 };
 
-/// C[kTileRows, kTileColumns] = A B, added to C when `accumulate`; B is [inner, kTileColumns].
-/// `b_stride` and `c_stride` are between rows.
+/// Computes C[kTileRows, kTileColumns] = A B, or adds it to C if `accumulate`; B is [inner,
+/// kTileColumns]. `b_stride` and `c_stride` are between rows.
 HWY_NOINLINE HWY_MAYBE_UNUSED inline void multiply_tile(std::int64_t inner, LeftFactor a,
                                                         const float* b, std::int64_t b_stride,
                                                         float* c, std::int64_t c_stride,
@@ -65,7 +65,7 @@ HWY_NOINLINE HWY_MAYBE_UNUSED inline void multiply_tile(std::int64_t inner, Left
   }
 }
 
-/// to[column][row] = from[row][column]; `rows` and `columns` are multiples of 4.
+/// Sets to[column][row] = from[row][column]; `rows` and `columns` are multiples of 4.
 HWY_NOINLINE HWY_MAYBE_UNUSED inline void transpose(const float* from, std::int64_t rows,
                                                     std::int64_t columns, std::int64_t from_stride,
                                                     float* to, std::int64_t to_stride) {

@@ -19,7 +19,7 @@ void check(dnnl_status_t status, const char* call) {
     throw InternalError(std::string(call) + " failed: oneDNN status " + std::to_string(status));
 }
 
-/// A oneDNN primitive with each worker's memory objects, whose handles every run sets anew.
+/// A oneDNN primitive with memory objects for each worker; every run sets their handles anew.
 struct NativeProduct {
   struct Operands {
     dnnl::memory a, b, c, scratchpad;
@@ -64,13 +64,13 @@ void be_single_threaded() {
 class TileProduct {
  public:
   TileShape shape;
-  std::unique_ptr<NativeProduct> native;  ///< of two bf16 operands
+  std::unique_ptr<NativeProduct> native;  ///< set if the library multiplies two bf16 operands
 };
 
 struct TileProducts::State {
   struct Worker {
     dnnl::stream stream;
-    std::unique_ptr<dnnl::memory> scratchpad;  ///< the largest of all products
+    std::unique_ptr<dnnl::memory> scratchpad;  ///< as large as any product needs
   };
 
   bool library_fp32 = false;
@@ -150,7 +150,7 @@ void TileProducts::run(const TileProduct& product, int worker, const std::byte* 
   operands.b.set_data_handle(const_cast<std::byte*>(b));
   operands.c.set_data_handle(c);
   if (own.scratchpad) operands.scratchpad.set_data_handle(own.scratchpad->get_data_handle());
-  // The C interface: the C++ one copies its arguments into new containers at every call.
+  // The C++ interface would copy its arguments into new containers at every call.
   const dnnl_exec_arg_t arguments[] = {{DNNL_ARG_SRC, operands.a.get()},
                                        {DNNL_ARG_WEIGHTS, operands.b.get()},
                                        {DNNL_ARG_DST, operands.c.get()},

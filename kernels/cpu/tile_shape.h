@@ -8,8 +8,8 @@
 
 namespace strata::kernels {
 
-/// C[m,n] = op(A)[m,k] op(B)[k,n], or C + that. Row-major with strides in elements: a transposed A
-/// is stored [k,m], a transposed B [n,k]. C is fp32.
+/// C[m,n] = op(A)[m,k] op(B)[k,n], added to C if `accumulate`. All are row-major with strides in
+/// elements: a transposed A is stored [k,m], a transposed B [n,k]. C is fp32.
 struct TileShape {
   std::int64_t m = 0;
   std::int64_t n = 0;

@@ -14,16 +14,16 @@ std::int64_t round_up(std::int64_t n, std::int64_t unit) { return (n + unit - 1)
 
 }  // namespace
 
-/// K and V of one head; a tile of queries both ways round, its outputs transposed, its
-/// probabilities; maximum and sum per query.
+/// Counts K and V of one head; a tile of queries as stored and transposed, its transposed outputs,
+/// its probabilities; maximum and sum per query.
 std::int64_t attention_scratch_floats(std::int64_t sequence, std::int64_t head_size) {
   const std::int64_t padded = round_up(head_size, 32);
   return 2 * round_up(sequence, kAttentionKeys) * padded + 3 * kAttentionQueries * padded +
          kAttentionQueries * kAttentionKeys + 2 * kAttentionQueries;
 }
 
-/// K, V, dK, dV of one head; Q and dO of a tile both ways round, dQ; two tiles of probabilities;
-/// log-sum-exp and delta per query.
+/// Counts K, V, dK, dV of one head; Q and dO of a tile as stored and transposed, dQ; probabilities
+/// and gradients of scores of a tile; log-sum-exp and delta per query.
 std::int64_t attention_backward_scratch_floats(std::int64_t sequence, std::int64_t head_size) {
   const std::int64_t padded = round_up(head_size, 32);
   return 4 * round_up(sequence, kAttentionKeys) * padded + 5 * kAttentionQueries * padded +
@@ -48,7 +48,7 @@ std::int64_t attention_backward_bytes(TypeSpan inputs, TypeSpan, const Attribute
          attention_backward_scratch_floats(attributes.integer("sequence"), inputs[1].shape[2]);
 }
 
-/// Keys (id, row) to sort.
+/// Counts the keys (id, row) to sort.
 std::int64_t embedding_backward_bytes(TypeSpan inputs, TypeSpan, const Attributes&,
                                       const DeviceCapabilities&) {
   return inputs[0].shape.elements() * std::int64_t{sizeof(std::uint64_t)};
@@ -65,13 +65,13 @@ std::int64_t product_bytes(TypeSpan inputs, TypeSpan outputs, const Attributes& 
   return MatmulEngine::scratch_bytes(kTypes(inputs, outputs, attributes), device.workers);
 }
 
-/// Weight and bias as fp32, then two rows per worker for types other than fp32.
+/// Counts weight and bias as fp32, then two rows per worker for types other than fp32.
 std::int64_t norm_bytes(TypeSpan inputs, TypeSpan, const Attributes&,
                         const DeviceCapabilities& device) {
   return (2 + 2 * device.workers) * columns_of(inputs[0]) * kFloat;
 }
 
-/// Weight as fp32, four rows per worker, and the partial sums of dweight and dbias by chunk.
+/// Counts weight as fp32, four rows per worker, and the partial sums of dweight and dbias by chunk.
 std::int64_t norm_backward_bytes(TypeSpan inputs, TypeSpan, const Attributes&,
                                  const DeviceCapabilities& device) {
   const std::int64_t columns = columns_of(inputs[0]);
@@ -81,13 +81,13 @@ std::int64_t norm_backward_bytes(TypeSpan inputs, TypeSpan, const Attributes&,
   return (1 + 4 * device.workers + 2 * chunks) * columns * kFloat;
 }
 
-/// One word per worker: integer additions, so who added what does not matter.
+/// Counts one word per worker: additions are of integers, so it does not matter who adds what.
 std::int64_t norm_squares_bytes(TypeSpan, TypeSpan, const Attributes&,
                                 const DeviceCapabilities& device) {
   return device.workers * AgreedWord::kWords * std::int64_t{sizeof(std::int64_t)};
 }
 
-/// The frequencies, fp64 [D/2].
+/// Counts the frequencies, fp64 [D/2].
 std::int64_t rope_table_bytes(TypeSpan, TypeSpan, const Attributes& attributes,
                               const DeviceCapabilities&) {
   return attributes.integer("head_size") / 2 * std::int64_t{sizeof(double)};
