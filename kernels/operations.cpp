@@ -1,4 +1,4 @@
-// Every operation, by name. A new one is two lines: its header and its entry.
+// Lists every operation, by name. A new one is two lines here: its header and its entry.
 #include <algorithm>
 #include <array>
 

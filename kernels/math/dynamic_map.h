@@ -1,12 +1,12 @@
 // The dynamic 8-bit number formats of Dettmers, Lewis, Shleifer and Zettlemoyer, "8-bit Optimizers
 // via Block-wise Quantization" (arXiv 2110.02861), section 2: magnitudes from 10^-7 to 1 in seven
-// decades, of which each has twice as many numbers as the one below; those of a decade d are
-// 10^d * (0.1 + 0.9 * (k + 0.5) / n), k < n, and there are 0 and 1. Signed: n = 1 ... 64; unsigned:
-// 2 ... 128.
+// decades, each with twice as many numbers as the one below, and 0 and 1. The n numbers of decade d
+// are 10^d * (0.1 + 0.9 * (k + 0.5) / n), k < n. Signed formats have n = 1 ... 64, unsigned ones 2
+// ... 128.
 //
-// Arithmetic instead of tables, in fp32 with every operation rounded by itself, so that vectors,
-// the device and this header agree bit for bit: magnitude number t is t * slope + offset, with
-// slope and offset of its stage (zero, a decade, one), within 1e-6 of the numbers above.
+// They are computed in fp32 with every operation rounded by itself, so that vectors, the device and
+// this header agree bit for bit: magnitude number t is t * slope + offset, with slope and offset of
+// its stage (zero, a decade, one), within a relative 1e-6 of the numbers above.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ namespace strata::kernels {
 
 struct DynamicMap {
   static constexpr int kStages = 9;  ///< zero, seven decades, one
-  static constexpr int kRoom = 16;   ///< of a vector
+  static constexpr int kRoom = 16;   ///< lanes of the largest vector that looks them up
 
-  /// A magnitude is in the last stage whose `above` it exceeds, else it is zero. There its number
-  /// is base + the whole part of y * scale - shift, which is at least 0 and at most `most`.
+  /// A magnitude y is in the last stage whose `above` it exceeds, or in stage 0. Its number is base
+  /// + k; k is the whole part of y * scale - shift, but at least 0 and at most `most`.
   float above[kRoom], scale[kRoom], shift[kRoom];
   std::int32_t base[kRoom], most[kRoom];
   /// Number t of a stage stands for t * slope + offset.
@@ -47,7 +47,7 @@ struct DynamicMap {
     map.above[8] = static_cast<float>((last + 1) / 2);
     map.base[8] = is_signed ? 128 : 256;
     map.offset[8] = 1;
-    // A second moment that is not zero does not become zero: the first would be divided by eps.
+    // A second moment above zero must not become zero: the first would be divided by eps.
     if (!is_signed) map.above[1] = 0;
     return map;
   }

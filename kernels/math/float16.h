@@ -8,49 +8,49 @@
 
 namespace strata::kernels {
 
-/// Exact; a NaN keeps its payload.
+/// Widens exactly; a NaN keeps its payload.
 constexpr float bf16_to_f32(std::uint16_t bits) {
   return std::bit_cast<float>(std::uint32_t{bits} << 16);
 }
 
-/// Nearest, ties to even. A NaN becomes quiet and keeps its upper payload.
+/// Rounds to nearest, ties to even. A NaN becomes quiet and keeps its upper payload.
 constexpr std::uint16_t f32_to_bf16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   if ((bits & 0x7FFFFFFF) > 0x7F800000) return static_cast<std::uint16_t>((bits >> 16) | 0x40);
   return static_cast<std::uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
 }
 
-/// Nearest, ties away from zero: how a master copy becomes a parameter, because the other 16 bits
-/// of the master then say by how much it was rounded. A NaN as in f32_to_bf16.
+/// Rounds a master to a parameter: to nearest, ties away from zero, so that the master's other 16
+/// bits say by how much it was rounded. A NaN becomes that of f32_to_bf16.
 constexpr std::uint16_t master_to_bf16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   if ((bits & 0x7FFFFFFF) > 0x7F800000) return static_cast<std::uint16_t>((bits >> 16) | 0x40);
   return static_cast<std::uint16_t>((bits + 0x8000) >> 16);
 }
 
-/// How much master_to_bf16 rounded by, in units of the master's last place: with the parameter it
-/// is the master, in 32 bits. 0 for a NaN, which keeps its upper half.
+/// Returns what master_to_bf16 rounded away, in units of the master's last place: parameter and
+/// remainder together are the master, in 32 bits. 0 for a NaN, which keeps its upper half.
 constexpr std::int16_t master_remainder(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   if ((bits & 0x7FFFFFFF) > 0x7F800000) return 0;
   return static_cast<std::int16_t>(bits);
 }
 
-/// The master of a parameter and its remainder.
+/// Returns the master of a parameter and its remainder.
 constexpr float master_from_parts(std::uint16_t parameter, std::int16_t remainder) {
   return std::bit_cast<float>((std::uint32_t{parameter} << 16) +
                               static_cast<std::uint32_t>(remainder));
 }
 
-/// One of the two neighbours, away from zero with a probability of what lies between it and the one
-/// towards zero, in 65,536ths: `random` is uniform in [0, 65536). A NaN as in f32_to_bf16.
+/// Rounds to a neighbour: away from zero with the probability (low 16 bits of `value`) / 65536, as
+/// `random` is uniform in [0, 65536). A NaN becomes that of f32_to_bf16.
 constexpr std::uint16_t f32_to_bf16_stochastic(float value, std::uint32_t random) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   if ((bits & 0x7FFFFFFF) > 0x7F800000) return static_cast<std::uint16_t>((bits >> 16) | 0x40);
   return static_cast<std::uint16_t>((bits + random) >> 16);
 }
 
-/// Exact; a NaN keeps its payload.
+/// Widens exactly; a NaN keeps its payload.
 constexpr float f16_to_f32(std::uint16_t half) {
   const std::uint32_t sign = std::uint32_t{half & 0x8000u} << 16;
   const std::uint32_t exponent = (half >> 10) & 0x1F;
@@ -62,7 +62,7 @@ constexpr float f16_to_f32(std::uint16_t half) {
   return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(magnitude));
 }
 
-/// Nearest, ties to even, infinity from 65520 on. A NaN becomes quiet and keeps its upper payload.
+/// Rounds as f32_to_bf16 does, NaN too; numbers from 65520 on become infinity.
 constexpr std::uint16_t f32_to_f16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t sign = (bits >> 16) & 0x8000;

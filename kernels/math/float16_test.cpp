@@ -12,8 +12,8 @@
 namespace strata::kernels {
 namespace {
 
-/// `value` rounded to `digits` binary digits with least exponent `least`, ties to even or away from
-/// zero, by arithmetic in double; beyond `largest` infinity.
+/// Returns `value` rounded to `digits` binary digits with least exponent `least`, ties to even or
+/// away from zero, by arithmetic in double; infinity beyond `largest`.
 double rounded(float value, int digits, int least, double largest, bool away) {
   if (value == 0 || std::isinf(value)) return value;
   const int exponent = std::max(std::ilogb(value), least) - (digits - 1);

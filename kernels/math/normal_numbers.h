@@ -1,5 +1,5 @@
-// Normal random numbers out of random words, with the same bits on every machine and backend: a
-// library's logarithm, sine and cosine differ from one to the next in the last place.
+// Makes normal random numbers of random words, with the same bits on every machine and backend. The
+// logarithm, sine and cosine of libraries would differ from one another in the last place.
 #pragma once
 
 #include <bit>
@@ -13,8 +13,8 @@
 
 namespace strata::kernels {
 
-/// Natural logarithm of a positive, normal number within 1 unit in the last place, from additions,
-/// multiplications and one division.
+/// Returns the natural logarithm of a positive, normal number within 1 unit in the last place, by
+/// additions, multiplications and one division.
 STRATA_HOST_DEVICE inline double plain_log(double x) {
   // x = 2^k m, sqrt(1/2) < m <= sqrt(2). The upper piece of log 2 has 32 bits: k times it is exact.
   constexpr double kLog2Piece1 = 0x1.62e42feep-1, kLog2Piece2 = 0x1.a39ef35793c76p-33;

@@ -7,8 +7,8 @@
 namespace strata::kernels {
 namespace {
 
-/// Within 1 unit in the last place of the exact value, which 80-bit numbers give to 1/2048 of a
-/// unit.
+/// Expects at most 1 unit in the last place from the exact value, which 80-bit numbers give to
+/// 1/2048 of a unit.
 void expect_log(double x) {
   const long double exact = std::log(static_cast<long double>(x));
   const double size = std::fabs(static_cast<double>(exact));

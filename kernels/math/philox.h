@@ -37,10 +37,10 @@ constexpr PhiloxBlock philox(PhiloxBlock counter, PhiloxKey key, Product product
   return counter;
 }
 
-/// Where the random numbers of one operation and one sample come from. The number of an element is
-/// word (position % 4) of the block with counter {position / 4 low 32 bits, its next 8 bits |
-/// sample bits 32-55, sample low 32 bits, operation key} under key {seed, step}; seeds beyond 32
-/// bits are folded. So a sample has up to 2^42 positions.
+/// The source of random numbers of one operation and one sample. The number of an element is word
+/// (position % 4) of the block with counter {position / 4 low 32 bits, its next 8 bits | sample
+/// bits 32-55, sample low 32 bits, operation key} under key {seed, step}; seeds beyond 32 bits are
+/// folded. So a sample has up to 2^42 positions.
 struct RandomSource {
   PhiloxKey key{};
   std::uint32_t sample_high = 0;  ///< already in place: bits 8-31 of counter word 1
@@ -69,13 +69,14 @@ struct RandomSource {
   }
 };
 
-/// Dropout with probability p keeps an element when its word >= this: ceil(p * 2^32). p in [0, 1).
+/// Returns ceil(p * 2^32), p in [0, 1): dropout keeps an element if its word is at least that.
 std::uint32_t dropout_threshold(double p);
 
-/// 1 / (1 - p) in fp32.
+/// Returns 1 / (1 - p) in fp32.
 float dropout_scale(double p);
 
-/// Source of row `n` of a batch (sample n / sequence): `rng` is int64 [2 + B], seed, step, samples.
+/// Returns the source of row `n` (sample n / sequence); `rng` is int64 [2 + B]: seed, step,
+/// samples.
 constexpr RandomSource random_source(const std::int64_t* rng, std::int64_t n, std::int64_t sequence,
                                      std::int64_t operation_key) {
   return {rng[0], rng[1], rng[2 + n / sequence], operation_key};

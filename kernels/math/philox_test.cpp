@@ -8,7 +8,7 @@
 namespace strata::kernels {
 namespace {
 
-// Known answers of the authors' Random123 distribution (kat_vectors, philox4x32 10).
+// The known answers are those of the authors' Random123 distribution (kat_vectors, philox4x32 10).
 TEST(Philox, AgreesWithTheKnownAnswers) {
   EXPECT_EQ(philox({0, 0, 0, 0}, {0, 0}),
             (PhiloxBlock{0x6627e8d5u, 0xe169c58du, 0xbc57ac4cu, 0x9b00dbd8u}));

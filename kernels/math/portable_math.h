@@ -1,8 +1,8 @@
 // cos and log made of correctly rounded operations alone: the same bits on every machine, with
-// every library, on host and device. For numbers that steer a step, not for tensors.
+// every library, on host and device. They are for numbers that steer a step, not for tensors.
 //
-// Computed to about 2^-75 with pairs of doubles and rounded once, so the result is the double
-// nearest to the true value but for one argument in millions.
+// Results are computed to about 2^-75 with pairs of doubles and rounded once, so they are the
+// doubles nearest to the true values, except for one argument in millions.
 #pragma once
 
 #include <bit>
@@ -50,11 +50,11 @@ STRATA_HOST_DEVICE inline Pair operator/(Pair a, Pair b) {
   return sum_of(first, rest.high / b.high);
 }
 
-// Series whose first terms need pairs; the others are small enough for doubles.
+// Number of a series' first terms that need pairs; the others are small enough for doubles.
 inline constexpr int kPairTerms = 5;
 
-/// 1 - y^2 / (d(1)) (1 - y^2 / d(2) (...)) with d(n) = 2 n (2 n + offset): cos y for offset -1,
-/// sin y / y for offset 1. |y| <= pi / 4.
+/// Returns 1 - y^2 / d(1) (1 - y^2 / d(2) (...)) with d(n) = 2 n (2 n + offset), |y| <= pi / 4: cos
+/// y for offset -1, sin y / y for offset 1.
 STRATA_HOST_DEVICE inline Pair nested_series(Pair y, int offset) {
   constexpr int kTerms = 12;
   const Pair square = y * y;
@@ -69,7 +69,7 @@ STRATA_HOST_DEVICE inline Pair nested_series(Pair y, int offset) {
 
 }  // namespace portable
 
-/// cos(x) for x in [0, pi].
+/// Returns cos(x) for x in [0, pi].
 STRATA_HOST_DEVICE inline double portable_cos(double x) {
   using portable::Pair;
   // pi / 2 to 160 bits.
@@ -84,7 +84,7 @@ STRATA_HOST_DEVICE inline double portable_cos(double x) {
   return quadrant == 0 ? cosine : -cosine;
 }
 
-/// Natural logarithm of a positive, normal number.
+/// Returns the natural logarithm of a positive, normal number.
 STRATA_HOST_DEVICE inline double portable_log(double x) {
   using portable::Pair;
   constexpr Pair kLog2{0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56};

@@ -9,8 +9,8 @@
 namespace strata::kernels {
 namespace {
 
-/// At most half a unit in the last place from the exact value, which 80-bit numbers give to 1/2048
-/// of a unit.
+/// Expects half a unit in the last place at most from the exact value, which 80-bit numbers give to
+/// 1/2048 of a unit.
 void expect_nearest(double found, long double exact, double argument) {
   const double size = std::fabs(found);
   const long double unit = std::nextafter(size, INFINITY) - size;
@@ -24,7 +24,7 @@ TEST(PortableMath, CosIsTheNearestDoubleFromZeroToPi) {
     const double x = any(generator);
     expect_nearest(portable_cos(x), std::cos(static_cast<long double>(x)), x);
   }
-  for (int i = 0; i <= 1000; ++i) {  // as schedules ask
+  for (int i = 0; i <= 1000; ++i) {  // as schedules do
     const double x = std::numbers::pi * (i / 1000.0);
     expect_nearest(portable_cos(x), std::cos(static_cast<long double>(x)), x);
   }

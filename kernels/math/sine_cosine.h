@@ -1,5 +1,5 @@
-// Sine and cosine in fp64 from additions and multiplications alone, so that they have the same bits
-// on every backend. A library's differ from one to the next in the last place.
+// Sine and cosine in fp64 by additions and multiplications alone, so that they have the same bits
+// on every backend. Those of libraries differ from one another in the last place.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ constexpr ExactDifference exact_difference(double a, double b) {
   return {value, (a - (value + back)) + (back - b)};
 }
 
-/// Both of |x| <= 2^23, each within 0.8 units in the last place.
+/// Returns both for |x| <= 2^23, each within 0.8 units in the last place.
 constexpr SineCosine sine_cosine(double x) {
   // x = n pi / 2 + r with |r| <= pi / 4. The pieces of pi / 2 have 30 bits, so that n times each is
   // exact; adding and taking away 1.5 * 2^52 rounds to the nearest whole number.

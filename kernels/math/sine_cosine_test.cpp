@@ -9,7 +9,7 @@
 namespace strata::kernels {
 namespace {
 
-/// Distance in units of the last place of `exact` in double.
+/// Returns the distance in units of the last place of `exact` in double.
 long double units(double value, long double exact) {
   int exponent = 0;
   std::frexp(static_cast<double>(exact), &exponent);
@@ -31,7 +31,7 @@ TEST(SineCosine, IsRoundedLittleMoreThanOnce) {
   for (int position = 0; position < 20'000; ++position) expect_exact(position);
 }
 
-// Where nothing but the rounding of x is left.
+// Next to zeros, the result is nothing but the rounding error of x.
 TEST(SineCosine, KeepsItsAccuracyNextToZeros) {
   for (int n = 1; n <= 20'000; ++n)
     for (const double x : {n * std::numbers::pi / 2, std::nextafter(n * std::numbers::pi / 2, 0)})

@@ -1,4 +1,4 @@
-// What the tests of Adam's kernels share.
+// Helpers of the tests of Adam's kernels.
 #pragma once
 
 #include <cmath>
@@ -7,8 +7,8 @@
 
 namespace strata::kernels {
 
-/// Of step `t`, from 1, with betas 0.9 and 0.999. The gradient is not scaled by 1, so that a kernel
-/// that forgets the factor shows.
+/// Returns the control of step `t`, from 1, with betas 0.9 and 0.999. The gradient's factor is not
+/// 1, so that a kernel that forgets it is noticed.
 inline StepControl control_at(int t, float learning_rate, float gradient_factor = 0.5F) {
   StepControl control;
   control.apply = 1;

@@ -1,4 +1,4 @@
-// One element of adamw, as kernels/ops/adamw.h writes it down: fp32, every operation rounded by
+// adamw for one element, as kernels/ops/adamw.h defines it: fp32, every operation rounded by
 // itself.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Causal attention in fp64 with all probabilities at hand, as the formula says.
+// Causal attention in fp64 with all probabilities at a time, as the formula says.
 #pragma once
 
 #include <cmath>
@@ -19,7 +19,7 @@ struct AttentionSizes {
   std::int64_t key = 0;
   std::vector<std::int64_t> rng = {};
 
-  /// Index of (sample, position, head, 0) in [N, count, D].
+  /// Returns the index of (sample, position, head, 0) in [N, count, D].
   [[nodiscard]] std::size_t at(std::size_t b, std::size_t t, std::size_t h,
                                std::size_t count) const {
     return ((b * sequence + t) * count + h) * head_size;
@@ -80,7 +80,7 @@ struct AttentionGradients {
   Doubles dq, dk, dv;
 };
 
-/// Adds what query (b, h, t) contributes.
+/// Adds what query (b, h, t) contributes to the gradients.
 inline void attention_row_backward(const AttentionSizes& s, const Doubles& dout, const Doubles& q,
                                    const Doubles& k, const Doubles& v, std::size_t b, std::size_t h,
                                    std::size_t t, AttentionGradients& g) {

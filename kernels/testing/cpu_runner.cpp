@@ -26,7 +26,7 @@ Runner cpu_runner(int threads, Kernel kernel) {
     const auto free = [](std::byte* memory) { ::operator delete[](memory, std::align_val_t{64}); };
     const std::unique_ptr<std::byte[], decltype(free)> workspace(
         static_cast<std::byte*>(::operator new[](bytes, std::align_val_t{64})), free);
-    // 12.08 as fp32, a plausible number: what reads it gives a wrong result, not one wrong by NaN.
+    // The pattern is 12.08 as fp32, a plausible number: reading it gives a wrong result, not a NaN.
     std::memset(workspace.get(), 0x41, bytes);
     CpuStream stream(*device);
     runs(stream, {inputs, outputs, {workspace.get(), bytes}, attributes});

@@ -5,8 +5,8 @@
 
 namespace strata::kernels {
 
-/// Runs `kernel`, or the operation's own when null, on a device with `threads` threads. Workspace
-/// is aligned as arenas align and holds a pattern, as uninitialized memory may.
+/// Returns a runner of `kernel`, or of each operation's own if null, on a device with `threads`
+/// threads. Workspace is aligned as in arenas and holds a pattern, as uninitialized memory may.
 Runner cpu_runner(int threads, Kernel kernel = nullptr);
 
 }  // namespace strata::kernels

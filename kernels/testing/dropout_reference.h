@@ -1,4 +1,4 @@
-// Dropout in fp64 straight from the definition of the random numbers.
+// Dropout in fp64, directly from the definition of the random numbers.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace strata::kernels::reference {
 
-/// 0 or 1 / (1 - p) for each element of [N, columns].
+/// Returns 0 or 1 / (1 - p) for each element of [N, columns].
 inline std::vector<double> dropout_factors(const std::vector<std::int64_t>& rng, std::size_t rows,
                                            std::size_t columns, std::size_t sequence,
                                            std::int64_t key, double p) {

@@ -1,4 +1,4 @@
-// Trust in the references: their gradients agree with central differences of their values.
+// Checks of the references: their gradients must agree with central differences of their values.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,14 +11,14 @@
 
 namespace strata::kernels::reference {
 
-/// sum(weights * values), the scalar that gradients are taken of.
+/// Returns sum(weights * values), the scalar whose gradients are taken.
 inline double weighted_sum(const std::vector<double>& weights, const std::vector<double>& values) {
   double sum = 0;
   for (std::size_t i = 0; i < values.size(); ++i) sum += weights[i] * values[i];
   return sum;
 }
 
-/// `gradient` is that of `f` at x, each element to a millionth of the largest.
+/// Expects that `gradient` is that of `f` at x, each element to a millionth of the largest.
 inline void expect_gradient(const std::function<double(const std::vector<double>&)>& f,
                             std::vector<double> x, const std::vector<double>& gradient) {
   ASSERT_EQ(x.size(), gradient.size());

@@ -17,9 +17,9 @@ inline Bits16 all_patterns() {
   return patterns;
 }
 
-/// Every 16-bit number of a type with both neighbours in fp32, every midpoint between two of them
-/// with its neighbours, and random bits: ties, subnormal numbers, overflow and NaN with all payload
-/// shapes.
+/// Returns every 16-bit number of a type with both neighbours in fp32, every midpoint between two
+/// of them with its neighbours, and random bits: ties, subnormal numbers, overflow and NaN with all
+/// kinds of payload.
 inline std::vector<float> interesting(float (*decode)(std::uint16_t)) {
   std::vector<float> values;
   const auto with_neighbours = [&](std::uint32_t bits) {
@@ -43,7 +43,7 @@ inline std::vector<float> interesting(float (*decode)(std::uint16_t)) {
   return values;
 }
 
-/// `one` of each.
+/// Returns `one` of each element.
 template <typename To, typename From>
 std::vector<To> mapped(const std::vector<From>& from, To (*one)(From)) {
   std::vector<To> to;

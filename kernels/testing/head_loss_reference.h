@@ -1,4 +1,4 @@
-// Plain double-precision head and cross-entropy, for tests.
+// Head and cross-entropy in plain fp64, for tests.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,8 @@ struct HeadLoss {
   Values dw;
 };
 
-/// See kernels/ops/head_loss.h. x [n,h], w [v,h]. `stored` is what becomes of a logit where it is
-/// kept.
+/// Computes kernels/ops/head_loss.h for x [n,h], w [v,h]. `stored` returns what a logit becomes
+/// when it is stored.
 inline HeadLoss head_loss(const Values& x, const Values& w,
                           const std::vector<std::int32_t>& targets, double gradient_scale,
                           double loss_scale, std::int64_t vocabulary, std::int64_t n,

@@ -1,4 +1,4 @@
-// What the tests of kernels around a step share: typed storage for operands, calls on the backend
+// Helpers of the tests of kernels around a step: typed storage for operands, calls on the backend
 // under test.
 #pragma once
 
@@ -22,7 +22,7 @@ class TestTensor {
       : TestTensor(TensorType(dtype, shape)) {
     if (!values.empty()) std::memcpy(bytes_.data(), values.data(), bytes_.size());
   }
-  /// A struct or an array as a vector of bytes.
+  /// Makes a vector of bytes of a struct or an array.
   template <typename T>
   static TestTensor from_struct(const T& value) {
     TestTensor tensor(TensorType(DType::u8, {static_cast<std::int64_t>(sizeof value)}));
@@ -50,8 +50,8 @@ class TestTensor {
   std::vector<std::byte> bytes_;
 };
 
-/// Runs `operation` on what it infers. Outputs take the storage of inputs where the operation
-/// declares an alias and `in_place`; returns all outputs (views of `inputs` or of `fresh`).
+/// Runs `operation`. If `in_place`, outputs take the storage of inputs where the operation declares
+/// an alias. Returns all outputs (views of `inputs` or of `fresh`).
 inline std::vector<Tensor> run_kernel(const Runner& runner, const Operation& operation,
                                       std::vector<TestTensor>& inputs, const Attributes& attributes,
                                       std::vector<TestTensor>& fresh, bool in_place = true) {
@@ -78,7 +78,7 @@ inline std::vector<Tensor> run_kernel(const Runner& runner, const Operation& ope
   return outputs;
 }
 
-/// Normal deviates times `scale`, the same for the same seed.
+/// Returns normal deviates times `scale`, the same for the same seed.
 inline std::vector<float> random_floats(std::int64_t count, std::uint32_t seed, float scale = 1) {
   std::mt19937 generator(seed);
   std::normal_distribution<float> normal;
@@ -87,7 +87,7 @@ inline std::vector<float> random_floats(std::int64_t count, std::uint32_t seed, 
   return values;
 }
 
-/// A flat tensor of `dtype` with `values`, rounded to nearest even; `values` become what it holds.
+/// Makes a flat tensor of `values`, after rounding them to nearest even numbers of `dtype`.
 inline TestTensor rounded_tensor(DType dtype, std::vector<float>& values) {
   const auto count = static_cast<std::int64_t>(values.size());
   auto* numbers = reinterpret_cast<std::byte*>(values.data());

@@ -1,6 +1,6 @@
 // The CPU backend under test.
 #include "kernels/cpu/simd_targets.h"
-// Before Highway.
+// simd_targets.h comes before Highway, which reads it.
 #include "hwy/highway.h"
 #include "kernels/testing/cpu_runner.h"
 #include "kernels/testing/layer_test_support.h"

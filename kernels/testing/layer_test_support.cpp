@@ -45,7 +45,7 @@ double tolerance_of(DType type, double f32_tolerance) {
   return f32_tolerance;
 }
 
-/// One output in the storage of its aliased input, if it has one.
+/// Returns the input whose storage `output` may take, or -1.
 int aliased_input(const OperationCase& test, std::size_t output) {
   for (const Alias& alias : test.operation.aliases)
     if (static_cast<std::size_t>(alias.output) == output &&
@@ -54,7 +54,7 @@ int aliased_input(const OperationCase& test, std::size_t output) {
   return -1;
 }
 
-/// "worst at 17 of fp32[4, 7]: 0.5 for 0.25": the first NaN, else the largest difference.
+/// Returns "worst at 17 of fp32[4, 7]: 0.5 for 0.25": the first NaN, else the largest difference.
 std::string worst_element(const TensorType& type, const std::vector<double>& values,
                           const std::vector<double>& expected) {
   if (values.size() != expected.size()) return "sizes differ";

@@ -1,4 +1,4 @@
-// Plain double-precision linear layers, for tests.
+// Linear layers in plain fp64, for tests.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace strata::kernels::reference {
 
 using Values = std::vector<double>;
 
-/// C[m,n] = op(A) op(B), all without gaps; a transposed A is [k,m], a transposed B [n,k].
+/// Returns C[m,n] = op(A) op(B), all without gaps; a transposed A is [k,m], a transposed B [n,k].
 inline Values matmul(const Values& a, bool a_transposed, const Values& b, bool b_transposed,
                      std::int64_t m, std::int64_t n, std::int64_t k) {
   Values c(static_cast<std::size_t>(m * n));
@@ -22,7 +22,7 @@ inline Values matmul(const Values& a, bool a_transposed, const Values& b, bool b
   return c;
 }
 
-/// y [N,M] = x [N,K] W^T + bias; W is [M,K], [K,M] when transposed; bias empty or [M].
+/// Returns y [N,M] = x [N,K] W^T + bias. W is [M,K], or [K,M] if `transposed`; bias may be empty.
 inline Values linear(const Values& x, const Values& w, const Values& bias, bool transposed,
                      std::int64_t n, std::int64_t m, std::int64_t k) {
   Values y = matmul(x, false, w, !transposed, n, m, k);

@@ -1,4 +1,4 @@
-// Packed masters (kernels/ops/optimizer_operands.h) for tests.
+// Helpers for tests of packed masters (kernels/ops/optimizer_operands.h).
 #pragma once
 
 #include <bit>
@@ -9,7 +9,7 @@
 
 namespace strata::kernels {
 
-/// Random numbers, some half-way between two bf16 numbers, and the ends of the range.
+/// Returns random numbers, some half-way between two bf16 numbers, and the ends of the range.
 inline std::vector<float> masters_of_every_kind(std::int64_t count) {
   std::vector<float> values = random_floats(count, 1);
   for (std::size_t i = 0; i < values.size(); i += 3)
@@ -23,7 +23,7 @@ inline std::vector<float> masters_of_every_kind(std::int64_t count) {
   return values;
 }
 
-/// Parameter and remainder of masters.
+/// Returns parameters and remainders of masters.
 inline std::vector<TestTensor> packed_tensors(const std::vector<float>& masters) {
   std::vector<std::uint16_t> parameter;
   std::vector<std::int16_t> remainder;
@@ -35,7 +35,7 @@ inline std::vector<TestTensor> packed_tensors(const std::vector<float>& masters)
   return {TestTensor(DType::bf16, shape, parameter), TestTensor(DType::i16, shape, remainder)};
 }
 
-/// Bits of the masters that operands 0 and 1 hold.
+/// Returns the bits of the masters that operands 0 and 1 hold.
 inline std::vector<std::uint32_t> unpacked(const std::vector<TestTensor>& operands) {
   const auto parameter = operands[0].values<std::uint16_t>();
   const auto remainder = operands[1].values<std::int16_t>();

@@ -1,4 +1,4 @@
-// What the tests of products share: random operands of any type, as they are stored and as doubles,
+// Helpers of the tests of products: random operands of any type, as they are stored and as doubles,
 // and calls on the backend under test, which is chosen at link time (product_test_cpu.cpp or
 // cuda/host/product_test_simulated.cpp).
 #pragma once
@@ -14,13 +14,13 @@
 
 namespace strata::kernels::testing {
 
-/// A tensor with its storage; rows may lie apart. Gaps and new storage hold NaN, so that reading
-/// what was never written shows.
+/// A tensor with its storage; its rows may have gaps. Gaps and new storage hold NaN, so that
+/// reading what was never written is noticed.
 class Storage {
  public:
   explicit Storage(const TensorType& type)
       : type_(type), bytes_(static_cast<std::size_t>(type.span_bytes() + 64), std::byte{0xff}) {}
-  /// Random values of about `scale`.
+  /// Fills it with random values of about `scale`.
   Storage(const TensorType& type, unsigned seed, double scale = 1.0) : Storage(type) {
     std::mt19937 random(seed);
     std::normal_distribution<float> normal(0.0F, static_cast<float>(scale));
@@ -63,7 +63,7 @@ class Storage {
   std::vector<std::byte> bytes_;
 };
 
-/// |a - b| / |b| over all elements; infinite when a is not a number somewhere.
+/// Returns |a - b| / |b| over all elements; infinity if an element of a is NaN.
 inline double relative_error(const std::vector<double>& a, const std::vector<double>& b) {
   double difference = 0;
   double size = 0;
@@ -75,12 +75,12 @@ inline double relative_error(const std::vector<double>& a, const std::vector<dou
   return std::isnan(difference) ? INFINITY : std::sqrt(difference / (size > 0 ? size : 1));
 }
 
-/// How far a result of this type may be from the exact one.
+/// Returns how far a result of this type may be from the exact one.
 inline double tolerance(DType type) {
   return type == DType::f32 ? 2e-6 : type == DType::bf16 ? 3e-3 : 4e-4;
 }
 
-/// Runs an operation by name, its outputs as infer() gives them.
+/// Runs an operation by name; its outputs have the types that infer() returns.
 inline std::vector<Storage> run_operation(std::string_view name, std::vector<Storage*> inputs,
                                           const Attributes& attributes,
                                           const Runner& runner = any_runner()) {
@@ -99,13 +99,13 @@ inline std::vector<Storage> run_operation(std::string_view name, std::vector<Sto
   return outputs;
 }
 
-/// Ways to run products that must give the same bits: thread counts, or orders of threads.
+/// Returns ways to run products that must give the same bits: thread counts, or orders of threads.
 std::vector<NamedRunner> runners_of_equal_bits();
 
-/// The type in which the backend keeps the logits of activations of type `x`.
+/// Returns the type in which the backend keeps the logits of activations of type `x`.
 DType logits_type(DType x);
 
-/// So many rows and columns of logits that head_loss cuts the rows into several chunks.
+/// The rows and columns of logits, enough that head_loss cuts the rows into several chunks.
 struct LogitsShape {
   std::int64_t rows, cols;
 };

@@ -6,7 +6,7 @@
 
 namespace strata::kernels::reference {
 
-/// x [N, heads, D], table [T, D] of cosines, then sines.
+/// Rotates x [N, heads, D]; table [T, D] has cosines, then sines.
 inline std::vector<double> rope(const std::vector<double>& x, const std::vector<double>& table,
                                 std::size_t heads, std::size_t head_size, std::size_t sequence,
                                 bool inverse) {

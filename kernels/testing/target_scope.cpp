@@ -1,7 +1,7 @@
 #include "kernels/testing/target_scope.h"
 
 #include "kernels/cpu/simd_targets.h"
-// After simd_targets.h, so that it knows the targets that kernels are compiled for.
+// Highway comes after simd_targets.h, so that it knows the targets that kernels are compiled for.
 #include "hwy/highway.h"
 
 namespace strata::kernels {

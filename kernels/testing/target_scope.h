@@ -1,4 +1,4 @@
-// Choosing the instruction set that CPU kernels use, for tests.
+// Chooses the instruction set that CPU kernels use, for tests.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@ struct TestTarget {
   const char* name;
 };
 
-/// Those of this machine that kernels are compiled for, and the portable fallback.
+/// Returns this machine's instruction sets for which kernels are compiled, and the portable one.
 std::vector<TestTarget> test_targets();
 
-/// Kernels use one instruction set (a Highway target) while this lives.
+/// Makes kernels use one instruction set (a Highway target) while it lives.
 class TargetScope {
  public:
   explicit TargetScope(std::int64_t target);
@@ -24,7 +24,7 @@ class TargetScope {
   TargetScope& operator=(const TargetScope&) = delete;
 };
 
-/// body(name) with each of test_targets() in turn.
+/// Calls body(name) with each of test_targets() in turn.
 template <typename Body>
 void with_each_target(const Body& body) {
   for (const TestTarget& target : test_targets()) {
