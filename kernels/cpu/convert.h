@@ -8,7 +8,7 @@
 
 namespace strata::kernels {
 
-/// The rounding of fp32 to bf16: to nearest even, or half away from zero as for masters. Every other
+/// The rounding of fp32 to bf16: to nearest even, or half away from zero for masters. Every other
 /// conversion rounds to nearest even.
 enum class Rounding : std::uint8_t { nearest_even, master };
 
