@@ -245,12 +245,13 @@ float* Head::dw_sums(std::int64_t column, int worker, std::int64_t& stride) cons
 void Head::weight_strip(std::int64_t strip, int worker) {
   const std::int64_t column = strip * g_.strip;
   const std::int64_t columns = strip_columns(strip);
+  const std::int64_t valid = std::clamp<std::int64_t>(g_.vocabulary - column, 0, columns);
   const float scale = call_.inputs[3].row<const float>()[0];
   for (std::int64_t row = 0; row < chunk_rows_; ++row) {
     float* values = region<float>(g_.logits) + row * g_.columns + column;
     scale_row(values, region<float>(g_.largest)[row * g_.strips + strip], columns);
     const std::int64_t own = target(row) - column;
-    if (own >= 0 && own < columns) values[own] -= scale;
+    if (own >= 0 && own < valid) values[own] -= scale;
     if (rounds_)
       convert_range(DType::f32, reinterpret_cast<const std::byte*>(values), DType::bf16,
                     region<std::byte>(g_.rounded_gradient) + (row * g_.columns + column) * 2,

@@ -139,6 +139,16 @@ TEST(HeadLoss, TargetsOutsideTheVocabularyAndNaNShowInTheLoss) {
   }
 }
 
+TEST(HeadLoss, ATargetOutsideTheVocabularyLeavesPaddedRowsOfTheGradientZero) {
+  Case c{.vocabulary = 40};
+  Inputs outside(c);
+  outside.targets.tensor().row<std::int32_t>()[0] = 44;
+  const std::vector<double> dw =
+      run_operation("head_loss", outside.all(), outside.attributes)[2].values();
+  EXPECT_TRUE(
+      std::all_of(dw.begin() + c.vocabulary * c.h, dw.end(), [](double x) { return x == 0; }));
+}
+
 TEST(HeadLoss, AnyThreadCountOrOrderGivesTheSameBits) {
   for (DType dtype : {DType::f32, DType::bf16, DType::f16}) {
     Case c{.dtype = dtype, .n = 530, .v = 400, .h = 40, .vocabulary = 375};
