@@ -37,6 +37,7 @@ SUBFOLDERS = {  # of a folder: each includes itself and these; tests and testing
         "schedule": set(),  # tasks and bytes, nothing of graphs
         "program": {"graph", "schedule"},
         "execute": {"graph", "program"},
+        "simulator": {"graph", "schedule", "program", "execute"},
     },
     "train": {
         "files": set(),
