@@ -73,8 +73,6 @@ struct StepPrograms {
   }
   /// Time of one micro-step of each kind that is scheduled, of Plan::shape.
   [[nodiscard]] std::int64_t scheduled_ns() const;
-  /// One step on this rank, of Plan::shape.
-  [[nodiscard]] double foreseen_step_seconds() const;
 };
 
 }  // namespace strata::compile

@@ -20,6 +20,7 @@ struct RunFacts {
   std::string device;                           ///< that rank 0 computes on
   std::string place;                            ///< among NUMA nodes; empty: there is one
   std::string disk;                             ///< empty: nothing lives there
+  double foreseen_seconds = 0;                  ///< of a step
   machine::Source rates{};                      ///< where the device's rates come from
   std::optional<std::int64_t> tokens;           ///< of the training data; none: no data are read
   std::optional<std::int64_t> held_out_tokens;  ///< none: nothing is evaluated

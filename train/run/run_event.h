@@ -58,6 +58,7 @@ struct StepDone {
   std::int64_t steps = 0;  ///< of the run
   kernels::StepMetrics metrics;
   double seconds = 0;           ///< of this step
+  double foreseen_seconds = 0;  ///< that the simulator said of every step before the first
   double smoothed_seconds = 0;  ///< of the last steps: what people are shown
   double tokens_per_second = 0;
   double smoothed_tokens_per_second = 0;
