@@ -37,6 +37,14 @@ TEST(MeasuredTimes, AnInstructionTakesFromWhenItCouldBeginToItsEnd) {
   EXPECT_EQ(ns[1][0], (std::vector<std::int64_t>{30, 12, 5, 8, 1}));
 }
 
+TEST(MeasuredTimes, WhatARunWaitsForAtTheBorderDoesNotCount) {
+  const Program program = hand_made("p", {hand_made(Queue::compute, "a", {}, bit(Queue::download)),
+                                          hand_made(Queue::download, "down", {0})});
+  const auto ns =
+      durations({{recorded(program, {0, 10}, {10, 60}), recorded(program, {61, 75}, {75, 90})}});
+  EXPECT_EQ(ns[0][1], (std::vector<std::int64_t>{15, 15}));
+}
+
 TEST(MeasuredTimes, AreMeansOverTheStepsThatCount) {
   const Program program = hand_made("p", {hand_made(Queue::compute, "a")});
   Recording runs;

@@ -119,6 +119,19 @@ TEST(SimulatedRanks, TwoProgramsAreUnderWayAtMost) {
   EXPECT_EQ(alone.rank().ended_ns(third), 30);
 }
 
+TEST(SimulatedRanks, InputsAreReadWhenTheirCopiesHaveEnded) {
+  Program program =
+      hand_made("p", {hand_made(Queue::compute, "copy in"), hand_made(Queue::compute, "a")});
+  program.values.emplace_back().role = Role::input;
+  Operand& input = program.instructions[0].inputs.emplace_back();
+  input.tier = Tier::pinned;
+  input.value = 0;
+  Alone alone({{"copy in", {10}}, {"a", {30}}}, {program});
+  const RunNumber run = alone.rank().start(0, 0);
+  alone.rank().wait_inputs_read(run);
+  EXPECT_EQ(alone.now_ns(), 10);
+}
+
 TEST(SimulatedRanks, WhatSharesMemorySlowsOneAnotherDown) {
   const auto program = [] {
     return hand_made("p",
