@@ -55,13 +55,4 @@ std::int64_t StepPrograms::scheduled_ns() const {
   return ns;
 }
 
-double StepPrograms::foreseen_step_seconds() const {
-  double ns = 0;
-  for (const auto& [key, program] : programs)
-    if (key.is_train())
-      ns += static_cast<double>(program.foreseen_ns) *
-            zero::runs_per_step(settings.plan, key.micro_step);
-  return ns * 1e-9;
-}
-
 }  // namespace strata::compile

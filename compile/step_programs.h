@@ -73,8 +73,6 @@ struct StepPrograms {
   }
   /// Returns the sum of the scheduled times of one micro-step of each kind, for Plan::shape.
   [[nodiscard]] std::int64_t scheduled_ns() const;
-  /// Returns the foreseen time of one step on this rank, for Plan::shape.
-  [[nodiscard]] double foreseen_step_seconds() const;
 };
 
 }  // namespace strata::compile

@@ -37,6 +37,7 @@ SUBFOLDERS = {  # each subfolder includes itself and these of the same folder; t
         "schedule": set(),  # it knows tasks and bytes, nothing of graphs
         "program": {"graph", "schedule"},
         "execute": {"graph", "program"},
+        "simulator": {"graph", "schedule", "program", "execute"},
     },
     "train": {
         "files": set(),

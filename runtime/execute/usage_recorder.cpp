@@ -22,6 +22,10 @@ void UsageRecorder::begin_program(const Program& program, std::int64_t step) {
       of_step[static_cast<std::size_t>(in.queue)].fetch_add(bytes, std::memory_order_relaxed);
 }
 
+bool UsageRecorder::is_told(const Instruction& in) const {
+  return of_ == TraceOf::device || is_disk_transfer(*in.operation);
+}
+
 void UsageRecorder::begin(const Program& program, int instruction) {
   const Instruction& in = program.instructions[static_cast<std::size_t>(instruction)];
   begun_ns_[static_cast<std::size_t>(in.queue)] = monotonic_ns();
@@ -29,7 +33,7 @@ void UsageRecorder::begin(const Program& program, int instruction) {
 
 void UsageRecorder::end(const Program& program, int instruction) {
   const Instruction& in = program.instructions[static_cast<std::size_t>(instruction)];
-  if (is_disk_transfer(*in.operation)) return;  // they overlap: see executed
+  if (is_told(in)) return;
   const auto q = static_cast<std::size_t>(in.queue);
   counters_[q].busy_ns.fetch_add(monotonic_ns() - begun_ns_[q], std::memory_order_relaxed);
 }
@@ -37,7 +41,7 @@ void UsageRecorder::end(const Program& program, int instruction) {
 void UsageRecorder::executed(const Program& program, int instruction, std::int64_t begin_ns,
                              std::int64_t end_ns) {
   const Instruction& in = program.instructions[static_cast<std::size_t>(instruction)];
-  if (is_disk_transfer(*in.operation))
+  if (is_told(in))
     counters_[static_cast<std::size_t>(in.queue)].busy_ns.fetch_add(end_ns - begin_ns,
                                                                     std::memory_order_relaxed);
 }

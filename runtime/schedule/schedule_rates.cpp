@@ -1,7 +1,6 @@
 #include "runtime/schedule/schedule_rates.h"
 
 #include <algorithm>
-#include <cstddef>
 
 namespace strata::runtime {
 namespace {
@@ -14,38 +13,38 @@ std::int64_t in_parts(double share) {
 
 }  // namespace
 
-std::vector<std::int64_t> fair_rates(const std::vector<const ScheduleTask*>& running,
-                                     int resources) {
-  std::vector<std::int64_t> rates(running.size(), 0);  // 0: rate still rising
-  std::vector<std::int64_t> left(static_cast<std::size_t>(resources), kFullRate);
+std::int64_t FairRates::full_at(std::size_t resource) const {
+  return wanted_[resource] == 0
+             ? kFullRate
+             : std::max<std::int64_t>(1, left_[resource] * kFullRate / wanted_[resource]);
+}
+
+const std::vector<std::int64_t>& FairRates::of(
+    const std::vector<const std::vector<ResourceShare>*>& running) {
+  rates_.assign(running.size(), 0);
+  std::ranges::fill(left_, kFullRate);
   for (;;) {
-    std::vector<std::int64_t> wanted(static_cast<std::size_t>(resources), 0);
+    std::ranges::fill(wanted_, 0);
     for (std::size_t i = 0; i < running.size(); ++i)
-      if (rates[i] == 0)
-        for (const ResourceShare& s : running[i]->shares) wanted[s.resource] += in_parts(s.share);
-    const auto full_at = [&](int r) {
-      return wanted[r] == 0 ? kFullRate
-                            : std::max<std::int64_t>(1, left[r] * kFullRate / wanted[r]);
-    };
+      if (rates_[i] == 0)
+        for (const ResourceShare& s : *running[i]) wanted_[s.resource] += in_parts(s.share);
     std::int64_t level = kFullRate;
-    for (int r = 0; r < resources; ++r) level = std::min(level, full_at(r));
+    for (std::size_t r = 0; r < left_.size(); ++r) level = std::min(level, full_at(r));
     if (level == kFullRate) break;
     const auto is_full = [&](const ResourceShare& s) { return full_at(s.resource) == level; };
-    std::vector<std::size_t> stay;
+    staying_.clear();
     for (std::size_t i = 0; i < running.size(); ++i)
-      if (rates[i] == 0 &&
-          std::any_of(running[i]->shares.begin(), running[i]->shares.end(), is_full))
-        stay.push_back(i);
-    for (std::size_t i : stay) {
-      rates[i] = level;
-      for (const ResourceShare& s : running[i]->shares)
-        left[s.resource] =
-            std::max<std::int64_t>(0, left[s.resource] - level * in_parts(s.share) / kFullRate);
+      if (rates_[i] == 0 && std::ranges::any_of(*running[i], is_full)) staying_.push_back(i);
+    for (const std::size_t i : staying_) {
+      rates_[i] = level;
+      for (const ResourceShare& s : *running[i])
+        left_[s.resource] =
+            std::max<std::int64_t>(0, left_[s.resource] - level * in_parts(s.share) / kFullRate);
     }
   }
-  for (std::int64_t& rate : rates)
+  for (std::int64_t& rate : rates_)
     if (rate == 0) rate = kFullRate;
-  return rates;
+  return rates_;
 }
 
 }  // namespace strata::runtime

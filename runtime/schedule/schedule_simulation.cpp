@@ -272,10 +272,10 @@ class Simulation {
   }
 
   void find_rates() {
-    std::vector<const ScheduleTask*> tasks;
+    shares_.clear();
     for (const Running& r : running_)
-      if (r.task >= 0) tasks.push_back(&problem_.tasks[r.task]);
-    const std::vector<std::int64_t> rates = fair_rates(tasks, problem_.resources);
+      if (r.task >= 0) shares_.push_back(&problem_.tasks[r.task].shares);
+    const std::vector<std::int64_t>& rates = fair_rates_.of(shares_);
     std::size_t next = 0;
     for (Running& r : running_)
       if (r.task >= 0) r.rate = rates[next++];
@@ -342,6 +342,8 @@ class Simulation {
   std::vector<Ready> ready_;  // one per queue
   std::vector<Running> running_;
   int running_count_ = 0;
+  FairRates fair_rates_{problem_.resources};
+  std::vector<const std::vector<ResourceShare>*> shares_;  // of what runs
   std::size_t next_ordered_ = 0;
   const std::vector<int>* sequence_ = nullptr;
   std::size_t first_unfinished_ = 0;

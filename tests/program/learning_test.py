@@ -20,7 +20,7 @@ class Learning(ProgramTest):
         self.assertLess(sum(losses[-10:]) / 10, 3.4)  # a bound for this text
         self.assertEqual(len(held_out), 2)
         self.assertLess(held_out[1], held_out[0])
-        for key in ["learning_rate", "grad_norm", "seconds", "tokens_per_second", "arena_bytes",
+        for key in ["learning_rate", "grad_norm", "seconds", "foreseen_seconds", "tokens_per_second", "arena_bytes",
                     "peak_rss_bytes"]:
             self.assertGreater(lines[0][key], 0, key)
 

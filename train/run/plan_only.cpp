@@ -9,6 +9,7 @@
 #include "core/format_bytes.h"
 #include "kernels/cuda/open_device.h"
 #include "machine/machine.h"
+#include "plan/foresee.h"
 #include "train/engine/build_programs.h"
 #include "train/run/host_limits.h"
 #include "train/run/memory_advice.h"
@@ -150,6 +151,7 @@ void print_plan_only(const RunRequest& request, const RunListeners& listeners) {
              {.ranks = request.context.world,
               .transport = "planned only",
               .device = describe_device(request, on_cuda),
+              .foreseen_seconds = plan::foresee(*set, machine).step_seconds,
               .rates = machine.device.fp32_flops.source},
              listeners);
   listeners.print("this plan fits: it needs " + describe(plan::memory_needs(*set), memory));

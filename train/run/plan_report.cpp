@@ -93,10 +93,9 @@ std::string describe_plan(const TrainOptions& options, const compile::StepProgra
                           const RunFacts& facts) {
   std::string text = describe_model(options, programs, facts) + describe_data(options, facts) +
                      describe_steps(options, facts);
-  const double seconds = programs.foreseen_step_seconds();
   const auto tokens = static_cast<double>(options.global_batch * options.sequence_length);
-  text += format_number("foreseen: %.3g s per step", seconds) +
-          format_number(", %.4g tokens/s, at ", tokens / seconds) +
+  text += format_number("foreseen: %.3g s per step", facts.foreseen_seconds) +
+          format_number(", %.4g tokens/s, at ", tokens / facts.foreseen_seconds) +
           std::string(name_of(facts.rates)) + " rates\n";
   if (const double decay = options.optimizer.weight_decay; decay > 0)
     text +=

@@ -19,6 +19,7 @@ struct RunFacts {
   std::string device;                           ///< the device that rank 0 computes on
   std::string place;                            ///< NUMA node; empty: there is one
   std::string disk;                             ///< empty: nothing lives on the disk
+  double foreseen_seconds = 0;                  ///< time of a step
   machine::Source rates{};                      ///< source of the device's rates
   std::optional<std::int64_t> tokens;           ///< training data; nullopt: none are read
   std::optional<std::int64_t> held_out_tokens;  ///< nullopt: nothing is evaluated

@@ -58,6 +58,8 @@ void report_transfers(RunParts& run) {
 /// Tells people and files the results when everything is saved.
 void report(RunParts& run) {
   run.print_notes();
+  if (const std::string times = run.meter.describe_foreseen(); !times.empty())
+    run.listeners.print(times);
   if (const auto bound = run.meter.mean_bound(); bound && bound->moves())
     run.listeners.print(describe(*bound));
   if (const std::string use = run.device->describe_use(run.engine->arena().bytes()); !use.empty())

@@ -8,6 +8,7 @@
 
 #include "comm/gather_texts.h"
 #include "machine/numa.h"
+#include "plan/foresee.h"
 #include "train/engine/build_programs.h"
 #include "train/engine/saved_state.h"
 #include "train/run/checkpoint_room.h"
@@ -75,13 +76,14 @@ void require_checkpoint_room(RunParts& run, const compile::StepPrograms& program
 }
 
 void report_plan(const RunParts& run, const compile::StepPrograms& programs,
-                 const std::string& place) {
+                 const std::string& place, double foreseen_seconds) {
   if (!run.first) return;
   const RunFacts facts{.ranks = run.communicator->size(),
                        .transport = std::string(run.communicator->backend()),
                        .device = run.device->description(),
                        .place = place,
                        .disk = run.disk->description(),
+                       .foreseen_seconds = foreseen_seconds,
                        .rates = run.machine.device.fp32_flops.source,
                        .tokens = run.corpus.training->size(),
                        .held_out_tokens = run.corpus.held_out != nullptr
@@ -122,7 +124,8 @@ void build_engine(RunParts& run) {
   const machine::NearMemory near(place);
   EngineParts parts;
   parts.programs = build_programs_for_saving(run);
-  report_plan(run, parts.programs, describe(place, nodes.size()));
+  const double foreseen_seconds = plan::foresee(parts.programs, run.machine).step_seconds;
+  report_plan(run, parts.programs, describe(place, nodes.size()), foreseen_seconds);
   require_memory(run, parts.programs);
   run.device->prepare(parts.programs, options);
   run.disk->open(parts.programs.disk_bytes());
@@ -133,7 +136,7 @@ void build_engine(RunParts& run) {
   add_observers(run, parts);
   run.engine = std::make_unique<Engine>(std::move(parts));
   register_windows(run);
-  run.meter.begin(*run.engine, run.request.model, options, run.machine);
+  run.meter.begin(*run.engine, run.request.model, options, run.machine, foreseen_seconds);
 }
 
 }  // namespace strata::train

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "machine/host_memory.h"
+#include "train/run/format_number.h"
 
 namespace strata::train {
 
@@ -17,9 +18,10 @@ double SmoothedSeconds::add(double seconds) {
 }
 
 void StepMeter::begin(const Engine& engine, const ModelConfig& model, const TrainOptions& options,
-                      const machine::Machine& machine) {
+                      const machine::Machine& machine, double foreseen_seconds) {
   const runtime::Plan& plan = engine.programs().settings.plan;
   machine_ = machine;
+  foreseen_seconds_ = foreseen_seconds;
   token_flops_ = flops_per_token(model, options.sequence_length);
   // Published fp32 peaks do not use TF32, so with it fp32 has no peak to compare with.
   if (!options.tf32 || options.dtype != DType::f32) peak_ = machine.device.flops(options.dtype);
@@ -40,6 +42,7 @@ StepDone StepMeter::complete(const kernels::StepMetrics& metrics, double seconds
   report.step = metrics.step + 1;
   report.steps = run_steps_;
   report.seconds = seconds;
+  report.foreseen_seconds = foreseen_seconds_;
   report.smoothed_seconds = smoothed_.add(seconds);
   report.tokens_per_second = step_tokens_ / seconds;
   report.smoothed_tokens_per_second = step_tokens_ / report.smoothed_seconds;
@@ -60,6 +63,12 @@ StepDone StepMeter::complete(const kernels::StepMetrics& metrics, double seconds
 std::optional<StepBound> StepMeter::mean_bound() const {
   if (steps_ == 0 || !offloads_) return {};
   return find_bound(sum_, steps_, seconds_ / steps_, machine_);
+}
+
+std::string StepMeter::describe_foreseen() const {
+  if (steps_ == 0) return "";
+  return format_number("foreseen %.3g s per step, ", foreseen_seconds_) +
+         format_number("measured %.3g s", seconds_ / steps_);
 }
 
 }  // namespace strata::train

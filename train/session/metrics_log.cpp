@@ -122,7 +122,7 @@ void MetricsLog::write(const StepDone& r) {
          number(r.metrics.gradient_norm) + ", \"loss_scale\": " + number(r.metrics.loss_scale) +
          ", \"skipped_steps\": " + std::to_string(r.metrics.skipped) + ", \"overflow\": " +
          (r.metrics.overflow != 0 ? "true" : "false") + ", \"seconds\": " + number(r.seconds) +
-         ", \"tokens_per_second\": " + number(r.tokens_per_second) +
+         ", \"foreseen_seconds\": " + number(r.foreseen_seconds) + ", \"tokens_per_second\": " + number(r.tokens_per_second) +
          ", \"smoothed_tokens_per_second\": " + number(r.smoothed_tokens_per_second) +
          ", \"rank_flops_per_second\": " + number(r.flops_per_second) + ", \"mfu\": " +
          (r.mfu ? number(*r.mfu) : "null") + ", \"arena_bytes\": " + std::to_string(r.arena_bytes) +

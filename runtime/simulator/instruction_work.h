@@ -1,0 +1,23 @@
+// What an instruction takes of a simulated host: the costs that a simulation is given.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/program/program.h"
+#include "runtime/schedule/schedule.h"
+
+namespace strata::runtime {
+
+struct InstructionWork {
+  std::int64_t alone_ns = 1;          ///< while nothing else runs on the host, > 0
+  std::vector<ResourceShare> shares;  ///< of HostResources (host_resources.h)
+};
+
+class InstructionTimes {
+ public:
+  virtual ~InstructionTimes() = default;
+  [[nodiscard]] virtual InstructionWork work_of(const Program& program, int instruction) const = 0;
+};
+
+}  // namespace strata::runtime

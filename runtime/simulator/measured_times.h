@@ -1,0 +1,43 @@
+// The times of instructions as a run measured them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime/simulator/instruction_work.h"
+#include "runtime/simulator/run_recorder.h"
+
+namespace strata::runtime {
+
+/// No instruction has shares: each was measured beside the others.
+class MeasuredTimes final : public InstructionTimes {
+ public:
+  /// `otherwise`: the times of Programs that were not measured; it stays. None: there are none.
+  explicit MeasuredTimes(const InstructionTimes* otherwise = nullptr) : otherwise_(otherwise) {}
+
+  void set(const Program& program, int instruction, std::int64_t ns);
+  /// Throws InvalidArgument for an instruction that was not measured.
+  [[nodiscard]] InstructionWork work_of(const Program& program, int instruction) const override;
+
+ private:
+  const InstructionTimes* otherwise_;
+  std::map<std::string, std::vector<std::int64_t>> ns_;  // of a Program by its name; -1: none
+};
+
+/// What one rank of a run recorded.
+using Recording = std::vector<RecordedRun>;
+
+/// How long each instruction of each run took on each rank, counted from when it could have begun:
+/// its run was started, its queue was free, all that it waits for had ended, and to a collective
+/// all ranks had come. So the time to wake a thread counts as its own. All ranks of a run on one
+/// clock; throws InvalidArgument where they did not meet equally often.
+std::vector<std::vector<std::vector<std::int64_t>>> durations(const std::vector<Recording>& ranks);
+
+/// Per rank the mean over all runs of steps from `first_step` on. `otherwise`: as MeasuredTimes
+/// has it.
+std::vector<MeasuredTimes> mean_times(const std::vector<Recording>& ranks, std::int64_t first_step,
+                                      const InstructionTimes* otherwise = nullptr);
+
+}  // namespace strata::runtime

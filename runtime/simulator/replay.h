@@ -1,0 +1,23 @@
+// A recorded run, simulated: each instruction takes as long as it took.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "comm/mesh.h"
+#include "runtime/simulator/measured_times.h"
+
+namespace strata::runtime {
+
+/// When a run of one rank ended, from the start of its first run.
+struct ReplayedRun {
+  std::int64_t step = 0;
+  std::int64_t measured_ns = 0, simulated_ns = 0;
+};
+
+/// Starts the recorded runs again on simulated ranks, with the durations of each; per rank. Where
+/// simulated times differ from measured ones, queues, waits or meetings are not as they were.
+std::vector<std::vector<ReplayedRun>> replay(const comm::Mesh& mesh,
+                                             const std::vector<Recording>& ranks);
+
+}  // namespace strata::runtime
