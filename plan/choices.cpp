@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "plan/layers.h"
 #include "runtime/passes/autodiff.h"
 #include "runtime/passes/saved_values.h"
 #include "zero/partition.h"
@@ -46,14 +47,6 @@ void place_units(runtime::Plan& plan, const Choices& choices,
 
 /// What is smaller costs more as a transfer than it frees.
 constexpr std::int64_t kLeastLeavingBytes = 1 << 16;
-
-/// Indices of blocks that are layers.
-std::vector<int> layers_of(const std::vector<std::string>& blocks) {
-  std::vector<int> layers;
-  for (std::size_t i = 0; i < blocks.size(); ++i)
-    if (blocks[i].starts_with("layer.")) layers.push_back(static_cast<int>(i));
-  return layers;
-}
 
 /// Actions on all that the blocks of a forward Graph save: of layers checkpointed by segments, of
 /// norms and activation functions that are made again, of values that leave the device; all else is

@@ -10,7 +10,7 @@
 #include "core/json_writer.h"
 #include "runtime/execute/host_queues.h"
 #include "runtime/graph/transfer_node.h"
-#include "runtime/program/live_bytes.h"
+#include "runtime/program/memory_timeline.h"
 
 namespace strata::runtime {
 namespace {
@@ -135,7 +135,7 @@ void TraceRecorder::write_memory(std::string& text) const {
   TierBytes before{};
   for (const Event& e : events_[static_cast<std::size_t>(Queue::compute)]) {
     const auto [at, fresh] = live.try_emplace(e.program);
-    if (fresh) at->second = live_bytes(*e.program);
+    if (fresh) at->second = MemoryTimeline(*e.program).live_bytes();
     const TierBytes& bytes = at->second[static_cast<std::size_t>(e.instruction)];
     if (std::exchange(before, bytes) == bytes) continue;
     append(text,
