@@ -105,24 +105,29 @@ class Profiler {
       const SavedAction becomes = action == actions.end() ? SavedAction::keep : action->second;
       row(value.block).saved_bytes[static_cast<std::size_t>(becomes)] += value.bytes;
     }
-    for (const auto& [block, seconds] : recompute_seconds(actions))
-      row(block).recompute_seconds = seconds * micro_batches();
+    for (const auto& [block, ns] : recompute_ns(actions))
+      row(block).recompute_seconds = seconds_per_step(ns);
+  }
+
+  [[nodiscard]] double seconds_per_step(std::int64_t micro_batch_ns) const {
+    return kSecondsPerNs * static_cast<double>(micro_batch_ns) * micro_batches();
   }
 
   /// What making values again takes in one micro-batch, by the block whose values they are.
-  [[nodiscard]] std::map<int, double> recompute_seconds(
+  [[nodiscard]] std::map<int, std::int64_t> recompute_ns(
       const std::map<runtime::ValueId, SavedAction>& actions) const {
     Graph graph = graph_;
     runtime::recompute(graph, actions);
-    std::map<int, double> seconds;
-    const auto add = [&](const Graph& of, double sign) {
+    std::map<int, std::int64_t> ns;
+    const auto add = [&](const Graph& of, std::int64_t sign) {
       for (const runtime::Node& node : of.nodes)
         if (node.pass == Pass::backward)
-          seconds[node.block] += sign * seconds_of(runtime::demand_of(of, node, where_));
+          ns[node.block] +=
+              sign * machine::foreseen_ns(machine_, runtime::demand_of(of, node, where_));
     };
     add(graph, 1);
     add(graph_, -1);
-    return seconds;
+    return ns;
   }
 
   /// What each layer could make again, all layers alike.
@@ -131,14 +136,14 @@ class Profiler {
     runtime::SavedChoices choices(graph_);
     for (const int layer : layers) choices.recompute_blocks(layer, layer);
     const auto actions = runtime::saved_actions(graph_, choices.actions());
-    const auto seconds = recompute_seconds(actions);
+    const auto ns = recompute_ns(actions);
     for (const runtime::SavedValue& value : runtime::list_saved_values(graph_))
       if (const auto at = actions.find(value.root);
           at != actions.end() && at->second == SavedAction::recompute)
         row(value.block).recomputable_bytes += value.bytes;
     for (const int layer : layers)
-      if (const auto at = seconds.find(layer); at != seconds.end())
-        row(layer).recomputable_seconds = at->second * micro_batches();
+      if (const auto at = ns.find(layer); at != ns.end())
+        row(layer).recomputable_seconds = seconds_per_step(at->second);
   }
 
   const compile::TrainingModel& model_;
