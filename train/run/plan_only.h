@@ -13,7 +13,7 @@ bool plans_only(const TrainOptions& options, bool checks);
 /// Prints the plan of rank 0 of `request.context.world` ranks, and whether it fits: into
 /// --device-memory and --host-memory, where they are given, else into the machine of --hardware or
 /// this one. A device that is not here is planned for where --device cuda, --device-memory or
-/// --hardware asks for one. Throws OutOfMemory with advice.
+/// --hardware asks for one. Writes the report of --memory-report. Throws OutOfMemory with advice.
 void print_plan_only(const RunRequest& request, const RunListeners& listeners);
 
 }  // namespace strata::train

@@ -37,6 +37,8 @@ class RunDevice {
   void require_memory(std::int64_t arena_bytes) const;
   /// That an arena may have of the device now; nothing on the CPU, whose arena is in host memory.
   [[nodiscard]] std::optional<std::int64_t> free_bytes() const;
+  /// What the device has and has free; nothing on the CPU.
+  [[nodiscard]] std::optional<kernels::DeviceMemoryFacts> memory() const;
   /// Collective, before the engine is made. Chooses algorithms of the device's libraries: those of
   /// --choices or of the model's directory, the rest now; --choices then holds all of them. Loads
   /// what is loaded at first use (train/engine/warm_up.h); throws OutOfMemory when that leaves less

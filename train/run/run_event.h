@@ -3,14 +3,17 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "comm/communicator.h"
+#include "compile/step_programs.h"
 #include "core/error.h"
 #include "core/status_page.h"
+#include "kernels/device/device.h"
 #include "kernels/ops/step_state.h"
 #include "machine/machine.h"
 #include "runtime/execute/observer.h"
@@ -46,6 +49,8 @@ struct Equipping {
   const machine::Machine& machine;                 ///< as this rank has it
   std::int64_t first_step = 0;                     ///< done by earlier processes
   std::int64_t steps = 0;                          ///< of the run
+  /// Until Ending: what the device has and has free; none on the CPU.
+  std::function<std::optional<kernels::DeviceMemoryFacts>()> device_memory = {};
 };
 
 /// Training begins after `first_step` steps of earlier processes.
@@ -117,7 +122,8 @@ struct Stopped {
 /// on Equipping.
 struct Ending {
   comm::Communicator& ranks;
-  std::string device;  ///< for people
+  const compile::StepPrograms& programs;  ///< that ran
+  std::string device;                     ///< for people
 };
 
 /// Why the run ends, or cannot begin, as an exception says it. Nothing follows.
