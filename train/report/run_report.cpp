@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <set>
 #include <utility>
 
 #include "comm/mesh.h"
@@ -27,11 +28,14 @@ RunReport make_report(const ReportSubject& subject, ForeseenStep foreseen) {
   report.layers = plan::profile_layers(
       training_model(subject.request), subject.machine,
       {plan.mesh, comm::point_of(plan.mesh, subject.seat.rank), subject.seat.exchange}, programs);
-  for (const auto& [key, program] : programs.programs)
-    if (key.is_train())
-      report.timelines.push_back(make_timeline(program, programs.persistent,
-                                               zero::runs_per_step(plan, key.micro_step),
-                                               report.foreseen.spans.at(program.name)));
+  std::set<zero::MicroStepKind> seen;
+  for (const zero::MicroStep& step : zero::micro_steps(plan)) {
+    if (!seen.insert(step.kind).second) continue;
+    const runtime::Program& program = programs.train(step.kind);
+    report.timelines.push_back(make_timeline(program, programs.persistent,
+                                             zero::runs_per_step(plan, step.kind),
+                                             report.foreseen.spans.at(program.name)));
+  }
   return report;
 }
 

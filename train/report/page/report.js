@@ -25,7 +25,9 @@ function scaled(value, base, units) {
 const bytes = value => value === 0 ? "0" : scaled(value, 1024, ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]);
 const count = value => value === 0 ? "0" : scaled(value, 1000, ["", "k", "M", "G", "T", "P", "E"]);
 const ms = value => value === 0 ? "0" : value < 1 ? scaled(value * 1e3, 1000, ["µs"]) : scaled(value, 1000, ["ms", "s"]);
-const plain = value => value === 0 ? "0" : Math.abs(value) < 1e-3 || Math.abs(value) >= 1e5 ? value.toExponential(1) : +value.toPrecision(4) + "";
+const plain = value => value === 0 ? "0" : Math.abs(value) < 1e-4 || Math.abs(value) >= 1e5 ? value.toExponential(1) : +value.toPrecision(4) + "";
+
+const percent = value => (value < 0 ? "" : "+") + (value * 100).toFixed(1) + " %";
 
 // About `wanted` round numbers from low to high; binary: powers of two.
 function ticks(low, high, wanted, binary = false) {
@@ -82,7 +84,7 @@ function drawCurve(title, column, format, line = null) {
   const steps = runs.flatMap(run => run.steps.step);
   const box = element("div", "");
   box.append(element("h3", title));
-  if (!values.length) return box;
+  if (!steps.length || !values.length) return box;
   const bound = (list, pick) => list.reduce((a, b) => pick(a, b));
   let low = bound(values, Math.min), high = bound(values, Math.max);
   const room = (high - low || Math.abs(high) || 1) * 0.06;
@@ -123,12 +125,12 @@ function drawCurves() {
     drawCurve("Gradient norm", "grad_norm", plain),
     drawCurve("Time of a step (dashed: foreseen)", "seconds", value => ms(value * 1e3), data.foreseen_seconds || null));
   $("legend").replaceChildren(...runs.map((run, number) => element("span", run.name, { class: "key", style: `--key: var(--c${number % 6})` })));
-  $("charts").hidden = !runs.length;
+  $("charts").style.display = runs.length ? "" : "none";
 }
 
 // Memory over time with the queues below it.
 const view = { from: 0, to: 1, drag: null };
-const [kLeft, kRight, kTop, kStack, kStrip, kRow] = [74, 10, 20, 300, 17, 22];
+const [kLeft, kRight, kTop, kStack, kStrip, kRow] = [100, 10, 20, 300, 17, 22];
 
 // Begins, ends and moments of the instructions on the axis that is chosen.
 function axisOf(program, axis) {
@@ -218,7 +220,10 @@ function drawTimeline() {
   });
   pen.strokeStyle = colour("ink");
   pen.setLineDash([6, 4]);
-  pen.strokeRect(kLeft, Math.round(toY(chosen.tier.arena_bytes)) + .5, columns, 0);
+  pen.beginPath();
+  pen.moveTo(kLeft, Math.round(toY(chosen.tier.arena_bytes)) + .5);
+  pen.lineTo(kLeft + columns, Math.round(toY(chosen.tier.arena_bytes)) + .5);
+  pen.stroke();
   pen.setLineDash([]);
   text("arena " + bytes(chosen.tier.arena_bytes), kLeft + columns - 4, toY(chosen.tier.arena_bytes) - 8, "right");
 
@@ -326,7 +331,7 @@ function setUpMemory() {
 // Bars by mode, tables, details.
 function drawBars() {
   $("modes").hidden = !data.modes.length;
-  const charts = [["Kept on the device", "kept_bytes", bytes], ["Not kept there", "freed_bytes", bytes], ["Step, foreseen", "step_seconds", value => ms(value * 1e3)]];
+  const charts = [["Kept on the device", "kept_bytes", bytes], ["Saved against keeping all", "freed_bytes", bytes], ["Step, foreseen", "step_seconds", value => ms(value * 1e3)]];
   for (const [title, field, format] of charts) {
     const box = element("div", "");
     box.append(element("h3", title));
@@ -381,7 +386,7 @@ function fillPage() {
   const seconds = data.steps.seconds.slice(data.steps.seconds.length > 1 ? 1 : 0);
   if (seconds.length) {
     const mean = seconds.reduce((a, b) => a + b) / seconds.length;
-    addCard("Step, measured", ms(mean * 1e3), `mean of ${seconds.length} without the first; ${((mean / data.foreseen_seconds - 1) * 100).toFixed(1)} % from what was foreseen`);
+    addCard("Step, measured", ms(mean * 1e3), `mean of ${seconds.length} without the first; ${percent(mean / data.foreseen_seconds - 1)} against what was foreseen`);
   }
   for (const id of ["summary", "plan", "machine"]) $(id).textContent = data[id];
   fillTable($("settings"), ["setting", "value", "from", "where"], data.settings.map(row => [row, ""]));
