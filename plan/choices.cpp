@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "plan/layers.h"
 #include "runtime/passes/autodiff.h"
 #include "runtime/passes/saved_values.h"
 #include "zero/partition.h"
@@ -46,14 +47,6 @@ void place_units(runtime::Plan& plan, const Choices& choices,
 
 /// Sending smaller values away costs more time than the memory that it frees is worth.
 constexpr std::int64_t kLeastLeavingBytes = 1 << 16;
-
-/// Returns the indices of the blocks that are layers.
-std::vector<int> layers_of(const std::vector<std::string>& blocks) {
-  std::vector<int> layers;
-  for (std::size_t i = 0; i < blocks.size(); ++i)
-    if (blocks[i].starts_with("layer.")) layers.push_back(static_cast<int>(i));
-  return layers;
-}
 
 /// Returns the actions on all values that a forward Graph's blocks save: recomputing layers by
 /// segments, or norms and activation functions alone, and sending values away from the device. All

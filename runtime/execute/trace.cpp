@@ -10,7 +10,7 @@
 #include "core/json_writer.h"
 #include "runtime/execute/host_queues.h"
 #include "runtime/graph/transfer_node.h"
-#include "runtime/program/live_bytes.h"
+#include "runtime/program/memory_timeline.h"
 
 namespace strata::runtime {
 namespace {
@@ -60,13 +60,14 @@ void TraceRecorder::begin(const Program& program, int instruction) {
   // The instructions of a device are followed in executed().
   if (options_.of == TraceOf::device && !is_host_queue(in.queue)) return;
   follow(program, instruction);
-  places_[static_cast<std::size_t>(in.queue)].begun_ns = monotonic_ns();
+  Place& place = places_[static_cast<std::size_t>(in.queue)];
+  if (is_asked_for(place)) place.begun_ns = monotonic_ns();
 }
 
 void TraceRecorder::end(const Program& program, int instruction) {
   if (!reports_itself(program, instruction)) return;
-  const auto queue = static_cast<std::size_t>(program.instructions[instruction].queue);
-  add(program, instruction, places_[queue].begun_ns, monotonic_ns());
+  const Place& place = places_[static_cast<std::size_t>(program.instructions[instruction].queue)];
+  if (is_asked_for(place)) add(program, instruction, place.begun_ns, monotonic_ns());
 }
 
 void TraceRecorder::executed(const Program& program, int instruction, std::int64_t begin_ns,
@@ -80,14 +81,13 @@ void TraceRecorder::add(const Program& program, int instruction, std::int64_t be
                         std::int64_t end_ns) {
   const auto queue = static_cast<std::size_t>(program.instructions[instruction].queue);
   const Place& place = places_[queue];
-  const std::int64_t step = place.of.step + 1;
-  if (step < options_.steps.first || step > options_.steps.last) return;
+  if (!is_asked_for(place)) return;
   std::vector<Event>& events = events_[queue];
   if (events.size() == events.capacity()) {
     ++dropped_[queue];
     return;
   }
-  events.push_back({place.run, &program, step, begin_ns - options_.zero_ns,
+  events.push_back({place.run, &program, place.of.step + 1, begin_ns - options_.zero_ns,
                     end_ns - options_.zero_ns, instruction});
 }
 
@@ -135,7 +135,7 @@ void TraceRecorder::write_memory(std::string& text) const {
   TierBytes before{};
   for (const Event& e : events_[static_cast<std::size_t>(Queue::compute)]) {
     const auto [at, fresh] = live.try_emplace(e.program);
-    if (fresh) at->second = live_bytes(*e.program);
+    if (fresh) at->second = MemoryTimeline(*e.program).live_bytes();
     const TierBytes& bytes = at->second[static_cast<std::size_t>(e.instruction)];
     if (std::exchange(before, bytes) == bytes) continue;
     append(text,

@@ -38,6 +38,14 @@ struct TraceOptions {
 /// nothing. events() reads Programs: call it once the executor is idle, and while it exists.
 class TraceRecorder final : public Observer {
  public:
+  struct Event {
+    std::int64_t run;  ///< counts executions of Programs
+    const Program* program;
+    std::int64_t step;  ///< counted from 1
+    std::int64_t begin_ns, end_ns;
+    std::int32_t instruction;
+  };
+
   explicit TraceRecorder(const TraceOptions& options);
   void starting(const Program& program, std::int64_t step) override;
   void begin(const Program& program, int instruction) override;
@@ -50,6 +58,10 @@ class TraceRecorder final : public Observer {
   /// instructions with their steps, the steps themselves, bytes of the arenas in use, and an arrow
   /// to each instruction from those of other queues that it waited for.
   [[nodiscard]] std::string events() const;
+  /// Returns what a queue ran, in the order in which it ended.
+  [[nodiscard]] const std::vector<Event>& recorded(Queue queue) const {
+    return events_[static_cast<std::size_t>(queue)];
+  }
   /// Returns the number of instructions for which there was no room.
   [[nodiscard]] std::int64_t dropped() const;
 
@@ -58,13 +70,6 @@ class TraceRecorder final : public Observer {
   struct Run {
     const Program* program = nullptr;
     std::int64_t step = 0;
-  };
-  struct Event {
-    std::int64_t run;
-    const Program* program;
-    std::int64_t step;  ///< counted from 1
-    std::int64_t begin_ns, end_ns;
-    std::int32_t instruction;
   };
   /// The position of a queue's thread. Queues take up Programs in the order of their start; a queue
   /// that has nothing to do in a Program is not seen there.
@@ -79,6 +84,10 @@ class TraceRecorder final : public Observer {
   }
   /// True if the thread of its queue measures it, by begin and end.
   [[nodiscard]] bool reports_itself(const Program& program, int instruction) const;
+  /// Whether the steps that were asked for have what the queue runs now: others cost no clock.
+  [[nodiscard]] bool is_asked_for(const Place& place) const {
+    return options_.steps.first <= place.of.step + 1 && place.of.step + 1 <= options_.steps.last;
+  }
   void follow(const Program& program, int instruction);
   void add(const Program& program, int instruction, std::int64_t begin_ns, std::int64_t end_ns);
   void write_instructions(std::string& text) const;

@@ -1,110 +1,15 @@
 #include "runtime/program/budget.h"
 
 #include <algorithm>
-#include <map>
-#include <tuple>
-
-#include "runtime/program/arena_alignment.h"
 
 namespace strata::runtime {
 namespace {
 
 constexpr std::size_t kListedConsumers = 5;
 
-/// The first and the last instruction that touch a root.
-struct Touches {
-  int first = 0;
-  int last = 0;
-};
-
-class PeakFinder {
- public:
-  PeakFinder(const Program& program, Tier tier) : program_(program), tier_(tier) {}
-
-  TierPeak find() {
-    for (int i = 0; i < static_cast<int>(program_.instructions.size()); ++i) touch_all(i);
-    TierPeak peak;
-    peak.needed_bytes = program_.arena_bytes[static_cast<std::size_t>(tier_)];
-    peak.instruction = peak_instruction();
-    peak.consumers = consumers_at(peak.instruction);
-    peak.other_bytes = peak.needed_bytes;
-    for (const Consumer& consumer : peak.consumers) peak.other_bytes -= consumer.bytes;
-    return peak;
-  }
-
- private:
-  void touch_all(int i) {
-    const Instruction& in = program_.instructions[static_cast<std::size_t>(i)];
-    for (const Operand& operand : in.inputs) touch(i, operand);
-    for (const Operand& operand : in.outputs) touch(i, operand);
-    if (in.predicate) touch(i, *in.predicate);
-    if (in.workspace) touch(i, *in.workspace);
-  }
-
-  void touch(int i, const Operand& operand) {
-    if (operand.tier != tier_) return;
-    const ValueId root = value(operand.value).root;
-    lives_.try_emplace(root == kNoValue ? operand.value : root, Touches{i, i}).first->second.last =
-        i;
-  }
-
-  [[nodiscard]] const Value& value(ValueId id) const {
-    return program_.values[static_cast<std::size_t>(id)];
-  }
-  [[nodiscard]] bool is_persistent(ValueId root) const {
-    return value(root).storage == Storage::persistent;
-  }
-
-  /// Returns the bytes that the layout reserves for a root.
-  [[nodiscard]] std::int64_t bytes_of(ValueId root) const {
-    return room_of(value(root).type.span_bytes(), tier_);
-  }
-
-  [[nodiscard]] int peak_instruction() const {
-    std::vector<std::int64_t> change(program_.instructions.size() + 1, 0);
-    for (const auto& [root, life] : lives_) {
-      if (is_persistent(root)) continue;
-      change[static_cast<std::size_t>(life.first)] += bytes_of(root);
-      change[static_cast<std::size_t>(life.last) + 1] -= bytes_of(root);
-    }
-    std::int64_t live = 0, most = 0;
-    int peak = -1;
-    for (std::size_t i = 0; i < change.size(); ++i) {
-      live += change[i];
-      if (live <= most) continue;
-      most = live;
-      peak = static_cast<int>(i);
-    }
-    return peak;
-  }
-
-  [[nodiscard]] std::vector<Consumer> consumers_at(int instruction) const {
-    std::map<std::tuple<Role, bool, int>, std::int64_t> bytes;  // keys: role, persistent, block
-    for (const auto& [root, life] : lives_) {
-      const bool lives = life.first <= instruction && instruction <= life.last;
-      if (!is_persistent(root) && !lives) continue;
-      const int block = program_.instructions[static_cast<std::size_t>(life.first)].block;
-      bytes[{value(root).role, is_persistent(root), block}] += bytes_of(root);
-    }
-    std::vector<Consumer> consumers;
-    for (const auto& [key, size] : bytes) {
-      const auto& [role, persistent, block] = key;
-      if (size > 0)
-        consumers.push_back(
-            {role, persistent, program_.blocks[static_cast<std::size_t>(block)], size});
-    }
-    std::stable_sort(consumers.begin(), consumers.end(),
-                     [](const Consumer& a, const Consumer& b) { return a.bytes > b.bytes; });
-    return consumers;
-  }
-
-  const Program& program_;
-  Tier tier_;
-  std::map<ValueId, Touches> lives_;  ///< keyed by root of the tier
-};
-
 std::string describe(const Consumer& consumer) {
-  return std::to_string(consumer.bytes) + " " + std::string(name_of(consumer.role)) + " of " +
+  return std::to_string(consumer.bytes) + " " +
+         (consumer.scratch ? "scratch" : std::string(name_of(consumer.role))) + " of " +
          consumer.block + (consumer.persistent ? " (kept between steps)" : "");
 }
 
@@ -129,7 +34,16 @@ std::string describe(const Program& program, Tier tier, std::int64_t allowed_byt
 
 }  // namespace
 
-TierPeak peak_of(const Program& program, Tier tier) { return PeakFinder(program, tier).find(); }
+TierPeak peak_of(const Program& program, Tier tier) {
+  const MemoryTimeline timeline(program);
+  TierPeak peak;
+  peak.needed_bytes = program.arena_bytes[static_cast<std::size_t>(tier)];
+  peak.instruction = timeline.peak_instruction(tier);
+  peak.consumers = timeline.consumers_at(tier, peak.instruction);
+  peak.other_bytes = peak.needed_bytes;
+  for (const Consumer& consumer : peak.consumers) peak.other_bytes -= consumer.bytes;
+  return peak;
+}
 
 std::vector<std::string> over_budget(const Program& program, const TierBytes& budget_bytes) {
   std::vector<std::string> messages;

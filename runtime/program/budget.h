@@ -6,18 +6,10 @@
 #include <vector>
 
 #include "runtime/graph/plan.h"
+#include "runtime/program/memory_timeline.h"
 #include "runtime/program/program.h"
 
 namespace strata::runtime {
-
-/// The bytes of one role that one block is first to touch, each buffer rounded up to its alignment.
-struct Consumer {
-  Role role = Role::activation;
-  bool persistent = false;
-  std::string block;  ///< block of the first instruction that touches them
-  std::int64_t bytes = 0;
-  bool operator==(const Consumer&) const = default;
-};
 
 /// One tier of a Program at the instruction at which most of it is in use.
 struct TierPeak {

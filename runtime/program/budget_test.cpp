@@ -6,7 +6,7 @@
 
 #include "comm/factory.h"
 #include "runtime/passes/autodiff.h"
-#include "runtime/program/live_bytes.h"
+#include "runtime/program/memory_timeline.h"
 #include "runtime/program/lower.h"
 #include "runtime/testing/small_model.h"
 
@@ -70,7 +70,7 @@ TEST(Budget, CountsEveryByteAtThePeak) {
 TEST(Budget, LiveBytesReachWhatALoweredProgramSays) {
   for (const Program& program : {model_program(), two_tiers()}) {
     TierBytes most{};
-    for (const TierBytes& bytes : live_bytes(program))
+    for (const TierBytes& bytes : MemoryTimeline(program).live_bytes())
       for (std::size_t tier = 0; tier < kTiers; ++tier)
         most[tier] = std::max(most[tier], bytes[tier]);
     for (std::size_t tier = 0; tier < kTiers; ++tier)

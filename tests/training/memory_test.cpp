@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "comm/factory.h"
-#include "runtime/program/live_bytes.h"
+#include "runtime/program/memory_timeline.h"
 #include "runtime/program/verifier.h"
 #include "tests/training/ranks.h"
 
@@ -67,7 +67,7 @@ TEST_P(Gpt2Memory, WhatStaysForItsNextUseCountsAsInUse) {
   const compile::StepPrograms set = build(training, 0);
   for (const Program* program : programs_of(set)) {
     std::int64_t most = 0;
-    for (const runtime::TierBytes& bytes : runtime::live_bytes(*program))
+    for (const runtime::TierBytes& bytes : runtime::MemoryTimeline(*program).live_bytes())
       most = std::max(most, bytes[0]);
     EXPECT_GE(program->persistent_bytes[0] + program->live_bytes[0], most) << program->name;
     EXPECT_LE(transient_bytes(*program), 1.05 * static_cast<double>(program->live_bytes[0]));

@@ -327,7 +327,7 @@ const std::set<std::string> kElsewhere{
     "checkpoint.every", "checkpoint.grace_seconds", "checkpoint.keep", "checkpoint.keep_every",
     "checkpoint.on_error", "checkpoint.on_signal", "checkpoint.retry_seconds", "checkpoint.resume", "choices", "data", "device",
     "device_graphs", "dump_state", "eval_data", "eval_every_steps", "global_batch",
-    "log_every_seconds", "metrics", "model", "nonfinite_steps", "offload.checksums",
+    "log_every_seconds", "memory_report", "metrics", "model", "nonfinite_steps", "offload.checksums",
     "offload.host_memory_bytes", "offload.nvme_paths", "offload.queue_depth",
     "offload.request_bytes", "on_nonfinite", "output", "plan", "print_config", "print_plan", "print_program", "profile", "reduction",
     "data_is_text", "token_cache", "tokenizer", "checkpoint.strategy", "epochs", "eval_samples", "eval_strategy", "logging_strategy",

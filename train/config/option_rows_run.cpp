@@ -251,6 +251,9 @@ constexpr OptionRow kRunRows[] = {
     {FIELD(profile), Spelling{"--profile", "FILE"},
      "file (JSON) of times by operation and shape from the third step on, beside the least that "
      "the machine needs; the largest losses are printed"},
+    {FIELD(memory_report), Spelling{"--memory-report", "DIR"}, Key{"strata.memory_report"},
+     "directory of a report on memory and time, foreseen beside measured: report.html, summary.txt, "
+     "tables and a trace; with --print-plan and --steps 0 of what is foreseen alone"},
     {FIELD(dump_state), Spelling{"--dump-state", "FILE"},
      "file with a digest per persistent tensor"},
     {FIELD(steps_per_print), Range{0, kMostSteps, NumberKind::most, PLACE(print_part)},

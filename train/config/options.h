@@ -267,6 +267,7 @@ struct TrainOptions {
   std::string trace;
   StepRange trace_steps;
   std::string profile;
+  std::string memory_report;  ///< directory
   std::string dump_state;
   bool print_config = false;
   bool print_plan = false;

@@ -11,6 +11,7 @@
 #include "machine/machine.h"
 #include "plan/foresee.h"
 #include "train/engine/build_programs.h"
+#include "train/report/report_directory.h"
 #include "train/run/host_limits.h"
 #include "train/run/memory_advice.h"
 #include "train/run/plan_report.h"
@@ -123,6 +124,17 @@ std::string describe_device(const RunRequest& request, bool on_cuda) {
          ", planned for without looking at one";
 }
 
+/// What is foreseen, to the directory of --memory-report.
+void report_plan(const RunRequest& request, const machine::Machine& machine, const comm::Seat& seat,
+                 const compile::StepPrograms& set, const std::string& device) {
+  const ProgramRequest programs = programs_of(request);
+  const std::string& directory = programs.options.memory_report;
+  write_report(directory,
+               make_report({programs, request.config.fields, set, machine, seat, device},
+                           foresee_alone(set, machine)),
+               nullptr);
+}
+
 }  // namespace
 
 bool plans_only(const TrainOptions& options, bool checks) {
@@ -135,6 +147,7 @@ void print_plan_only(const RunRequest& request, const RunListeners& listeners) {
   const machine::Machine machine = machine_of(request, on_cuda);
   const MachineMemory memory = memory_of(request, on_cuda);
   const comm::Seat seat{0, request.context.world, exchange_of(request, on_cuda)};
+  require_report_directory(options.memory_report);
   std::optional<compile::StepPrograms> set;
   try {
     set = build(request, machine, seat, memory);
@@ -155,6 +168,9 @@ void print_plan_only(const RunRequest& request, const RunListeners& listeners) {
               .rates = machine.device.fp32_flops.source},
              listeners);
   listeners.print("this plan fits: it needs " + describe(plan::memory_needs(*set), memory));
+  if (options.memory_report.empty()) return;
+  report_plan(request, machine, seat, *set, describe_device(request, on_cuda));
+  listeners.print("memory report: " + report_files(options.memory_report).back());
 }
 
 }  // namespace strata::train

@@ -13,7 +13,7 @@ bool plans_only(const TrainOptions& options, bool checks);
 /// Prints the plan of rank 0 of `request.context.world` ranks, and whether it fits into
 /// --device-memory and --host-memory, or what is not given of these into the machine of --hardware
 /// or this one. Plans for a device even if none is here, if --device cuda, --device-memory or
-/// --hardware asks for it. Throws OutOfMemory with advice.
+/// --hardware asks for it. Writes the report of --memory-report. Throws OutOfMemory with advice.
 void print_plan_only(const RunRequest& request, const RunListeners& listeners);
 
 }  // namespace strata::train

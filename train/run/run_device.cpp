@@ -102,6 +102,11 @@ std::optional<std::int64_t> RunDevice::free_bytes() const {
   return std::max<std::int64_t>(0, device_->memory().free_bytes - kBesideTheArenaBytes);
 }
 
+std::optional<kernels::DeviceMemoryFacts> RunDevice::memory() const {
+  if (!device_) return {};
+  return device_->memory();
+}
+
 void RunDevice::prepare(const compile::StepPrograms& programs, const TrainOptions& options) {
   if (!device_) return;
   choose(programs, options);

@@ -37,6 +37,8 @@ class RunDevice {
   void require_memory(std::int64_t arena_bytes) const;
   /// Bytes of the device that an arena may take now; nullopt on the CPU (host memory).
   [[nodiscard]] std::optional<std::int64_t> free_bytes() const;
+  /// Returns what the device has and has free; nullopt on the CPU.
+  [[nodiscard]] std::optional<kernels::DeviceMemoryFacts> memory() const;
   /// Collective, before the engine is made. Chooses algorithms of the device's libraries: takes
   /// those in --choices or the model's directory, chooses the rest, and writes all to --choices.
   /// Loads what would be loaded at first use (train/engine/warm_up.h). Throws OutOfMemory if less

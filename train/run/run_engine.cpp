@@ -109,7 +109,8 @@ void add_observers(RunParts& run, EngineParts& parts) {
   parts.observers = {&run.under_way, &run.meter.observer(), &run.transfers.observer()};
   run.listeners.tell(Equipping{parts.observers, *run.communicator, run.device->communicator(),
                                run.machine, run.resume_point ? run.resume_point->state.step : 0,
-                               run.options.steps});
+                               run.options.steps,
+                               [&device = *run.device] { return device.memory(); }});
 }
 
 }  // namespace

@@ -2,14 +2,17 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "comm/communicator.h"
+#include "compile/step_programs.h"
 #include "core/error.h"
 #include "core/status_page.h"
+#include "kernels/device/device.h"
 #include "kernels/ops/step_state.h"
 #include "machine/machine.h"
 #include "runtime/execute/observer.h"
@@ -45,6 +48,8 @@ struct Equipping {
   const machine::Machine& machine;                 ///< this rank's
   std::int64_t first_step = 0;                     ///< steps done by earlier processes
   std::int64_t steps = 0;                          ///< steps of the run
+  /// Returns, until Ending, what the device has and has free; nullopt on the CPU.
+  std::function<std::optional<kernels::DeviceMemoryFacts>()> device_memory = {};
 };
 
 /// Training begins after `first_step` steps of earlier processes.
@@ -115,7 +120,8 @@ struct Stopped {
 /// Everything is saved, the engine is idle; the last chance for collective calls, as in Equipping.
 struct Ending {
   comm::Communicator& ranks;
-  std::string device;  ///< name for people
+  const compile::StepPrograms& programs;  ///< the Programs that ran
+  std::string device;                     ///< name for people
 };
 
 /// Why the run ends, or cannot begin, from an exception. The last event.

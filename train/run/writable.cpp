@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/unique_fd.h"
 #include "train/files/model_files.h"
+#include "train/report/report_directory.h"
 
 namespace strata::train {
 namespace {
@@ -86,6 +87,8 @@ void require_own_files(const TrainOptions& options) {
                              {"--trace", options.trace},
                              {"--profile", options.profile},
                              {"--dump-state", options.dump_state}});
+  for (const std::string& file : report_files(options.memory_report))
+    files.emplace_back("--memory-report", file);
   for (std::size_t i = read; i < files.size(); ++i)
     for (std::size_t j = 0; j < i && !files[i].second.empty(); ++j) {
       std::error_code unknown;  // a file that does not exist yet is compared by name
@@ -105,10 +108,13 @@ void try_writing(const TrainOptions& options) {
   try_file(options.trace, "--trace");
   try_file(options.profile, "--profile");
   try_file(options.dump_state, "--dump-state");
+  for (const std::string& file : report_files(options.memory_report))
+    try_file(file, "--memory-report");
 }
 
 void require_writable(const TrainOptions& options) {
   require_writable_output(options);
+  require_report_directory(options.memory_report);
   require_own_files(options);
   require_writable_file(options.metrics, "--metrics");
   require_writable_file(options.trace, "--trace");

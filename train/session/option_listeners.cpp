@@ -4,7 +4,9 @@
 
 namespace strata::train {
 
-OptionListeners::OptionListeners(const TrainOptions& options, int rank, RunListeners& listeners) {
+OptionListeners::OptionListeners(const RunRequest& request, RunListeners& listeners) {
+  const TrainOptions& options = request.config.options;
+  const int rank = request.context.rank;
   if (rank == 0 && !options.metrics.empty())
     listeners.add(std::ref(metrics_.emplace(options.metrics, listeners)));
   if (rank == 0 && options.wall_clock_breakdown)
@@ -14,6 +16,8 @@ OptionListeners::OptionListeners(const TrainOptions& options, int rank, RunListe
         options.trace, runtime::TraceSteps{options.trace_steps.first, options.trace_steps.last},
         listeners)));
   if (!options.profile.empty()) listeners.add(std::ref(profile_.emplace(options, listeners)));
+  if (rank == 0 && !options.memory_report.empty())
+    listeners.add(std::ref(memory_report_.emplace(request, listeners)));
 }
 
 }  // namespace strata::train

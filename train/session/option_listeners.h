@@ -1,10 +1,12 @@
-// Makes the listeners that options ask for besides the screen: metrics, breakdown, trace, profile.
+// Makes the listeners that options ask for besides the screen: metrics, breakdown, trace, profile,
+// memory report.
 #pragma once
 
 #include <optional>
 
-#include "train/config/options.h"
+#include "train/run/training_run.h"
 #include "train/session/breakdown_listener.h"
+#include "train/session/memory_report_listener.h"
 #include "train/session/metrics_listener.h"
 #include "train/session/profile_listener.h"
 #include "train/session/trace_listener.h"
@@ -14,8 +16,8 @@ namespace strata::train {
 /// Owns these listeners; must be constructed before the session and outlive it.
 class OptionListeners {
  public:
-  /// Adds one rank's listeners to `listeners`, which also hear what these have to say.
-  OptionListeners(const TrainOptions& options, int rank, RunListeners& listeners);
+  /// Adds one rank's listeners to `listeners`, which also hear what these have to say. Borrows both.
+  OptionListeners(const RunRequest& request, RunListeners& listeners);
   OptionListeners(const OptionListeners&) = delete;
   OptionListeners& operator=(const OptionListeners&) = delete;
 
@@ -24,6 +26,7 @@ class OptionListeners {
   std::optional<BreakdownListener> breakdown_;
   std::optional<TraceListener> trace_;
   std::optional<ProfileListener> profile_;
+  std::optional<MemoryReportListener> memory_report_;
 };
 
 }  // namespace strata::train

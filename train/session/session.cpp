@@ -16,7 +16,7 @@ struct Session::Parts {
   Parts(RunRequest what, const RunListeners& who_hears)
       : request(std::move(what)), outside(who_hears) {
     listeners.add([this](const RunEvent& event) { outside.tell(event); });
-    files.emplace(request.config.options, request.context.rank, listeners);
+    files.emplace(request, listeners);
   }
 
   RunRequest request;

@@ -1,0 +1,153 @@
+"""`train --memory-report`: what the files of a report hold, of a run and of a plan, and where none can be written."""
+import csv
+import html.parser
+import json
+import re
+import signal
+import time
+import unittest
+
+from programs import QUICK, ProgramTest, mlaunch, train
+
+FILES = {"summary.txt", "layers.csv", "timeline.csv", "steps.csv", "trace.json", "report.html"}
+USAGE, CANNOT_WRITE = 2, 74
+VOID = {"meta", "link", "input", "br", "img"}
+
+
+class Page(html.parser.HTMLParser):
+    """Finds what is not well-formed, and what a page could load."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.wrong, self.addresses, self.data, self.ids = [], [], [], "", set()
+        self.feed(text)
+        self.close()
+        self.wrong += [f"{tag} is not closed" for tag in self.open]
+
+    def handle_starttag(self, tag, attrs):
+        attributes = dict(attrs)
+        self.addresses += [value for name, value in attrs if name in ("src", "href", "action")]
+        if "id" in attributes:
+            if attributes["id"] in self.ids:
+                self.wrong.append("twice: " + attributes["id"])
+            self.ids.add(attributes["id"])
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.wrong.append(f"</{tag}> at {self.getpos()}")
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] == "script" and not self.data:
+            self.data = data
+
+
+class MemoryReport(ProgramTest):
+    def table(self, name):
+        with open(self.home / name, newline="") as file:
+            return list(csv.DictReader(file))
+
+    def check_page(self, name):
+        text = self.read(name)
+        page = Page(text)
+        self.assertEqual(page.wrong, [])
+        self.assertEqual(page.addresses, ["data:,"])
+        self.assertNotRegex(text, r"https?://(?!www\.w3\.org)")
+        self.assertNotRegex(text, r"\b(fetch|XMLHttpRequest|WebSocket|import)\s*\(|@import|url\(")
+        return json.loads(page.data)
+
+    def check_timeline(self, folder):
+        """The largest sums of a tier are its peak in the summary; purposes add up."""
+        rows = self.table(f"{folder}/timeline.csv")
+        for tier in ("device", "pinned"):
+            most = max(int(row[f"{tier}_bytes"]) for row in rows)
+            found = re.search(rf"(?m)^{tier}: arena .*?\((\d+) bytes\)\n  peak .*?\((\d+) bytes\)", self.read(f"{folder}/summary.txt"))
+            self.assertEqual(most, int(found[2]))
+            self.assertLessEqual(most, int(found[1]))
+        for row in rows:
+            self.assertEqual(sum(int(value) for name, value in row.items() if re.match(r"device_\w+_bytes", name)), int(row["device_bytes"]))
+            self.assertLessEqual(float(row["foreseen_begin_ms"]), float(row["foreseen_end_ms"]))
+        self.assertEqual([int(row["instruction"]) for row in rows if row["program"] == rows[0]["program"]],
+                         list(range(sum(row["program"] == rows[0]["program"] for row in rows))))
+        return rows
+
+    def check_layers(self, folder, printed):
+        """Sums of layers.csv are what the table of the plan shows."""
+        *layers, total = self.table(f"{folder}/layers.csv")
+        self.assertEqual((layers[0]["block"], total["block"]), ("embedding", "total"))
+        for column, line in (("parameter_bytes", "parameters"), ("gradient_bytes", "gradients"), ("optimizer_bytes", "optimizer state")):
+            self.assertEqual(sum(int(layer[column]) for layer in layers), int(total[column]))
+            shown = re.search(rf"  {line} +(\d.*?)(?:  |$)", printed, re.MULTILINE)[1]
+            number, unit = shown.split()
+            scale = {"bytes": 1, "KiB": 2**10, "MiB": 2**20}[unit]
+            self.assertAlmostEqual(int(total[column]), float(number) * scale, delta=0.005 * scale + 1)
+
+    def test_a_run_of_two_ranks(self):
+        (self.home / "report").mkdir()
+        (self.home / "report/mine.txt").write_text("mine")
+        done = self.run_program(mlaunch(2, *QUICK, "--steps", "9", "--zero", "2", "--accumulation", "2", "--metrics", "metrics",
+                                        "--memory-report", "report", options=["--no-prefix"]))
+        self.assertIn("memory report: report/report.html", done.stdout)
+        self.assertEqual({file.name for file in (self.home / "report").iterdir()}, FILES | {"mine.txt"})
+        self.check_layers("report", done.stdout)
+        timeline = self.check_timeline("report")
+        self.assertEqual([row for row in timeline if not row["measured_mean_ms"]], [], "every instruction was measured")
+        steps = self.table("report/steps.csv")
+        self.assertEqual([int(row["step"]) for row in steps], list(range(1, 10)))
+        for row, line in zip(steps, self.step_metrics("metrics")):
+            self.assertAlmostEqual(float(row["loss"]), line["loss"], places=6)
+            self.assertAlmostEqual(float(row["seconds"]), line["seconds"], places=5)
+            self.assertEqual(int(row["device_arena_bytes"]), line["arena_bytes"])
+            self.assertEqual(int(row["peak_rss_bytes"]), line["peak_rss_bytes"])
+        page = self.check_page("report/report.html")
+        self.assertEqual(page["steps"]["step"], list(range(1, 10)))
+        self.assertTrue(all("measured" in program for program in page["programs"]))
+        trace = json.loads(self.read("report/trace.json"))["traceEvents"]
+        self.assertEqual({event["args"]["step"] for event in trace if event["ph"] == "X"}, {3, 4, 5, 6, 7})
+        self.assertTrue([event for event in trace if event["name"] == "device bytes by purpose"])
+        self.assertIn("measured over 9 steps", self.read("report/summary.txt"))
+
+    def test_a_plan_without_a_run(self):
+        done = self.run_program(train("--model", "gpt2-tiny", "--steps", "0", "--print-plan", "--world-size", "4", "--zero", "3",
+                                      "--memory-report", "deep/report"))
+        self.assertEqual({file.name for file in (self.home / "deep/report").iterdir()}, FILES)
+        self.check_layers("deep/report", done.stdout)
+        rows = self.check_timeline("deep/report")
+        self.assertEqual({row["measured_mean_ms"] for row in rows}, {""})
+        self.assertEqual(self.table("deep/report/steps.csv"), [])
+        page = self.check_page("deep/report/report.html")
+        self.assertEqual((page["ranks"], page["steps"]["step"]), (4, []))
+        slices = [event for event in json.loads(self.read("deep/report/trace.json"))["traceEvents"] if event["ph"] == "X" and event["cat"] != "step"]
+        self.assertEqual(len(slices), len(rows))
+
+    def test_a_run_that_is_stopped_early_is_reported_too(self):
+        run = self.start(train("--model", "gpt2-tiny", "--steps", "100000", "--metrics", "metrics", "--memory-report", "report"))
+        self.wait_until(lambda: (self.home / "metrics").exists() and self.read("metrics").count("\n") > 3, "steps")
+        time.sleep(0.05)
+        self.assertFalse(list((self.home / "report").iterdir()), "nothing is written before the end")
+        run.send_signal(signal.SIGTERM)
+        run.communicate(timeout=60)
+        self.assertEqual(len(self.table("report/steps.csv")), len(self.step_metrics("metrics")))
+
+    def test_where_no_report_can_be(self):
+        self.write("file", "text")
+        (self.home / "taken/layers.csv").mkdir(parents=True)
+        for directory, says in (("file", "--memory-report asks for a directory, and this is a file"),
+                                ("file/inside", "--memory-report"), ("/proc/strata", "cannot create the --memory-report directory"),
+                                ("taken", "--memory-report writes a file of this name")):
+            for more in ([], ["--steps", "0", "--print-plan"]):
+                done = self.run_program(train(*QUICK, *more, "--memory-report", directory), expect=CANNOT_WRITE)
+                self.assertIn(says, done.stderr, directory)
+                self.assertNotIn("step 1/", done.stdout)
+        done = self.run_program(train(*QUICK, "--memory-report", "here", "--metrics", "here/steps.csv"), expect=USAGE)
+        self.assertIn("--memory-report here/steps.csv is the file of --metrics", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

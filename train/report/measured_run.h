@@ -1,0 +1,55 @@
+// What a run measured of itself: its steps, and in some of them every instruction.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/device/device.h"
+#include "runtime/execute/trace.h"
+#include "train/report/program_timeline.h"
+
+namespace strata::train {
+
+struct StepRow {
+  std::int64_t step = 0;  ///< counted from 1
+  double loss = 0;
+  double learning_rate = 0;
+  double gradient_norm = 0;
+  double seconds = 0;
+  double tokens_per_second = 0;
+  std::int64_t peak_rss_bytes = 0;           ///< highest of the process so far
+  std::optional<std::int64_t> device_bytes;  ///< of the device in use, by whomever
+};
+
+/// A pass of the compute queue, or another queue, over the steps of which instructions were
+/// measured.
+struct PhaseTime {
+  std::string name;
+  double mean_seconds = 0, min_seconds = 0, max_seconds = 0;  ///< of a step
+};
+
+struct MeasuredRun {
+  std::vector<StepRow> steps;
+  std::int64_t first_measured = 0, last_measured = 0;  ///< steps of `phases`; 0: none
+  std::vector<PhaseTime> phases;
+  std::optional<kernels::DeviceMemoryFacts> device;  ///< when the run ended
+};
+
+/// A step that stands out, and why, for people.
+struct Spike {
+  std::int64_t step = 0;
+  std::string what;
+};
+/// Steps in which the process's high-water rose by more than 100 MB, or which took more than 1.5
+/// times the mean of the up to ten before, but for the first: memory is touched and libraries are
+/// loaded there.
+std::vector<Spike> find_spikes(const std::vector<StepRow>& steps);
+
+/// What `recorder` saw of the steps that train, once their executor is idle. Phases go to `run`,
+/// times of instructions to the timeline of the Program of the same name.
+void add_measured(const runtime::TraceRecorder& recorder, MeasuredRun& run,
+                  std::vector<ProgramTimeline>& timelines);
+
+}  // namespace strata::train

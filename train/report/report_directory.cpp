@@ -1,0 +1,76 @@
+#include "train/report/report_directory.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <optional>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "train/report/report_page.h"
+#include "train/report/report_tables.h"
+#include "train/report/report_trace.h"
+#include "train/report/summary_text.h"
+
+namespace strata::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+enum ReportFile : std::size_t { kSummary, kLayers, kTimeline, kSteps, kTrace, kPage };
+constexpr std::array kNames{"summary.txt", "layers.csv", "timeline.csv",
+                            "steps.csv",   "trace.json", "report.html"};
+
+std::string foreseen_trace(const RunReport& report) {
+  runtime::TraceRecorder recorder(
+      {.rank = report.rank,
+       .of = runtime::TraceOf::device,
+       .capacity_per_queue = instructions_of_a_queue(report.timelines)});
+  record_foreseen(report.timelines, recorder);
+  return trace_json(report.timelines, recorder);
+}
+
+}  // namespace
+
+std::vector<std::string> report_files(const std::string& directory) {
+  std::vector<std::string> files;
+  if (directory.empty()) return files;
+  for (const char* name : kNames) files.push_back((fs::path(directory) / name).string());
+  return files;
+}
+
+void require_report_directory(const std::string& directory) {
+  if (directory.empty()) return;
+  std::error_code error;
+  if (fs::exists(directory, error) && !fs::is_directory(directory, error))
+    throw IoError(directory, 0,
+                  "--memory-report asks for a directory, and this is a file; name "
+                  "another or move it away",
+                  ENOTDIR);
+  fs::create_directories(directory, error);
+  if (error)
+    throw IoError(directory, 0, "cannot create the --memory-report directory", error.value());
+  if (::access(directory.c_str(), W_OK | X_OK) != 0)
+    throw IoError(directory, 0, "cannot write to the --memory-report directory", errno);
+  for (const std::string& file : report_files(directory))
+    if (fs::is_directory(file, error))
+      throw IoError(file, 0, "--memory-report writes a file of this name; move the directory away",
+                    EISDIR);
+}
+
+void write_report(const std::string& directory, const RunReport& report,
+                  const runtime::TraceRecorder* recorder) {
+  const std::vector<std::string> files = report_files(directory);
+  const std::string summary = summary_text(report);
+  write_file_atomically(files[kSummary], summary);
+  write_file_atomically(files[kLayers], layers_csv(report.layers));
+  write_file_atomically(files[kTimeline], timeline_csv(report.timelines));
+  write_file_atomically(files[kSteps], steps_csv(report));
+  write_file_atomically(files[kTrace], recorder != nullptr ? trace_json(report.timelines, *recorder)
+                                                           : foreseen_trace(report));
+  write_file_atomically(files[kPage], report_page(report, summary));
+}
+
+}  // namespace strata::train

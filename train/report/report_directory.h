@@ -1,0 +1,24 @@
+// The directory of --memory-report: whether a report can be written there, and writing it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/execute/trace.h"
+#include "train/report/run_report.h"
+
+namespace strata::train {
+
+/// Paths of the files that a report in `directory` has.
+std::vector<std::string> report_files(const std::string& directory);
+
+/// Creates the directory where it is missing. Throws IoError naming --memory-report where a file
+/// has its name or one of a report's files cannot be written there. Any rank may call it.
+void require_report_directory(const std::string& directory);
+
+/// Replaces the files of an earlier report, each as a whole; others stay. `recorder`: what the run
+/// measured; null: the trace shows foreseen times. Throws IoError.
+void write_report(const std::string& directory, const RunReport& report,
+                  const runtime::TraceRecorder* recorder);
+
+}  // namespace strata::train

@@ -1,0 +1,19 @@
+// report.html: one file that needs nothing else, with the report's numbers inside.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "train/report/run_report.h"
+
+namespace strata::train {
+
+std::string report_page(const RunReport& report, std::string_view summary);
+
+/// What page/report.js reads, as one line of JSON.
+std::string page_data(const RunReport& report, std::string_view summary);
+
+/// The same JSON, which cannot end the script that holds it.
+std::string escape_for_script(std::string_view json);
+
+}  // namespace strata::train
