@@ -46,6 +46,14 @@ Figure moving_rate(const Machine& machine, Resource resource) {
 }  // namespace
 
 std::int64_t foreseen_ns(const Machine& machine, const Demand& demand) {
+  const std::int64_t guess = guessed_ns(machine, demand);
+  if (demand.signature == 0 || machine.times.empty()) return guess;
+  if (const auto measured = machine.times.find(demand.signature)) return *measured;
+  const double slowness = machine.times.slowness(demand.operation, demand.type);
+  return std::max<std::int64_t>(1, std::llround(slowness * static_cast<double>(guess)));
+}
+
+std::int64_t guessed_ns(const Machine& machine, const Demand& demand) {
   double seconds = 0;
   switch (demand.resource) {
     case Resource::device:

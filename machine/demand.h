@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "core/dtype.h"
 #include "machine/machine.h"
@@ -26,9 +27,18 @@ struct Demand {
   double flops = 0;
   double bytes = 0;              ///< bytes of all operands, each counted once
   std::int64_t moved_bytes = 0;  ///< bytes over link or disk; to peers: sent by this rank
+  /// Name and kind of the instruction, by which its measured time is found (OperationTimes);
+  /// empty and 0: it has none.
+  std::string_view operation = {};
+  std::uint64_t signature = 0;
 };
 
-/// Returns the time of an instruction alone on the machine, overhead included, at steps' rates.
+/// Returns the time that `foreseen_ns` would give if nothing had been measured.
+std::int64_t guessed_ns(const Machine& machine, const Demand& demand);
+
+/// Returns the time of an instruction alone on the machine, overhead included: the measured time of
+/// its kind if Machine::times has it; else that at steps' rates, times what its operation took
+/// longer than such a guess where it was measured.
 std::int64_t foreseen_ns(const Machine& machine, const Demand& demand);
 
 /// Returns a lower bound of the time: the larger of arithmetic and bytes at peak rates (data in

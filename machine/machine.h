@@ -12,6 +12,7 @@
 #include "kernels/device/capabilities.h"
 #include "machine/figure.h"
 #include "machine/numa.h"
+#include "machine/operation_times.h"
 
 namespace strata::machine {
 
@@ -78,6 +79,7 @@ struct Machine {
   Figure peer_rate;     ///< bytes per second and rank of a collective within a host
   Figure network_rate;  ///< bytes per second and direction of one host's network; 0: not known
   Disk disk;
+  OperationTimes times;  ///< what was measured of instructions; not part of hardware files
   Figure instruction_seconds{2e-6};  ///< overhead of every instruction
 
   bool operator==(const Machine&) const = default;

@@ -14,15 +14,6 @@
 namespace strata::machine {
 namespace {
 
-std::string processor_name() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    const std::size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "unknown";
-}
-
 /// Returns an unknown figure if there is no limit.
 Figure locked_bytes() {
   rlimit limit{};
@@ -32,6 +23,15 @@ Figure locked_bytes() {
 }
 
 }  // namespace
+
+std::string processor_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown";
+}
 
 Machine look_at_this_host() {
   const std::vector<int> cores = allowed_cores();

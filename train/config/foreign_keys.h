@@ -340,7 +340,7 @@ inline constexpr KeyLine kKeyLines[] = {
     options("strata.activation_checkpointing"),
     options("strata",
             "reduction virtual_ranks sequence_length steps epochs seed shuffle no_decay "
-            "state_recipe recompute_norms device device_graphs tf32 autotune threads tile_elements "
+            "state_recipe recompute_norms device device_graphs tf32 autotune calibrate threads tile_elements "
             "offload_activations nvme_paths device_memory host_memory update_time layer_major "
             "checksum_swap"),
 };

@@ -323,7 +323,7 @@ const Row kRows[] = {
 
 /// Options that other code reads: model, data, where Programs run, what is printed and saved.
 const std::set<std::string> kElsewhere{
-    "autotune", "check_device", "checkpoint.asynchronous", "checkpoint.changed_data",
+    "autotune", "calibrate", "check_device", "checkpoint.asynchronous", "checkpoint.changed_data",
     "checkpoint.every", "checkpoint.grace_seconds", "checkpoint.keep", "checkpoint.keep_every",
     "checkpoint.on_error", "checkpoint.on_signal", "checkpoint.retry_seconds", "checkpoint.resume", "choices", "data", "device",
     "device_graphs", "dump_state", "eval_data", "eval_every_steps", "global_batch",

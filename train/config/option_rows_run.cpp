@@ -56,6 +56,10 @@ constexpr Choice kWarmups[] = {{WarmupType::logarithmic, "log"}, {WarmupType::li
 
 constexpr Choice kNoDecays[] = {{NoDecay::norms_and_biases, "default"}, {NoDecay::none, "none"}};
 
+constexpr Choice kCalibrations[] = {{Calibration::automatic, "auto"},
+                                    {Calibration::off, "off"},
+                                    {Calibration::again, "again"}};
+
 constexpr Choice kDevices[] = {
     {DeviceChoice::automatic, "auto"}, {DeviceChoice::cpu, "cpu"}, {DeviceChoice::cuda, "cuda"}};
 
@@ -180,6 +184,9 @@ constexpr OptionRow kRunRows[] = {
      "auto: a GPU where there is one; cpu; cuda"},
     {FIELD(autotune), Spelling{"--autotune"}, Key{"strata.autotune"},
      "measure the libraries' algorithms before the first step; false: their first"},
+    {FIELD(calibrate), kCalibrations, Spelling{"--calibrate"}, Key{"strata.calibrate"},
+     "auto: foresee steps by times of instructions that earlier runs measured and kept, and measure "
+     "new ones where a run takes minutes; off; again: measure all before the first step"},
     {FIELD(plan), Spelling{"--plan", "FILE"},
      "file with the Plan to run, as --print-plan prints it: it decides what is sharded, where "
      "state lives and what is recomputed, and settings of these are not asked"},

@@ -65,6 +65,10 @@ constexpr bool has_bf16_moments(StateRecipe recipe) {
 /// The device of the Programs. automatic: on a CUDA device if there is one.
 enum class DeviceChoice : std::uint8_t { automatic, cpu, cuda };
 
+/// Whether times of instructions are measured before the first step. automatic: they are read from
+/// what earlier runs kept, and measured where a run takes minutes.
+enum class Calibration : std::uint8_t { automatic, off, again };
+
 /// The parameters without weight decay.
 enum class NoDecay : std::uint8_t { norms_and_biases, none };
 
@@ -254,6 +258,7 @@ struct TrainOptions {
   double checkpoint_ratio = 1;           ///< part of what recomputing layers frees, 0 to 1
   DeviceChoice device = DeviceChoice::automatic;
   bool autotune = true;       ///< measure matrix products before the first step
+  Calibration calibrate = Calibration::automatic;
   std::string plan;           ///< file with the Plan to run; empty: search for one
   std::string choices;        ///< file of algorithm choices to begin with
   bool check_device = false;  ///< compare every instruction with the CPU's

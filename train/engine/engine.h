@@ -10,6 +10,7 @@
 
 #include "kernels/ops/step_state.h"
 #include "runtime/execute/executor.h"
+#include "runtime/program/rehearsal.h"
 #include "step/state_table.h"
 #include "train/engine/build_programs.h"
 #include "train/engine/engine_memory.h"
@@ -105,6 +106,10 @@ class Engine {
 
   /// Returns the fp32 logits [padded vocabulary] after the last token; `tokens` fit the sequence.
   std::vector<float> logits(const std::vector<std::int32_t>& tokens);
+
+  /// Runs instructions of the engine's own Programs for `observer`, before weights are loaded, and
+  /// zeroes the storage that they have written.
+  void rehearse(const runtime::Rehearsal& rehearsal, runtime::Observer& observer);
 
   /// Messages for people: slower ways that the executor had to take.
   [[nodiscard]] std::vector<std::string> notes() const { return executor_->notes(); }

@@ -131,6 +131,15 @@ void EngineMemory::write(const Place& place, std::span<const std::byte> bytes) c
     arena(place.value->tier).device().copy_now(address(place), bytes.data(), place.bytes);
 }
 
+void EngineMemory::clear(const std::string& name) const {
+  const Place at = place(name);
+  STRATA_CHECK(!at.on_disk(), name, "lies on the disk");
+  if (on_host(at))
+    std::memset(address(at), 0, static_cast<std::size_t>(at.bytes));
+  else
+    arena(at.value->tier).device().clear_now(address(at), at.bytes);
+}
+
 std::span<std::byte> EngineMemory::storage(const std::string& name) const {
   const Place at = place(name);
   STRATA_CHECK(on_host(at), "the host cannot touch", name);

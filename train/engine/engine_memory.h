@@ -55,6 +55,8 @@ class EngineMemory {
   void write(const step::StateEntry& entry, std::int64_t first,
              std::span<const std::byte> bytes) const;
   void write(const std::string& name, std::span<const std::byte> bytes) const;
+  /// Zeroes the storage of this name, which does not lie on the disk.
+  void clear(const std::string& name) const;
 
   void set_snapshot_receiver(SnapshotReceiver receiver);
   /// Keeps the present content of records on the disk for read_snapshot(). Nothing may be running.

@@ -42,6 +42,16 @@ void Engine::load_programs() {
   for (const auto& [key, program] : programs_.programs) handles_[key] = executor_->load(program);
 }
 
+void Engine::rehearse(const runtime::Rehearsal& rehearsal, runtime::Observer& observer) {
+  require_drained("rehearse()");
+  if (steps_started_ > 0) throw InvalidArgument("rehearse() after a step; state would be lost");
+  runtime::ExecutorParts parts = executor_parts_;
+  parts.observers = {&observer};
+  const std::unique_ptr<runtime::Executor> executor = site_->make_executor(std::move(parts));
+  executor->wait(executor->start(executor->load(rehearsal.program), 0));
+  for (const std::string& name : rehearsal.written) memory_.clear(name);
+}
+
 void Engine::adopt(compile::StepPrograms programs) {
   require_drained("adopt()");
   if (lent_.use_count() > 1 || has_snapshot_)

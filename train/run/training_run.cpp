@@ -15,6 +15,7 @@
 #include "train/run/run_end.h"
 #include "train/run/run_engine.h"
 #include "train/run/run_parts.h"
+#include "train/run/run_profile.h"
 #include "train/run/writable.h"
 
 namespace strata::train {
@@ -60,6 +61,7 @@ void open_machine(RunParts& run) {
   const RankContext& context = run.request.context;
   run.machine = run.device->machine(threads_per_rank(options, context), context.local_world);
   run.disk->add_to(run.machine, context.local_world);
+  read_profile(run);
 }
 
 /// Advice for a run whose plan does not fit.
@@ -106,6 +108,7 @@ std::optional<ExitCode> open_training(RunParts& run) {
   if (done && run.options.dump_state.empty()) return leave_done(run);
   open_machine(run);
   build_engine_or_advise(run);
+  if (!done) calibrate(run);
   run.listeners.tell(Entered{Phase::loading});
   run.transfers.beside_programs(*run.engine, [&] { load(run); });
   if (!done) return {};

@@ -1,0 +1,64 @@
+#include "machine/operation_times.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <tuple>
+#include <utility>
+
+namespace strata::machine {
+namespace {
+
+/// Returns the factor below and above which half of the measured time lies.
+double weighed_median(std::vector<std::pair<double, std::int64_t>>& factors) {
+  std::ranges::sort(factors);
+  std::int64_t total = 0, before = 0;
+  for (const auto& [factor, ns] : factors) total += ns;
+  for (const auto& [factor, ns] : factors)
+    if (2 * (before += ns) >= total) return factor;
+  return 1;
+}
+
+}  // namespace
+
+OperationTimes::OperationTimes(std::vector<OperationTime> times) : times_(std::move(times)) {
+  std::ranges::stable_sort(times_, {}, &OperationTime::signature);
+  std::vector<OperationTime> last;
+  for (OperationTime& time : times_) {
+    if (!last.empty() && last.back().signature == time.signature) last.pop_back();
+    last.push_back(std::move(time));
+  }
+  times_ = std::move(last);
+  find_slowness();
+}
+
+void OperationTimes::merge(const OperationTimes& more) {
+  std::vector<OperationTime> both = times_;
+  std::ranges::copy(more.times_, std::back_inserter(both));
+  *this = OperationTimes(std::move(both));
+}
+
+std::optional<std::int64_t> OperationTimes::find(std::uint64_t signature) const {
+  const auto at = std::ranges::lower_bound(times_, signature, {}, &OperationTime::signature);
+  if (at == times_.end() || at->signature != signature) return {};
+  return at->ns;
+}
+
+double OperationTimes::slowness(std::string_view operation, DType type) const {
+  const auto at = std::ranges::find_if(slowness_, [&](const Slowness& known) {
+    return known.operation == operation && known.type == type;
+  });
+  return at == slowness_.end() ? 1 : at->factor;
+}
+
+void OperationTimes::find_slowness() {
+  std::map<std::pair<std::string, DType>, std::vector<std::pair<double, std::int64_t>>> factors;
+  for (const OperationTime& time : times_)
+    factors[{time.operation, time.type}].emplace_back(
+        static_cast<double>(time.ns) / static_cast<double>(time.guess_ns), time.ns);
+  slowness_.clear();
+  for (auto& [key, list] : factors)
+    slowness_.push_back({key.first, key.second, weighed_median(list)});
+}
+
+}  // namespace strata::machine

@@ -1,0 +1,84 @@
+#include "machine/profile_file.h"
+
+#include <fmt/format.h>
+#include <array>
+#include <charconv>
+#include <utility>
+#include <vector>
+
+#include "core/json.h"
+#include "core/json_writer.h"
+
+namespace strata::machine {
+namespace {
+
+constexpr std::int64_t kVersion = 1;
+constexpr std::int64_t kMostNs = std::int64_t{3600} * 1'000'000'000;
+constexpr std::array kTypes{DType::f32, DType::bf16, DType::f16};
+constexpr std::size_t kSignatureDigits = 16;
+
+std::uint64_t read_signature(const JsonValue& value) {
+  const std::string text = value.as_string();
+  std::uint64_t signature = 0;
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), signature, 16);
+  if (error != std::errc() || end != text.data() + text.size() ||
+      text.size() != kSignatureDigits || signature == 0)
+    value.fail(value.describe() + ", expected 16 hexadecimal digits that are not all 0");
+  return signature;
+}
+
+DType read_type(const JsonValue& value) {
+  const std::string text = value.as_string();
+  for (const DType type : kTypes)
+    if (text == name_of(type)) return type;
+  value.fail(value.describe() + ", expected \"fp32\", \"bf16\" or \"fp16\"");
+}
+
+std::int64_t read_ns(const JsonValue& value) {
+  const std::int64_t ns = value.as_whole_number();
+  if (ns < 1 || ns > kMostNs)
+    value.fail(fmt::format("{}, expected nanoseconds from 1 to {}", value.describe(), kMostNs));
+  return ns;
+}
+
+void require_keys(const JsonValue& object, std::initializer_list<std::string_view> keys) {
+  for (const auto& [name, value] : object.members()) {
+    bool known = false;
+    for (const std::string_view key : keys) known = known || name == key;
+    if (!known) value.fail("unknown key");
+  }
+}
+
+OperationTime read_time(const JsonValue& value) {
+  require_keys(value, {"signature", "operation", "type", "ns", "guess_ns"});
+  return {read_signature(value.at("signature")), value.at("operation").as_string(),
+          read_type(value.at("type")), read_ns(value.at("ns")), read_ns(value.at("guess_ns"))};
+}
+
+}  // namespace
+
+std::string to_json(const Profile& profile) {
+  JsonWriter json;
+  json.begin_object().member("version", kVersion).member("of", profile.of).key("times");
+  json.begin_array();
+  for (const OperationTime& time : profile.times.all()) {
+    json.begin_object().member("signature", fmt::format("{:016x}", time.signature));
+    json.member("operation", time.operation).member("type", name_of(time.type));
+    json.member("ns", time.ns).member("guess_ns", time.guess_ns).end_object();
+  }
+  json.end_array().end_object();
+  return json.finish() + "\n";
+}
+
+Profile read_profile(std::string_view text, const std::string& file) {
+  const JsonValue top = parse_json(text, file, {});
+  require_keys(top, {"version", "of", "times"});
+  if (const JsonValue version = top.at("version"); version.as_integer() != kVersion)
+    version.fail(fmt::format("{}, expected version {}", version.describe(), kVersion));
+  std::vector<OperationTime> times;
+  for (const JsonValue& time : top.at("times").elements()) times.push_back(read_time(time));
+  return {top.at("of").as_string(), OperationTimes(std::move(times))};
+}
+
+}  // namespace strata::machine

@@ -1,0 +1,52 @@
+#include "machine/profile_file.h"
+
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+
+namespace strata::machine {
+namespace {
+
+Profile some_profile() {
+  return {"a processor, 2 threads",
+          OperationTimes({{0x1234, "linear", DType::f32, 1000, 900},
+                          {0xffffffffffffffff, "norm", DType::bf16, 7, 9}})};
+}
+
+std::string refusal(std::string text) {
+  try {
+    read_profile(text, "p.json");
+  } catch (const DataError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+std::string with(std::string_view from, std::string_view to) {
+  std::string text = to_json(some_profile());
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+TEST(ProfileFile, IsReadBackAsItWasWritten) {
+  EXPECT_EQ(read_profile(to_json(some_profile()), "p.json"), some_profile());
+  EXPECT_EQ(read_profile(to_json(Profile{}), "p.json"), Profile{});
+}
+
+TEST(ProfileFile, FaultsAreNamedWithFileLineAndPath) {
+  const auto expect = [](const std::string& text, const std::string& words) {
+    EXPECT_NE(refusal(text).find(words), std::string::npos) << refusal(text);
+  };
+  expect(with("\"ns\": 1000", "\"ns\": 0"), "times[0].ns: integer 0, expected nanoseconds from 1");
+  expect(with("\"ns\": 1000", "\"ns\": -5"), "expected nanoseconds from 1");
+  expect(with("0000000000001234", "12"), "times[0].signature: string \"12\", expected 16");
+  expect(with("0000000000001234", "0000000000000000"), "expected 16 hexadecimal digits");
+  expect(with("\"bf16\"", "\"int8\""), "times[1].type");
+  expect(with("\"version\": 1", "\"version\": 2"), "expected version 1");
+  expect(with("\"guess_ns\"", "\"guess\""), "times[0].guess: unknown key");
+  expect("{", "p.json");
+}
+
+}  // namespace
+}  // namespace strata::machine
