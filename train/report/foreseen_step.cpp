@@ -2,32 +2,47 @@
 
 #include <algorithm>
 
+#include "plan/foresee.h"
+
 namespace strata::train {
+namespace {
 
-ForeseenStep foresee_alone(const compile::StepPrograms& programs, const machine::Machine& machine) {
-  ForeseenStep step{.seconds = programs.foreseen_step_seconds(),
-                    .how = "each instruction alone on the machine, queues beside one another",
-                    .spans = {}};
-  for (const auto& [key, program] : programs.programs)
-    if (key.is_train()) step.spans.emplace(program.name, foresee_alone(program, machine));
-  return step;
-}
-
-std::vector<TimeSpan> foresee_alone(const runtime::Program& program,
-                                    const machine::Machine& machine) {
-  constexpr double kMsPerNs = 1e-6;
-  std::vector<TimeSpan> spans;
-  spans.reserve(program.instructions.size());
-  std::array<double, runtime::kQueues> free_ms{};
-  for (const runtime::Instruction& in : program.instructions) {
-    double& queue = free_ms[static_cast<std::size_t>(in.queue)];
-    double begin = queue;
-    for (const std::int32_t other : in.waits)
-      begin = std::max(begin, spans[static_cast<std::size_t>(other)].end_ms);
-    const double ms = kMsPerNs * static_cast<double>(machine::foreseen_ns(machine, in.demand));
-    spans.push_back({begin, queue = begin + ms});
+/// Keeps when each instruction of each Program ran last.
+class SpanRecorder final : public runtime::Observer {
+ public:
+  void begin(const runtime::Program&, int) override {}
+  void end(const runtime::Program&, int) override {}
+  void executed(const runtime::Program& program, int instruction, std::int64_t begin_ns,
+                std::int64_t end_ns) override {
+    constexpr double kMsPerNs = 1e-6;
+    std::vector<TimeSpan>& spans = spans_[program.name];
+    spans.resize(program.instructions.size());
+    spans[static_cast<std::size_t>(instruction)] = {kMsPerNs * static_cast<double>(begin_ns),
+                                                    kMsPerNs * static_cast<double>(end_ns)};
   }
-  return spans;
+
+  std::map<std::string, std::vector<TimeSpan>> take() {
+    for (auto& [name, spans] : spans_) {
+      const double zero = std::ranges::min_element(spans, {}, &TimeSpan::begin_ms)->begin_ms;
+      for (TimeSpan& span : spans) span = {span.begin_ms - zero, span.end_ms - zero};
+    }
+    return std::move(spans_);
+  }
+
+ private:
+  std::map<std::string, std::vector<TimeSpan>> spans_;
+};
+
+}  // namespace
+
+ForeseenStep foresee_step(const compile::StepPrograms& programs, const machine::Machine& machine) {
+  SpanRecorder recorder;
+  plan::ForecastRequest request;
+  request.observers = {&recorder};
+  const plan::Forecast forecast = plan::foresee(programs, machine, request);
+  return {.seconds = forecast.step_seconds,
+          .how = "simulated, queues beside one another; " + forecast.bound_by + " binds",
+          .spans = recorder.take()};
 }
 
 }  // namespace strata::train

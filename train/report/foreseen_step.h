@@ -1,4 +1,4 @@
-// When the instructions of a step run, as far as it is known before.
+// Says when the instructions of a step will run, as the simulator foresees it.
 #pragma once
 
 #include <map>
@@ -11,19 +11,14 @@
 
 namespace strata::train {
 
-/// What a simulation, or less than that, says of a step.
 struct ForeseenStep {
   double seconds = 0;
-  std::string how;                                     ///< for people
-  std::map<std::string, std::vector<TimeSpan>> spans;  ///< by name of the training Program
+  std::string how;  ///< for people
+  /// Spans by name of the training Program, counted from the begin of its first instruction.
+  std::map<std::string, std::vector<TimeSpan>> spans;
 };
 
-/// Every instruction takes the time that it needs alone on the machine; it begins when its queue
-/// and what it waits for are done. The step takes what its Programs say (Program::foreseen_ns).
-ForeseenStep foresee_alone(const compile::StepPrograms& programs, const machine::Machine& machine);
-
-/// The same of one Program.
-std::vector<TimeSpan> foresee_alone(const runtime::Program& program,
-                                    const machine::Machine& machine);
+/// Simulates steps (plan/foresee.h) until two take equally long, and keeps the last one's times.
+ForeseenStep foresee_step(const compile::StepPrograms& programs, const machine::Machine& machine);
 
 }  // namespace strata::train

@@ -131,7 +131,7 @@ void report_plan(const RunRequest& request, const machine::Machine& machine, con
   const std::string& directory = programs.options.memory_report;
   write_report(directory,
                make_report({programs, request.config.fields, set, machine, seat, device},
-                           foresee_alone(set, machine)),
+                           foresee_step(set, machine)),
                nullptr);
 }
 

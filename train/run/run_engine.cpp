@@ -84,7 +84,8 @@ void report_plan(const RunParts& run, const compile::StepPrograms& programs,
                        .place = place,
                        .disk = run.disk->description(),
                        .foreseen_seconds = foreseen_seconds,
-                       .rates = run.machine.device.fp32_flops.source,
+                       .rates = run.machine.times.empty() ? run.machine.device.fp32_flops.source
+                                                          : machine::Source::measured,
                        .tokens = run.corpus.training->size(),
                        .held_out_tokens = run.corpus.held_out != nullptr
                                               ? std::optional(run.corpus.held_out->size())

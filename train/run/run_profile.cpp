@@ -12,6 +12,7 @@
 #include "core/hash.h"
 #include "machine/profile_file.h"
 #include "machine/this_host.h"
+#include "plan/foresee.h"
 #include "train/engine/rehearse.h"
 
 namespace strata::train {
@@ -28,12 +29,11 @@ constexpr double kLongRunSeconds = 120;
 std::string describe_measured(const RunParts& run) {
   const std::string program = read_whole_file("/proc/self/exe", kMostProgramBytes);
   const machine::Device& device = run.machine.device;
-  return fmt::format("{}{}, {} threads, {} ranks of {} on this host, build {:016x}",
-                     machine::processor_name(),
-                     device.names.empty() ? "" : " with " + device.names.front(),
-                     threads_per_rank(run.options, run.request.context),
-                     run.request.context.local_world, run.request.context.world,
-                     hash_64(std::as_bytes(std::span(program))));
+  return fmt::format(
+      "{}{}, {} threads, {} ranks of {} on this host, build {:016x}", machine::processor_name(),
+      device.names.empty() ? "" : " with " + device.names.front(),
+      threads_per_rank(run.options, run.request.context), run.request.context.local_world,
+      run.request.context.world, hash_64(std::as_bytes(std::span(program))));
 }
 
 std::string file_of(const std::string& of) {
@@ -79,8 +79,7 @@ bool is_wanted(const RunParts& run) {
   const TrainOptions& options = run.options;
   if (options.check_device) return false;
   if (options.calibrate != Calibration::automatic) return options.calibrate == Calibration::again;
-  return run.engine->programs().foreseen_step_seconds() * static_cast<double>(options.steps) >
-         kLongRunSeconds;
+  return run.meter.foreseen_seconds() * static_cast<double>(options.steps) > kLongRunSeconds;
 }
 
 }  // namespace
@@ -107,10 +106,13 @@ void calibrate(RunParts& run) {
   const machine::OperationTimes all = shared(run, machine::to_json({"", mine}));
   if (all.empty()) return;
   run.machine.times.merge(all);
+  const double seconds = plan::foresee(run.engine->programs(), run.machine).step_seconds;
+  run.meter.foresee(seconds);
   if (!run.first) return;
-  run.listeners.print(fmt::format("calibration: {} kinds of instructions measured in {:.1f} s",
-                                  all.all().size(),
-                                  static_cast<double>(monotonic_ns() - begin) * 1e-9));
+  run.listeners.print(
+      fmt::format("calibration: {} kinds of instructions measured in {:.1f} s; foreseen: {:.3g} s "
+                  "per step",
+                  all.all().size(), static_cast<double>(monotonic_ns() - begin) * 1e-9, seconds));
   keep_profile(run);
 }
 

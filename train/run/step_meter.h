@@ -38,6 +38,7 @@ class StepMeter {
              const machine::Machine& machine, double foreseen_seconds);
   /// Replaces what was foreseen of a step, before the first one.
   void foresee(double seconds) { foreseen_seconds_ = seconds; }
+  [[nodiscard]] double foreseen_seconds() const { return foreseen_seconds_; }
   /// Reports a step; called in order. `seconds`: time since the metrics of the step before.
   StepDone complete(const kernels::StepMetrics& metrics, double seconds);
   /// Discards the work recorded up to `step` that belongs to no step's metrics (evaluation).

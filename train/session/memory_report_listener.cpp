@@ -64,7 +64,7 @@ void MemoryReportListener::write(const Ending& ending) {
   const ProgramRequest programs{request_.model, request_.config.options};
   RunReport report = make_report(
       {programs, request_.config.fields, ending.programs, machine_, seat_, ending.device},
-      foresee_alone(ending.programs, machine_));
+      foresee_step(ending.programs, machine_));
   if (device_memory_) measured_.device = device_memory_();
   if (recorder_) add_measured(*recorder_, measured_, report.timelines);
   const bool has_times = measured_.last_measured > 0;
