@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "core/error.h"
-#include "kernels/cuda/gpu/timed_case.h"
 #include "kernels/cuda/head_chunks.h"
 #include "kernels/cuda/open_device.h"
+#include "kernels/cuda/testing/gpu/timed_case.h"
 #include "train/models/hf_config.h"
 
 namespace strata {

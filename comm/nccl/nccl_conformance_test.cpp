@@ -14,7 +14,7 @@
 #include "comm/testing/test_arena.h"
 #include "core/error.h"
 #include "core/testing/test_directory.h"
-#include "kernels/cuda/host/simulated_stream.h"
+#include "kernels/cuda/testing/simulated/simulated_stream.h"
 
 namespace strata::comm {
 namespace {

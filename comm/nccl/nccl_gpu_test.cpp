@@ -9,7 +9,7 @@
 #include "comm/factory.h"
 #include "comm/nccl/make_nccl_communicator.h"
 #include "core/error.h"
-#include "kernels/cuda/gpu/tested_device.h"
+#include "kernels/cuda/testing/gpu/tested_device.h"
 #include "kernels/device/device.h"
 
 namespace strata::comm {

@@ -1,5 +1,5 @@
 // CUDA kernels by operation; kernels/ops describes what each computes. They are built twice: by
-// nvcc for devices, and by the C++ compiler for the simulation (host/simulation.h).
+// nvcc for devices, and by the C++ compiler for the simulation (testing/simulated/simulation.h).
 #pragma once
 
 #include "kernels/device/stream.h"

@@ -1,5 +1,5 @@
 // Tests the plans that cuDNN makes, without a GPU: a description stands for the device, and a
-// library that runs nothing (host/driver_stand_in.cpp) for the driver.
+// library that runs nothing (testing/simulated/driver_stand_in.cpp) for the driver.
 #include "kernels/cuda/cudnn_attention.h"
 
 #include <dlfcn.h>

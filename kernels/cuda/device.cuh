@@ -5,10 +5,10 @@
 // CUDA only through the functions of this header in namespace strata::cuda.
 //
 // Two compilers read the same bodies. nvcc makes device code (device_nvcc.cuh). A C++ compiler
-// makes a simulation (host/): blocks run one after another, a block's threads are fibers that
-// switch where they synchronize, shared memory starts as NaN, asynchronous copies arrive only when
-// waited for, and alignment, sizes and the convergence of warps are checked. So kernels are tested,
-// under the sanitizers too, where there is no GPU.
+// makes a simulation (testing/simulated/): blocks run one after another, a block's threads are
+// fibers that switch where they synchronize, shared memory starts as NaN, asynchronous copies
+// arrive only when waited for, and alignment, sizes and the convergence of warps are checked. So
+// kernels are tested, under the sanitizers too, where there is no GPU.
 #pragma once
 
 #include "kernels/cuda/launch_shape.h"
@@ -16,5 +16,5 @@
 #if defined(__CUDACC__)
 #include "kernels/cuda/device_nvcc.cuh"
 #else
-#include "kernels/cuda/host/device_host.h"
+#include STRATA_SIMULATION  // the build of the simulation says which: device_host.h
 #endif

@@ -1,6 +1,6 @@
 // The interface of an accelerator: memory, streams, events and recordings. Executors, communicators
 // and engines know nothing else of it. kernels/cuda implements it, and so does a simulation
-// (kernels/cuda/host), which runs the same kernels where there is no GPU.
+// (kernels/cuda/testing/simulated), which runs the same kernels where there is no GPU.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // The checks of every operation of a layer, whatever the backend: results against a reference,
 // strided and packed operands, in place, and the same bits in every way to run it. The backend
 // under test is chosen at link time: layer_test_cpu.cpp (every instruction set of the machine; 1, 2
-// and 3 threads) or cuda/host/layer_test_simulated.cpp (three orders of threads).
+// and 3 threads) or cuda/testing/simulated/layer_test_simulated.cpp (three orders of threads).
 #pragma once
 
 #include <cstddef>

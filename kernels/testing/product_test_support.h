@@ -1,6 +1,6 @@
 // Helpers of the tests of products: random operands of any type, as they are stored and as doubles,
 // and calls on the backend under test, which is chosen at link time (product_test_cpu.cpp or
-// cuda/host/product_test_simulated.cpp).
+// cuda/testing/simulated/product_test_simulated.cpp).
 #pragma once
 
 #include <cmath>

@@ -1,5 +1,5 @@
 // The interface by which tests run kernels, whatever the backend. The backend under test is chosen
-// at link time: testing/cpu_runner.cpp or cuda/host/simulated_runner.cpp.
+// at link time: testing/cpu_runner.cpp or cuda/testing/simulated/simulated_runner.cpp.
 #pragma once
 
 #include <functional>

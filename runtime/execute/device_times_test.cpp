@@ -5,7 +5,7 @@
 
 #include <map>
 
-#include "kernels/cuda/host/simulated_device.h"
+#include "kernels/cuda/testing/simulated/simulated_device.h"
 
 namespace strata::runtime {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "comm/staged/staged_communicator.h"
 #include "core/error.h"
-#include "kernels/cuda/host/simulated_device.h"
+#include "kernels/cuda/testing/simulated/simulated_device.h"
 #include "runtime/execute/executor.h"
 #include "runtime/execute/lockstep.h"
 #include "runtime/passes/order.h"

@@ -1,5 +1,5 @@
-#include "kernels/cuda/gpu/device_runner.h"
 #include "kernels/cuda/open_device.h"
+#include "kernels/cuda/testing/gpu/device_runner.h"
 #include "tests/golden/golden_device.h"
 
 namespace strata::tests {

@@ -1,4 +1,4 @@
-#include "kernels/cuda/host/simulated_device.h"
+#include "kernels/cuda/testing/simulated/simulated_device.h"
 #include "tests/golden/golden_device.h"
 
 namespace strata::tests {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "kernels/cuda/host/simulated_device.h"
+#include "kernels/cuda/testing/simulated/simulated_device.h"
 #include "tests/training/rank_threads.h"
 #include "tests/training/ranks.h"
 #include "train/engine/state_digest.h"

@@ -13,7 +13,7 @@
 #include "core/error.h"
 #include "core/testing/failing_file_system.h"
 #include "core/testing/test_directory.h"
-#include "kernels/cuda/host/simulated_device.h"
+#include "kernels/cuda/testing/simulated/simulated_device.h"
 #include "tests/training/rank_threads.h"
 #include "tests/training/ranks.h"
 #include "train/checkpoint/checkpoint_commit.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/testing/test_directory.h"
-#include "kernels/cuda/host/simulated_device.h"
+#include "kernels/cuda/testing/simulated/simulated_device.h"
 #include "tests/training/saved_runs.h"
 
 namespace strata::tests {

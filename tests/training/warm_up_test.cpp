@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "kernels/cuda/cuda_kernels.h"
-#include "kernels/cuda/host/simulated_device.h"
+#include "kernels/cuda/testing/simulated/simulated_device.h"
 #include "tests/training/rank_threads.h"
 #include "tests/training/ranks.h"
 
