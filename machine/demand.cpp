@@ -9,6 +9,7 @@ namespace {
 /// Cap on the time of one instruction (runtime/schedule/schedule_index.cpp); a machine that needs
 /// longer is not realistic.
 constexpr double kLongestSeconds = 3600;
+constexpr std::int64_t kLongestNs = std::int64_t{3600} * 1'000'000'000;
 
 double seconds_at(double work, double rate) { return rate > 0 ? work / rate : 0; }
 
@@ -49,8 +50,9 @@ std::int64_t foreseen_ns(const Machine& machine, const Demand& demand) {
   const std::int64_t guess = guessed_ns(machine, demand);
   if (demand.signature == 0 || machine.times.empty()) return guess;
   if (const auto measured = machine.times.find(demand.signature)) return *measured;
-  const double slowness = machine.times.slowness(demand.operation, demand.type);
-  return std::max<std::int64_t>(1, std::llround(slowness * static_cast<double>(guess)));
+  const double slowness = machine.times.slowness(demand.operation, demand.resource, demand.type);
+  return std::clamp<std::int64_t>(std::llround(slowness * static_cast<double>(guess)), 1,
+                                  kLongestNs);
 }
 
 std::int64_t guessed_ns(const Machine& machine, const Demand& demand) {
@@ -72,8 +74,9 @@ std::int64_t guessed_ns(const Machine& machine, const Demand& demand) {
       seconds = seconds_at(static_cast<double>(demand.moved_bytes),
                            moving_rate(machine, demand.resource));
   }
-  return std::max<std::int64_t>(1, std::llround(machine.instruction_seconds * 1e9) +
-                                       std::llround(std::min(seconds, kLongestSeconds) * 1e9));
+  return std::clamp<std::int64_t>(std::llround(machine.instruction_seconds * 1e9) +
+                                      std::llround(std::min(seconds, kLongestSeconds) * 1e9),
+                                  1, kLongestNs);
 }
 
 double least_seconds(const Machine& machine, const Demand& demand) {

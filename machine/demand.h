@@ -7,19 +7,9 @@
 
 #include "core/dtype.h"
 #include "machine/machine.h"
+#include "machine/resource.h"
 
 namespace strata::machine {
-
-/// The part of a machine that limits an instruction.
-enum class Resource : std::uint8_t {
-  device,  ///< its arithmetic or its memory
-  peers,   ///< the links between ranks
-  upload,  ///< the link from host memory to the device
-  download,
-  disk_read,
-  disk_write,
-  host,  ///< host memory, used by an update
-};
 
 struct Demand {
   Resource resource = Resource::device;

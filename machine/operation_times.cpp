@@ -10,7 +10,7 @@ namespace strata::machine {
 namespace {
 
 /// Returns the factor below and above which half of the measured time lies.
-double weighed_median(std::vector<std::pair<double, std::int64_t>>& factors) {
+double weighted_median(std::vector<std::pair<double, std::int64_t>>& factors) {
   std::ranges::sort(factors);
   std::int64_t total = 0, before = 0;
   for (const auto& [factor, ns] : factors) total += ns;
@@ -44,21 +44,23 @@ std::optional<std::int64_t> OperationTimes::find(std::uint64_t signature) const 
   return at->ns;
 }
 
-double OperationTimes::slowness(std::string_view operation, DType type) const {
+double OperationTimes::slowness(std::string_view operation, Resource resource, DType type) const {
   const auto at = std::ranges::find_if(slowness_, [&](const Slowness& known) {
-    return known.operation == operation && known.type == type;
+    return known.operation == operation && known.resource == resource && known.type == type;
   });
   return at == slowness_.end() ? 1 : at->factor;
 }
 
 void OperationTimes::find_slowness() {
-  std::map<std::pair<std::string, DType>, std::vector<std::pair<double, std::int64_t>>> factors;
+  std::map<std::tuple<std::string, Resource, DType>, std::vector<std::pair<double, std::int64_t>>>
+      factors;
   for (const OperationTime& time : times_)
-    factors[{time.operation, time.type}].emplace_back(
+    factors[{time.operation, time.resource, time.type}].emplace_back(
         static_cast<double>(time.ns) / static_cast<double>(time.guess_ns), time.ns);
   slowness_.clear();
   for (auto& [key, list] : factors)
-    slowness_.push_back({key.first, key.second, weighed_median(list)});
+    slowness_.push_back(
+        {std::get<0>(key), std::get<1>(key), std::get<2>(key), weighted_median(list)});
 }
 
 }  // namespace strata::machine

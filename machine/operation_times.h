@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/dtype.h"
+#include "machine/resource.h"
 
 namespace strata::machine {
 
@@ -17,8 +18,9 @@ struct OperationTime {
   /// Hash of operation, types, shapes and attributes (runtime/program/node_demand.h).
   std::uint64_t signature = 0;
   std::string operation;
-  DType type = DType::f32;  ///< Demand::type
-  std::int64_t ns = 0;      ///< measured, > 0
+  Resource resource = Resource::device;
+  DType type = DType::f32;    ///< Demand::type
+  std::int64_t ns = 0;        ///< measured, > 0
   std::int64_t guess_ns = 0;  ///< what was foreseen from the machine's rates, > 0
   bool operator==(const OperationTime&) const = default;
 };
@@ -35,9 +37,9 @@ class OperationTimes {
 
   /// Returns the measured time of a signature; nullopt: it was not measured.
   [[nodiscard]] std::optional<std::int64_t> find(std::uint64_t signature) const;
-  /// Returns measured over guessed time of the operation in this type: the median of what was
-  /// measured, weighed by time; 1 where nothing was.
-  [[nodiscard]] double slowness(std::string_view operation, DType type) const;
+  /// Returns measured over guessed time of the operation on this resource and in this type: the
+  /// median of what was measured, weighted by time; 1 where nothing was.
+  [[nodiscard]] double slowness(std::string_view operation, Resource resource, DType type) const;
 
   /// Lists all, in the order of their signatures.
   [[nodiscard]] const std::vector<OperationTime>& all() const { return times_; }
@@ -47,13 +49,14 @@ class OperationTimes {
  private:
   struct Slowness {
     std::string operation;
+    Resource resource = Resource::device;
     DType type = DType::f32;
     double factor = 1;
   };
   void find_slowness();
 
   std::vector<OperationTime> times_;
-  std::vector<Slowness> slowness_;  ///< by operation and type; follows from times_
+  std::vector<Slowness> slowness_;  ///< by operation, resource and type; follows from times_
 };
 
 }  // namespace strata::machine

@@ -8,36 +8,40 @@ namespace strata::machine {
 namespace {
 
 TEST(OperationTimes, TheLastMeasurementOfAKindCounts) {
-  OperationTimes times({{7, "linear", DType::f32, 100, 50}, {3, "norm", DType::f32, 10, 10}});
+  OperationTimes times({{7, "linear", Resource::device, DType::f32, 100, 50},
+                        {3, "norm", Resource::device, DType::f32, 10, 10}});
   EXPECT_EQ(times.find(7), 100);
   EXPECT_EQ(times.find(8), std::nullopt);
-  times.merge(OperationTimes({{7, "linear", DType::f32, 80, 50}}));
+  times.merge(OperationTimes({{7, "linear", Resource::device, DType::f32, 80, 50}}));
   EXPECT_EQ(times.find(7), 80);
   EXPECT_EQ(times.find(3), 10);
   EXPECT_EQ(times.all().size(), 2U);
 }
 
 TEST(OperationTimes, OtherShapesAreAsSlowAsMostOfTheMeasuredTime) {
-  const OperationTimes times({{1, "linear", DType::f32, 1000, 500},
-                              {2, "linear", DType::f32, 10, 1},
-                              {3, "linear", DType::f32, 800, 400},
-                              {4, "linear", DType::bf16, 300, 100}});
-  EXPECT_DOUBLE_EQ(times.slowness("linear", DType::f32), 2);
-  EXPECT_DOUBLE_EQ(times.slowness("linear", DType::bf16), 3);
-  EXPECT_DOUBLE_EQ(times.slowness("norm", DType::f32), 1);
+  const OperationTimes times({{1, "linear", Resource::device, DType::f32, 1000, 500},
+                              {2, "linear", Resource::device, DType::f32, 10, 1},
+                              {3, "linear", Resource::device, DType::f32, 800, 400},
+                              {4, "linear", Resource::device, DType::bf16, 300, 100}});
+  EXPECT_DOUBLE_EQ(times.slowness("linear", Resource::device, DType::f32), 2);
+  EXPECT_DOUBLE_EQ(times.slowness("linear", Resource::device, DType::bf16), 3);
+  EXPECT_DOUBLE_EQ(times.slowness("norm", Resource::device, DType::f32), 1);
+  EXPECT_DOUBLE_EQ(times.slowness("linear", Resource::host, DType::f32), 1);
 }
 
 TEST(OperationTimes, ForeseenTimesAreMeasuredOnes) {
   Machine machine = cpu_machine(2);
   const Demand demand{.flops = 1e9, .bytes = 1e6, .operation = "linear", .signature = 5};
   const std::int64_t guess = foreseen_ns(machine, demand);
-  machine.times = OperationTimes({{5, "linear", DType::f32, 12345, guess}});
+  machine.times = OperationTimes({{5, "linear", Resource::device, DType::f32, 12345, guess}});
   EXPECT_EQ(foreseen_ns(machine, demand), 12345);
   Demand other = demand;
   other.signature = 6;
-  machine.times = OperationTimes({{5, "linear", DType::f32, 3 * guess, guess}});
+  machine.times = OperationTimes({{5, "linear", Resource::device, DType::f32, 3 * guess, guess}});
   EXPECT_NEAR(static_cast<double>(foreseen_ns(machine, other)), 3.0 * static_cast<double>(guess),
               0.01 * static_cast<double>(guess));
+  machine.times = OperationTimes({{5, "linear", Resource::device, DType::f32, 1 << 30, 1}});
+  EXPECT_EQ(foreseen_ns(machine, other), 3600LL * 1'000'000'000) << "no longer than an hour";
   Demand unknown = demand;
   unknown.signature = 0;  // an instruction that nobody has named
   unknown.operation = "";

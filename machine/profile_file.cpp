@@ -20,10 +20,9 @@ constexpr std::size_t kSignatureDigits = 16;
 std::uint64_t read_signature(const JsonValue& value) {
   const std::string text = value.as_string();
   std::uint64_t signature = 0;
-  const auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), signature, 16);
-  if (error != std::errc() || end != text.data() + text.size() ||
-      text.size() != kSignatureDigits || signature == 0)
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), signature, 16);
+  if (error != std::errc() || end != text.data() + text.size() || text.size() != kSignatureDigits ||
+      signature == 0)
     value.fail(value.describe() + ", expected 16 hexadecimal digits that are not all 0");
   return signature;
 }
@@ -33,6 +32,13 @@ DType read_type(const JsonValue& value) {
   for (const DType type : kTypes)
     if (text == name_of(type)) return type;
   value.fail(value.describe() + ", expected \"fp32\", \"bf16\" or \"fp16\"");
+}
+
+Resource read_resource(const JsonValue& value) {
+  const std::string text = value.as_string();
+  for (const Resource resource : kAllResources)
+    if (text == name_of(resource)) return resource;
+  value.fail(value.describe() + ", expected a resource of machine/resource.h");
 }
 
 std::int64_t read_ns(const JsonValue& value) {
@@ -51,9 +57,13 @@ void require_keys(const JsonValue& object, std::initializer_list<std::string_vie
 }
 
 OperationTime read_time(const JsonValue& value) {
-  require_keys(value, {"signature", "operation", "type", "ns", "guess_ns"});
-  return {read_signature(value.at("signature")), value.at("operation").as_string(),
-          read_type(value.at("type")), read_ns(value.at("ns")), read_ns(value.at("guess_ns"))};
+  require_keys(value, {"signature", "operation", "resource", "type", "ns", "guess_ns"});
+  return {read_signature(value.at("signature")),
+          value.at("operation").as_string(),
+          read_resource(value.at("resource")),
+          read_type(value.at("type")),
+          read_ns(value.at("ns")),
+          read_ns(value.at("guess_ns"))};
 }
 
 }  // namespace
@@ -64,7 +74,9 @@ std::string to_json(const Profile& profile) {
   json.begin_array();
   for (const OperationTime& time : profile.times.all()) {
     json.begin_object().member("signature", fmt::format("{:016x}", time.signature));
-    json.member("operation", time.operation).member("type", name_of(time.type));
+    json.member("operation", time.operation)
+        .member("resource", name_of(time.resource))
+        .member("type", name_of(time.type));
     json.member("ns", time.ns).member("guess_ns", time.guess_ns).end_object();
   }
   json.end_array().end_object();

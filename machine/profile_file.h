@@ -8,8 +8,8 @@
 
 namespace strata::machine {
 
-/// Times with what they depend on: processor, libraries, threads, ranks, build. Where that differs
-/// they are measured again.
+/// Times with what they depend on: processor, device, threads, ranks, transport, build. Where that
+/// differs they are measured again.
 struct Profile {
   std::string of;
   OperationTimes times;
@@ -19,8 +19,8 @@ struct Profile {
 /// Returns pretty-printed JSON with every field.
 std::string to_json(const Profile& profile);
 
-/// Inverse of to_json. Strict: an unknown or missing key, or a value of a wrong type or out of range
-/// throws DataError that names `file`, line, JSON path, what was found and what is expected.
+/// Inverse of to_json. Strict: an unknown or missing key, or a value of a wrong type or out of
+/// range throws DataError that names `file`, line, JSON path, what was found and what is expected.
 Profile read_profile(std::string_view text, const std::string& file);
 
 }  // namespace strata::machine

@@ -9,8 +9,8 @@ namespace {
 
 Profile some_profile() {
   return {"a processor, 2 threads",
-          OperationTimes({{0x1234, "linear", DType::f32, 1000, 900},
-                          {0xffffffffffffffff, "norm", DType::bf16, 7, 9}})};
+          OperationTimes({{0x1234, "linear", Resource::device, DType::f32, 1000, 900},
+                          {0xffffffffffffffff, "norm", Resource::host, DType::bf16, 7, 9}})};
 }
 
 std::string refusal(std::string text) {
@@ -43,6 +43,7 @@ TEST(ProfileFile, FaultsAreNamedWithFileLineAndPath) {
   expect(with("0000000000001234", "12"), "times[0].signature: string \"12\", expected 16");
   expect(with("0000000000001234", "0000000000000000"), "expected 16 hexadecimal digits");
   expect(with("\"bf16\"", "\"int8\""), "times[1].type");
+  expect(with("\"host\"", "\"moon\""), "times[1].resource: string \"moon\"");
   expect(with("\"version\": 1", "\"version\": 2"), "expected version 1");
   expect(with("\"guess_ns\"", "\"guess\""), "times[0].guess: unknown key");
   expect("{", "p.json");

@@ -82,6 +82,7 @@ class Cycle {
       start({ProgramKind::evaluate});
       forecast.evaluate_seconds = seconds_since(begin);
     }
+    settle();  // observers then have whole steps
     return forecast;
   }
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
+#include "runtime/graph/state_names.h"
 #include "runtime/graph/transfer_node.h"
 
 namespace strata::runtime {
@@ -13,6 +15,7 @@ struct Kind {
   int first = 0;
   std::int64_t ns = 0;  ///< foreseen for one
   std::int64_t total_ns = 0;
+  std::vector<int> needs;  ///< copies of inputs that must run before it
 };
 
 const Value& root_of(const Program& program, const Operand& operand) {
@@ -22,18 +25,53 @@ const Value& root_of(const Program& program, const Operand& operand) {
 
 bool is_integer(DType type) { return type == DType::i32 || type == DType::i64; }
 
-bool can_run_alone(const Program& program, const Instruction& in) {
-  if (in.demand.signature == 0 || is_disk_transfer(*in.operation)) return false;
-  // The word of a step and what is decided by it stay as they are.
-  const auto decides = [&](const Operand& out) {
-    const Value& root = root_of(program, out);
-    return root.role == Role::control && root.storage == Storage::persistent;
-  };
-  if (std::ranges::any_of(in.outputs, decides)) return false;
-  return std::ranges::none_of(in.inputs, [&](const Operand& input) {
-    return is_integer(input.type.dtype) &&
-           root_of(program, input).storage != Storage::persistent;
-  });
+bool is_state_of_steps(const Value& root) {
+  return root.storage == Storage::persistent &&
+         (root.name == kStepState || root.name == kStepControl || root.name == kStepMetrics ||
+          root.name == kUpdateRandom);
+}
+
+/// Finds which transient roots hold what the host's inputs hold: those that one copy fills.
+class StagedInputs {
+ public:
+  explicit StagedInputs(const Program& program) : program_(program) {
+    for (int i = 0; i < static_cast<int>(program.instructions.size()); ++i)
+      for (const Operand& out : program.instructions[static_cast<std::size_t>(i)].outputs)
+        if (const Value& root = root_of(program, out); root.storage != Storage::persistent)
+          writers_[&root].push_back(i);
+  }
+  /// Returns the copy that fills the operand's root; nullopt if that is not all that does.
+  [[nodiscard]] std::optional<int> copy_of(const Operand& operand) const {
+    const auto at = writers_.find(&root_of(program_, operand));
+    if (at == writers_.end() || at->second.size() != 1) return {};
+    const Instruction& in = program_.instructions[static_cast<std::size_t>(at->second.front())];
+    const bool stages = in.operation->name == "copy" && !in.inputs.empty() &&
+                        root_of(program_, in.inputs[0]).role == Role::input &&
+                        root_of(program_, in.inputs[0]).storage == Storage::persistent;
+    return stages ? std::optional(at->second.front()) : std::nullopt;
+  }
+
+ private:
+  const Program& program_;
+  std::map<const Value*, std::vector<int>> writers_;
+};
+
+/// Returns the copies that an instruction needs before it; nullopt if it cannot run alone.
+std::optional<std::vector<int>> needs_of(const Program& program, const Instruction& in,
+                                         const StagedInputs& staged) {
+  if (in.demand.signature == 0 || is_disk_transfer(*in.operation)) return {};
+  if (in.predicate && in.operation->name == "copy") return {};  // another way of copying
+  for (const Operand& out : in.outputs)
+    if (is_state_of_steps(root_of(program, out))) return {};
+  std::vector<int> copies;
+  for (const Operand& input : in.inputs) {
+    if (!is_integer(input.type.dtype)) continue;
+    if (root_of(program, input).storage == Storage::persistent) continue;
+    const std::optional<int> copy = staged.copy_of(input);
+    if (!copy) return {};
+    copies.push_back(*copy);
+  }
+  return copies;
 }
 
 /// The first of each kind of collective. Their times differ between ranks, so none decides.
@@ -43,7 +81,7 @@ std::vector<int> choose_collectives(const Program& program, const RehearsalLimit
   std::vector<int> chosen;
   for (int i = 0; i < static_cast<int>(program.instructions.size()); ++i) {
     const Instruction& in = program.instructions[static_cast<std::size_t>(i)];
-    if (in.collective && can_run_alone(program, in) &&
+    if (in.collective && in.demand.signature != 0 &&
         static_cast<int>(chosen.size()) < limits.collectives &&
         kinds.insert(in.demand.signature).second)
       chosen.push_back(i);
@@ -55,13 +93,15 @@ std::vector<int> choose_collectives(const Program& program, const RehearsalLimit
 /// list.
 std::vector<Kind> list_kinds(const Program& program, const machine::Machine& machine,
                              const std::set<std::uint64_t>& known) {
+  const StagedInputs staged(program);
   std::map<std::uint64_t, Kind> kinds;
   for (int i = 0; i < static_cast<int>(program.instructions.size()); ++i) {
     const Instruction& in = program.instructions[static_cast<std::size_t>(i)];
-    if (in.collective || known.contains(in.demand.signature) || !can_run_alone(program, in))
-      continue;
+    if (in.collective || known.contains(in.demand.signature)) continue;
+    const auto needs = needs_of(program, in, staged);
+    if (!needs) continue;
     const auto [at, fresh] = kinds.try_emplace(in.demand.signature);
-    if (fresh) at->second = {i, machine::foreseen_ns(machine, in.demand), 0};
+    if (fresh) at->second = {i, machine::foreseen_ns(machine, in.demand), 0, *needs};
     at->second.total_ns += at->second.ns;
   }
   std::vector<Kind> list;
@@ -75,16 +115,20 @@ std::vector<Kind> list_kinds(const Program& program, const machine::Machine& mac
 }  // namespace
 
 Rehearsal make_rehearsal(const Program& program, const machine::Machine& machine,
-                         const RehearsalLimits& limits, std::set<std::uint64_t>& known) {
-  std::vector<int> chosen = choose_collectives(program, limits, known);
-  double left_ns = limits.seconds * 1e9;
+                         RehearsalLimits& limits, std::set<std::uint64_t>& known) {
+  std::map<int, int> repeats;  // of instructions, in the order of the list, as in a step
+  for (const int i : choose_collectives(program, limits, known)) repeats[i] = limits.repeats;
   for (const Kind& kind : list_kinds(program, machine, known)) {
-    const double needed_ns = static_cast<double>(kind.ns) * limits.repeats;
-    if (kind.ns < limits.least_ns || needed_ns > left_ns) continue;
-    left_ns -= needed_ns;
-    chosen.push_back(kind.first);
+    if (kind.ns < limits.least_ns) continue;
+    const double seconds = 1e-9 * static_cast<double>(kind.ns);
+    const int runs = seconds * limits.repeats <= limits.seconds ? limits.repeats
+                     : seconds <= limits.seconds                ? 1
+                                                                : 0;
+    if (runs == 0) continue;
+    limits.seconds -= seconds * runs;
+    repeats[kind.first] = runs;
+    for (const int copy : kind.needs) repeats.try_emplace(copy, 1);
   }
-  std::ranges::sort(chosen);  // what one leaves, the next may read, as in a step
 
   Rehearsal rehearsal;
   rehearsal.program = program;
@@ -92,8 +136,9 @@ Rehearsal make_rehearsal(const Program& program, const machine::Machine& machine
   std::vector<Instruction>& list = rehearsal.program.instructions;
   list.clear();
   std::set<std::string> written;
-  for (int repeat = 0; repeat < limits.repeats; ++repeat)
-    for (const int i : chosen) {
+  for (int turn = 0; turn < limits.repeats; ++turn)
+    for (const auto& [i, runs] : repeats) {
+      if (turn >= runs) continue;
       Instruction in = program.instructions[static_cast<std::size_t>(i)];
       known.insert(in.demand.signature);
       for (const Operand& out : in.outputs)

@@ -14,7 +14,7 @@ namespace strata::runtime {
 
 struct RehearsalLimits {
   int repeats = 3;               ///< runs of each kind, in turns, so that caches are as in a step
-  double seconds = 3;            ///< foreseen for all; kinds that take most of a step come first
+  double seconds = 3;            ///< foreseen for all but collectives; see make_rehearsal
   std::int64_t least_ns = 5000;  ///< kinds that are foreseen to be shorter are left out
   int collectives = 64;          ///< most kinds of collectives, in the order of the list
 };
@@ -28,10 +28,12 @@ struct Rehearsal {
 };
 
 /// Picks from `program` the kinds (Demand::signature) that are not among `known`, and adds them to
-/// it. Leaves out transfers of the disk, what decides a step, and instructions that read numbers
-/// as places (tokens) from storage that only a step fills. Ranks whose Programs have the same
-/// collectives rehearse the same ones, in one order.
+/// it. Kinds that take most of a step come first, and take their time off `limits.seconds`; one for
+/// which only a single run is left has that. Leaves out transfers of the disk, what writes the
+/// state of steps, predicated copies, and what reads numbers as places (tokens) that the host's
+/// inputs do not fill. Ranks whose Programs have the same collectives rehearse the same ones, in
+/// one order.
 Rehearsal make_rehearsal(const Program& program, const machine::Machine& machine,
-                         const RehearsalLimits& limits, std::set<std::uint64_t>& known);
+                         RehearsalLimits& limits, std::set<std::uint64_t>& known);
 
 }  // namespace strata::runtime

@@ -11,6 +11,9 @@ import time
 import unittest
 
 BIN = pathlib.Path(os.environ["STRATA_BIN"])
+# Tests neither read nor leave anything in the cache of whoever runs them.
+CACHE = tempfile.TemporaryDirectory(prefix="strata-cache-")
+os.environ["XDG_CACHE_HOME"] = CACHE.name
 LIMIT_S = 60
 # These flags run two steps of a tiny model, for tests to which its result does not matter.
 QUICK = ["--steps", "2", "--sequence-length", "16", "--micro-batch", "1", "--threads", "1"]

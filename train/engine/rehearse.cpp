@@ -24,9 +24,7 @@ class RehearsalClock final : public runtime::Observer {
     ns_[static_cast<std::size_t>(instruction)] =
         monotonic_ns() - begun_ns_[queue_of(program, instruction)];
   }
-  [[nodiscard]] bool wants_device_times() const override {
-    return of_ == runtime::TraceOf::device;
-  }
+  [[nodiscard]] bool wants_device_times() const override { return of_ == runtime::TraceOf::device; }
   void executed(const runtime::Program&, int instruction, std::int64_t begin_ns,
                 std::int64_t end_ns) override {
     ns_[static_cast<std::size_t>(instruction)] = end_ns - begin_ns;
@@ -63,8 +61,8 @@ std::vector<machine::OperationTime> times_of(const runtime::Program& program,
   }
   std::vector<machine::OperationTime> times;
   for (auto& [signature, in] : kinds)
-    times.push_back({signature, std::string(in->demand.operation), in->demand.type,
-                     typical(runs.at(signature), in->collective.has_value()),
+    times.push_back({signature, std::string(in->demand.operation), in->demand.resource,
+                     in->demand.type, typical(runs.at(signature), in->collective.has_value()),
                      machine::guessed_ns(machine, in->demand)});
   return times;
 }
@@ -72,7 +70,7 @@ std::vector<machine::OperationTime> times_of(const runtime::Program& program,
 }  // namespace
 
 machine::OperationTimes rehearse(Engine& engine, const machine::Machine& machine,
-                                 runtime::TraceOf of, const runtime::RehearsalLimits& limits) {
+                                 runtime::TraceOf of, runtime::RehearsalLimits limits) {
   std::set<std::uint64_t> known;
   for (const machine::OperationTime& time : machine.times.all()) known.insert(time.signature);
   machine::OperationTimes times;

@@ -14,6 +14,6 @@ namespace strata::train {
 /// median of each; of collectives the least, since waiting for peers is part of the others. `of`:
 /// who knows when an instruction ran. Throws what a step would.
 machine::OperationTimes rehearse(Engine& engine, const machine::Machine& machine,
-                                 runtime::TraceOf of, const runtime::RehearsalLimits& limits = {});
+                                 runtime::TraceOf of, runtime::RehearsalLimits limits = {});
 
 }  // namespace strata::train

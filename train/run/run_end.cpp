@@ -70,7 +70,8 @@ void report(RunParts& run) {
     run.listeners.print("the device agrees with the CPU in " +
                         std::to_string(run.position.steps_done) + " steps:\n" +
                         run.device->compared().to_string());
-  run.tell(Ending{*run.communicator, run.engine->programs(), run.device->description()});
+  run.tell(
+      Ending{*run.communicator, run.engine->programs(), run.machine, run.device->description()});
 }
 
 /// Leaves the other ranks, when all have written; MPI insists on it.

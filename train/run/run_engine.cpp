@@ -8,13 +8,13 @@
 
 #include "comm/gather_texts.h"
 #include "machine/numa.h"
-#include "plan/foresee.h"
 #include "train/engine/build_programs.h"
 #include "train/engine/saved_state.h"
 #include "train/run/checkpoint_room.h"
 #include "train/run/host_limits.h"
 #include "train/run/plan_report.h"
 #include "train/run/room_for_saving.h"
+#include "train/run/run_profile.h"
 
 namespace strata::train {
 namespace {
@@ -126,7 +126,7 @@ void build_engine(RunParts& run) {
   const machine::NearMemory near(place);
   EngineParts parts;
   parts.programs = build_programs_for_saving(run);
-  const double foreseen_seconds = plan::foresee(parts.programs, run.machine).step_seconds;
+  const double foreseen_seconds = foresee_together(run, parts.programs);
   report_plan(run, parts.programs, describe(place, nodes.size()), foreseen_seconds);
   require_memory(run, parts.programs);
   run.device->prepare(parts.programs, options);

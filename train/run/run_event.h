@@ -121,6 +121,7 @@ struct Stopped {
 struct Ending {
   comm::Communicator& ranks;
   const compile::StepPrograms& programs;  ///< the Programs that ran
+  const machine::Machine& machine;        ///< this rank's, with what was measured
   std::string device;                     ///< name for people
 };
 

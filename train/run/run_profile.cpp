@@ -1,9 +1,13 @@
 #include "train/run/run_profile.h"
 
 #include <fmt/format.h>
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "comm/gather_texts.h"
 #include "core/clock.h"
@@ -21,49 +25,69 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kMostProfileBytes = 16 << 20;
-constexpr std::int64_t kMostProgramBytes = std::int64_t{1} << 31;
 /// Runs that are foreseen to be shorter are not worth the seconds of a measurement.
 constexpr double kLongRunSeconds = 120;
 
-/// What measured times depend on, for people and comparison.
+/// Hash of this program's file.
+std::uint64_t hash_of_program() {
+  const File program = File::open_for_reading("/proc/self/exe");
+  std::vector<std::byte> piece(std::size_t{1} << 20);
+  std::vector<std::uint64_t> hashes;
+  for (std::int64_t at = 0, end = program.size_bytes(); at < end; at += std::ssize(piece)) {
+    const std::span<std::byte> bytes =
+        std::span(piece).first(static_cast<std::size_t>(std::min(std::ssize(piece), end - at)));
+    program.read(at, bytes);
+    hashes.push_back(hash_64(bytes));
+  }
+  return hash_64(std::as_bytes(std::span(hashes)));
+}
+
+/// What measured times depend on, for people and comparison; empty where it is not known.
 std::string describe_measured(const RunParts& run) {
-  const std::string program = read_whole_file("/proc/self/exe", kMostProgramBytes);
-  const machine::Device& device = run.machine.device;
-  return fmt::format(
-      "{}{}, {} threads, {} ranks of {} on this host, build {:016x}", machine::processor_name(),
-      device.names.empty() ? "" : " with " + device.names.front(),
-      threads_per_rank(run.options, run.request.context), run.request.context.local_world,
-      run.request.context.world, hash_64(std::as_bytes(std::span(program))));
+  const RankContext& context = run.request.context;
+  try {
+    return fmt::format("{}, {}, {} threads, {} of {} ranks on this host by {}{}, build {:016x}",
+                       machine::processor_name(), run.device->description(),
+                       threads_per_rank(run.options, context), context.local_world, context.world,
+                       run.device->communicator().backend(), run.options.tf32 ? ", TF32" : "",
+                       hash_of_program());
+  } catch (const Error& error) {
+    run.listeners.note("measured times of instructions are neither read nor kept: " +
+                       std::string(error.what()));
+    return "";
+  }
 }
 
 std::string file_of(const std::string& of) {
   const std::string folder = profile_folder();
-  if (folder.empty()) return "";
+  if (folder.empty() || of.empty()) return "";
   return fmt::format("{}/{:016x}.json", folder, hash_64(std::as_bytes(std::span(of))));
 }
 
-/// Rank 0's text of a profile, or empty.
-std::string kept_profile(const RunParts& run) {
-  const std::string of = describe_measured(run);
+/// What is kept of `of`; nothing where there is no such file, or what it says cannot be used.
+std::optional<machine::Profile> kept_profile(const RunParts& run, const std::string& of) {
   const std::string file = file_of(of);
-  if (file.empty() || !is_name_taken(file)) return "";
+  if (file.empty() || !is_name_taken(file)) return {};
   try {
-    std::string text = read_whole_file(file, kMostProfileBytes);
-    if (machine::read_profile(text, file).of == of) return text;
+    machine::Profile kept = machine::read_profile(read_whole_file(file, kMostProfileBytes), file);
+    if (kept.of == of) return kept;
     run.listeners.note(file + " is another machine's or build's: its times are measured again");
   } catch (const Error& error) {
     run.listeners.note(std::string(error.what()) + "; what it says is measured again");
   }
-  return "";
+  return {};
 }
 
-void keep_profile(const RunParts& run) {
-  const std::string of = describe_measured(run);
-  const std::string file = file_of(of);
+/// Adds what was measured to what is kept by now, maybe by a run beside this one.
+void keep_profile(const RunParts& run, const machine::OperationTimes& measured) {
+  const std::string file = file_of(run.measured_of);
   if (file.empty()) return;
+  machine::Profile profile{run.measured_of, {}};
+  if (auto kept = kept_profile(run, run.measured_of)) profile = std::move(*kept);
+  profile.times.merge(measured);
   try {
     fs::create_directories(fs::path(file).parent_path());
-    write_file_atomically(file, machine::to_json({of, run.machine.times}));
+    write_file_atomically(file, machine::to_json(profile));
   } catch (const std::exception& error) {
     run.listeners.note("measured times of instructions are not kept: " + std::string(error.what()));
   }
@@ -75,11 +99,13 @@ machine::OperationTimes shared(const RunParts& run, const std::string& mine) {
                       : machine::read_profile(text, "the profile of rank 0").times;
 }
 
+/// The same on all ranks, which foresee the same.
 bool is_wanted(const RunParts& run) {
   const TrainOptions& options = run.options;
   if (options.check_device) return false;
   if (options.calibrate != Calibration::automatic) return options.calibrate == Calibration::again;
-  return run.meter.foreseen_seconds() * static_cast<double>(options.steps) > kLongRunSeconds;
+  const std::int64_t done = run.resume_point ? run.resume_point->state.step : 0;
+  return run.meter.foreseen_seconds() * static_cast<double>(options.steps - done) > kLongRunSeconds;
 }
 
 }  // namespace
@@ -93,8 +119,24 @@ std::string profile_folder() {
 }
 
 void read_profile(RunParts& run) {
-  if (run.options.calibrate != Calibration::automatic) return;
-  run.machine.times = shared(run, run.first ? kept_profile(run) : "");
+  if (run.options.calibrate == Calibration::off) return;
+  std::string text;
+  if (run.first) {
+    run.measured_of = describe_measured(run);
+    if (run.options.calibrate == Calibration::automatic)
+      if (const auto kept = kept_profile(run, run.measured_of)) {
+        text = machine::to_json(*kept);
+        run.listeners.note(fmt::format("foreseen by times of {} kinds of instructions in {}",
+                                       kept->times.all().size(), file_of(kept->of)));
+      }
+  }
+  run.machine.times = shared(run, text);
+}
+
+double foresee_together(const RunParts& run, const compile::StepPrograms& programs) {
+  std::int64_t ns = 0;
+  if (run.first) ns = std::llround(1e9 * plan::foresee(programs, run.machine).step_seconds);
+  return 1e-9 * static_cast<double>(comm::gather_numbers(*run.communicator, ns).front());
 }
 
 void calibrate(RunParts& run) {
@@ -106,14 +148,14 @@ void calibrate(RunParts& run) {
   const machine::OperationTimes all = shared(run, machine::to_json({"", mine}));
   if (all.empty()) return;
   run.machine.times.merge(all);
-  const double seconds = plan::foresee(run.engine->programs(), run.machine).step_seconds;
+  const double seconds = foresee_together(run, run.engine->programs());
   run.meter.foresee(seconds);
   if (!run.first) return;
   run.listeners.print(
       fmt::format("calibration: {} kinds of instructions measured in {:.1f} s; foreseen: {:.3g} s "
                   "per step",
                   all.all().size(), static_cast<double>(monotonic_ns() - begin) * 1e-9, seconds));
-  keep_profile(run);
+  keep_profile(run, all);
 }
 
 }  // namespace strata::train

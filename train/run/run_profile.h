@@ -9,9 +9,13 @@
 namespace strata::train {
 
 /// Collective, before Programs are planned: gives the machine of all ranks the times that rank 0
-/// finds kept for its processor, libraries, threads, ranks and build. A file that cannot be read is
-/// noted and measured again. Does nothing with --calibrate off or again.
+/// finds kept for its processor, device, threads, ranks, transport and program, and says so. A file
+/// that cannot be read is noted, and what it said measured again. Only notes what such times depend
+/// on with --calibrate again; does nothing with off.
 void read_profile(RunParts& run);
+
+/// Collective: returns what rank 0 foresees of a step of its Programs, seconds.
+double foresee_together(const RunParts& run, const compile::StepPrograms& programs);
 
 /// Collective, after the engine is made and before weights are loaded: measures the kinds of
 /// instructions that are not known yet, where the run is long enough or --calibrate asks for it,

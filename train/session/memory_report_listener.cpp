@@ -25,10 +25,9 @@ void MemoryReportListener::operator()(const RunEvent& event) {
 void MemoryReportListener::begin(const Equipping& equipping) {
   const TrainOptions& options = request_.config.options;
   note_replaced("--memory-report", report_files(options.memory_report).back(), listeners_);
-  machine_ = equipping.machine;
   seat_ = equipping.program_communicator.seat();
   device_memory_ = equipping.device_memory;
-  const bool on_cpu = machine_.host_is_device();
+  const bool on_cpu = equipping.machine.host_is_device();
   if (!on_cpu && options.trace.empty() && options.profile.empty()) return;
   using enum runtime::TraceOf;
   const std::int64_t first = equipping.first_step + kLeftOut + 1;  // counted from 1
@@ -63,8 +62,8 @@ std::optional<std::int64_t> MemoryReportListener::device_bytes() {
 void MemoryReportListener::write(const Ending& ending) {
   const ProgramRequest programs{request_.model, request_.config.options};
   RunReport report = make_report(
-      {programs, request_.config.fields, ending.programs, machine_, seat_, ending.device},
-      foresee_step(ending.programs, machine_));
+      {programs, request_.config.fields, ending.programs, ending.machine, seat_, ending.device},
+      foresee_step(ending.programs, ending.machine));
   if (device_memory_) measured_.device = device_memory_();
   if (recorder_) add_measured(*recorder_, measured_, report.timelines);
   const bool has_times = measured_.last_measured > 0;

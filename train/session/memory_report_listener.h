@@ -32,7 +32,6 @@ class MemoryReportListener {
 
   const RunRequest& request_;
   const RunListeners& listeners_;
-  machine::Machine machine_;
   comm::Seat seat_;
   std::function<std::optional<kernels::DeviceMemoryFacts>()> device_memory_;
   std::optional<std::int64_t> device_bytes_;

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""Times of instructions are measured before the first step, kept, and read by the next run, and no bit depends on them."""
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+from programs import LIMIT_S, QUICK, mlaunch, train
+
+CASES = [
+    (1, []),
+    (1, ["--accumulation", "3", "--activation-checkpointing"]),
+    (1, ["--offload-optimizer", "cpu", "--offload-param", "cpu"]),
+    (1, ["--offload-optimizer", "nvme", "--nvme-path", "{home}"]),
+    (1, ["--layer-major", "--accumulation", "2", "--virtual-ranks", "1"]),
+    (2, ["--zero", "1"]),
+    (2, ["--zero", "3", "--bf16"]),
+    (2, ["--zero", "2", "--accumulation", "2", "--offload-optimizer", "cpu"]),
+]
+
+
+class Calibrate(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.home = pathlib.Path(folder.name)
+
+    def run_one(self, ranks, flags, calibrate, cache="cache"):
+        state = self.home / "state"
+        flags = [flag.format(home=self.home) for flag in flags]
+        arguments = [*QUICK, "--model", "gpt2-tiny", *flags, "--calibrate", calibrate, "--dump-state", state]
+        command = train(*arguments) if ranks == 1 else mlaunch(ranks, *arguments)
+        environment = os.environ | {"XDG_CACHE_HOME": str(self.home / cache)}
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, env=environment)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return state.read_text(), done.stdout + done.stderr
+
+    def profiles(self):
+        return sorted((self.home / "cache/strata/profiles").glob("*.json"))
+
+    def test_no_bit_depends_on_it(self):
+        for ranks, flags in CASES:
+            with self.subTest(ranks=ranks, flags=flags):
+                plain, said = self.run_one(ranks, flags, "off")
+                self.assertNotIn("calibration", said)
+                measured, said = self.run_one(ranks, flags, "again")
+                self.assertIn("calibration: ", said)
+                self.assertEqual(plain, measured)
+
+    def test_what_was_measured_is_kept_and_read_by_the_next_run(self):
+        self.run_one(1, [], "again")
+        (profile,) = self.profiles()
+        kinds = len(json.loads(profile.read_text())["times"])
+        self.assertGreater(kinds, 3)
+        _, said = self.run_one(1, [], "auto")
+        self.assertIn(f"foreseen by times of {kinds} kinds of instructions in {profile}", said)
+        self.assertNotIn("calibration", said)  # a short run
+        self.assertNotIn("foreseen by", self.run_one(1, [], "off")[1])
+        self.run_one(1, ["--activation-checkpointing", "--micro-batch", "2"], "again")
+        self.assertGreater(len(json.loads(profile.read_text())["times"]), kinds)  # the others stay
+
+    def test_a_broken_profile_costs_a_note(self):
+        self.run_one(1, [], "again")
+        (profile,) = self.profiles()
+        text = profile.read_text()
+        for broken, words in [("{", "profiles/"), (text.replace('"version": 1', '"version": 7'), "expected version 1"),
+                              (text.replace('"of": "', '"of": "not '), "is another machine's or build's")]:
+            profile.write_text(broken)
+            self.assertIn(words, self.run_one(1, [], "auto")[1])
+        self.run_one(1, [], "again")
+        self.assertEqual(json.loads(profile.read_text())["version"], 1)
+
+    def test_a_cache_that_cannot_be_written_costs_a_note(self):
+        (self.home / "file").write_text("")
+        self.assertIn("are not kept", self.run_one(1, [], "again", cache="file")[1])
+
+
+if __name__ == "__main__":
+    unittest.main()
