@@ -190,7 +190,7 @@ class Reader {
       refuse(parts[0], fmt::format("a {}number from {} to {}", range.whole ? "whole " : "",
                                    range.least, range.most));
     const std::string source = parts[1].as_string();
-    const auto* known = std::ranges::find(kSources, source, name_of);
+    const auto* known = std::ranges::find(kSources, source, [](Source s) { return name_of(s); });
     if (known == kSources.end()) refuse(parts[1], "\"assumed\", \"data sheet\" or \"measured\"");
     figure.source = *known;
   }
