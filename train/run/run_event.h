@@ -65,8 +65,10 @@ struct StepDone {
   /// Model FLOPs utilization, a fraction (train/accounting); empty when the device's peak is not
   /// known.
   std::optional<double> mfu;
-  std::optional<StepBound> bound;  ///< where something is offloaded
-  std::int64_t arena_bytes = 0;
+  std::optional<StepBound> bound;     ///< where something is offloaded
+  std::int64_t arena_bytes = 0;       ///< of the device
+  std::int64_t host_arena_bytes = 0;  ///< pinned and pageable
+  std::int64_t disk_arena_bytes = 0;
   std::int64_t peak_rss_bytes = 0;
   /// Since the last checkpoint or the start of the process; empty: nothing is saved.
   std::optional<double> checkpoint_age_seconds;

@@ -52,7 +52,7 @@ class StepMeter {
   double step_flops_ = 0;   ///< of this rank
   double step_tokens_ = 0;  ///< of all ranks
   int world_ = 1;
-  std::int64_t arena_bytes_ = 0;
+  std::int64_t arena_bytes_ = 0, host_arena_bytes_ = 0, disk_arena_bytes_ = 0;
   bool offloads_ = false;
   SmoothedSeconds smoothed_;
   runtime::Usage sum_{};

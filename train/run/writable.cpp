@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/unique_fd.h"
 #include "train/files/model_files.h"
+#include "train/run/log_sinks.h"
 
 namespace strata::train {
 namespace {
@@ -60,6 +61,14 @@ void require_writable_output(const TrainOptions& options) {
   require_writable_directory(options.output, "cannot write to the --output directory");
 }
 
+void require_writable_folder(const LogSink& sink) {
+  std::error_code error;
+  fs::create_directories(sink.folder, error);
+  if (error)
+    throw IoError(sink.folder, 0, "cannot create the folder of " + sink.said_by, error.value());
+  require_writable_directory(sink.folder, "cannot write to the folder of " + sink.said_by);
+}
+
 /// A file that exists is opened; one that does not gets a byte, for which a full disk has no room,
 /// and goes again.
 void try_file(const std::string& file, const std::string& flag) {
@@ -105,6 +114,8 @@ void try_writing(const TrainOptions& options) {
   try_file(options.metrics, "--metrics");
   try_file(options.trace, "--trace");
   try_file(options.dump_state, "--dump-state");
+  for (const LogSink& sink : log_sinks(options))
+    try_file((fs::path(sink.folder) / ".strata-trial").string(), sink.said_by);
 }
 
 void require_writable(const TrainOptions& options) {
@@ -114,6 +125,7 @@ void require_writable(const TrainOptions& options) {
   require_writable_file(options.trace, "--trace");
   require_writable_file(options.profile, "--profile");
   require_writable_file(options.dump_state, "--dump-state");
+  for (const LogSink& sink : log_sinks(options)) require_writable_folder(sink);
 }
 
 }  // namespace strata::train

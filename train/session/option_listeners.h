@@ -1,4 +1,4 @@
-// What options ask for beside the screen: metrics, breakdown, trace, profile.
+// What options ask for beside the screen: metrics, files of tools, breakdown, trace, profile.
 #pragma once
 
 #include <optional>
@@ -7,6 +7,7 @@
 #include "train/session/breakdown_listener.h"
 #include "train/session/metrics_listener.h"
 #include "train/session/profile_listener.h"
+#include "train/session/tool_logs_listener.h"
 #include "train/session/trace_listener.h"
 
 namespace strata::train {
@@ -21,6 +22,7 @@ class OptionListeners {
 
  private:
   std::optional<MetricsListener> metrics_;
+  std::optional<ToolLogsListener> tool_logs_;
   std::optional<BreakdownListener> breakdown_;
   std::optional<TraceListener> trace_;
   std::optional<ProfileListener> profile_;
