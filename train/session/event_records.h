@@ -1,5 +1,5 @@
 // Records of TensorBoard's event files: TFRecord framing around Event messages in the wire format
-// of Protobuf, of which six fields are written by hand (docs/formats/logs.md has their numbers).
+// of Protobuf, whose nine fields are written by hand (docs/formats/logs.md has their numbers).
 #pragma once
 
 #include <cstdint>
