@@ -135,13 +135,13 @@ TEST(CommandLine, ConfigurationFileHasManyNames) {
 }
 
 TEST(CommandLine, FlagsThatSetNothingAreNotedByTheirName) {
-  const std::string notes = lines(
-      flags({"--run_name", "x", "--per-device-eval-batch-size=8", "--report_to", "wandb", "mlflow",
-             "--push_to_hub", "False", "--packing", "true", "--do_eval", "--report_to", "none"})
-          .notes);
-  EXPECT_THAT(notes, HasSubstr("--run_name: accepted, unused: use --metrics FILE"));
+  const std::string notes =
+      lines(flags({"--run_name", "x", "--per-device-eval-batch-size=8", "--with_tracking",
+                   "--push_to_hub", "False", "--packing", "true", "--do_eval"})
+                .notes);
+  EXPECT_THAT(notes, HasSubstr("--run_name: accepted, unused: use --report-to"));
   EXPECT_THAT(notes, HasSubstr("--per_device_eval_batch_size: accepted, unused: the mean"));
-  EXPECT_THAT(notes, HasSubstr("--report_to: accepted, unused"));
+  EXPECT_THAT(notes, HasSubstr("--with_tracking: accepted, unused"));
   EXPECT_THAT(notes, HasSubstr("--packing: accepted, unused"));
   EXPECT_THAT(notes, HasSubstr("--do_eval: accepted, unused"));
   EXPECT_THAT(notes, Not(HasSubstr("push_to_hub")));  // because nothing was asked for

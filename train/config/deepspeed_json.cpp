@@ -186,9 +186,10 @@ class Reader {
 
   void store(const KeyRow& row, const std::vector<std::string>& words, const JsonValue& value,
              bool automatic) {
-    const bool auto_is_default = row.path.starts_with("zero_optimization") ||
-                                 row.path.starts_with("fp16") || row.path.starts_with("bf16") ||
-                                 row.path.starts_with("aio");
+    const bool auto_is_default =
+        row.path.starts_with("zero_optimization") || row.path.starts_with("fp16") ||
+        row.path.starts_with("bf16") || row.path.starts_with("aio") ||
+        row.path.starts_with("tensorboard") || row.path.starts_with("csv_monitor");
     const Given given{words, automatic, place_of(value), auto_is_default};
     if (row.support == Support::fact) return put(read_.facts, std::string(row.path), given);
     const std::vector<std::string_view> options = listed(row.target, '+');

@@ -64,7 +64,7 @@ constexpr FlagRow kLast[] = {
     ignored("--local_rank", 1, "ranks come from the launcher"),
     foreign::noted("--save_safetensors,--no_save_safetensors", "weights are always safetensors",
                    ""),
-    foreign::noted("--report_to,--with_tracking", foreign::kMetrics, foreign::kOff, kAnyNumber),
+    foreign::noted("--with_tracking", foreign::kMetrics),
     ignored("--ddp_timeout", 1, "there is nothing to set"),
     ignored("--dataloader_num_workers", 1, "there are no loader processes"),
     refused("--target-memory",

@@ -25,7 +25,8 @@ constexpr FlagRow refused(std::string_view spellings, std::string_view inert,
 }
 
 constexpr std::string_view kEvaluates = "--steps 0 with --eval-data FILE evaluates alone";
-constexpr std::string_view kMetrics = "use --metrics FILE";
+constexpr std::string_view kMetrics =
+    "use --report-to tensorboard or csv with --logging-dir DIR, or --metrics FILE";
 constexpr std::string_view kNothingUploaded = "nothing is uploaded: `hf upload REPO DIR` does that";
 constexpr std::string_view kNoLoader = "there are no loader processes";
 constexpr std::string_view kOneProgram = "a step is one program already";
@@ -68,7 +69,7 @@ inline constexpr std::array kForeignFlags = {
           kMeasuresLoss),
     noted("--include_for_metrics,--include_inputs_for_metrics,--label_names", kMeasuresLoss, kOff,
           kAnyNumber),
-    noted("--logging_dir,--tensorboard_path", kMetrics, ""),
+    noted("--tensorboard_path", kMetrics, ""),
     noted("--run_name,--wandb_project,--wandb_run_id,--wandb_entity,--wandb_exp_name,"
           "--wandb_save_dir,--trackio_space_id,--trackio_bucket_id,--trackio_static_space_id,"
           "--project",

@@ -55,7 +55,8 @@ constexpr KeyLine some_options(std::string_view section, std::string_view names)
 
 constexpr std::string_view kOurLayout = "Strata lays buffers out before the first step";
 constexpr std::string_view kOneBackend = "one set of transfers serves every setting";
-constexpr std::string_view kUseMetrics = "not written; use --metrics FILE (JSONL, a line per step)";
+constexpr std::string_view kUseMetrics =
+    "not written; tensorboard and csv_monitor are, and --metrics FILE (JSONL)";
 constexpr std::string_view kUseProfile = "use --profile FILE";
 constexpr std::string_view kPinned =
     "what crosses the link to the device is always page-locked, the rest need not be";
@@ -321,8 +322,10 @@ inline constexpr KeyLine kKeyLines[] = {
     refused("tensor_parallel.tp.tp_size", number, "0|1", kParallel),
     silent("tensor_parallel.tp.*"),
     silent("tensor_parallel.*"),
-    switched("tensorboard", Support::noted, "enabled", kUseMetrics),
-    switched("csv_monitor", Support::noted, "enabled", kUseMetrics),
+    switched("tensorboard", Support::obeyed, "enabled", "event files in output_path/job_name"),
+    options("tensorboard", "enabled"),
+    switched("csv_monitor", Support::obeyed, "enabled", "CSV files in output_path/job_name"),
+    options("csv_monitor", "enabled"),
     switched("wandb", Support::noted, "enabled", kUseMetrics),
     switched("comet", Support::noted, "enabled", kUseMetrics),
     switched("flops_profiler", Support::noted, "enabled", kUseProfile),

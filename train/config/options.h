@@ -217,6 +217,21 @@ struct StepRange {
   std::int64_t last = std::numeric_limits<std::int64_t>::max();
 };
 
+/// One of DeepSpeed's sections `tensorboard` and `csv_monitor`.
+struct MonitorOptions {
+  bool enabled = false;
+  std::string output_path;
+  std::string job_name = "DeepSpeedJobName";
+};
+
+/// Files for people's tools (docs/formats/logs.md).
+struct LogOptions {
+  std::vector<std::string> report_to;  ///< resolved: of tensorboard and csv
+  std::string directory;               ///< of report_to; empty: one in `output`/runs
+  MonitorOptions tensorboard;
+  MonitorOptions csv;
+};
+
 struct TrainOptions {
   std::string model = "gpt2-tiny";
   std::vector<std::string> data;  ///< empty: the bundled text
@@ -269,6 +284,7 @@ struct TrainOptions {
   std::string output;
   CheckpointOptions checkpoint;
   std::string metrics;
+  LogOptions logs;
   std::string trace;
   StepRange trace_steps;
   std::string profile;

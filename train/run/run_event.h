@@ -69,8 +69,10 @@ struct StepDone {
   double flops_per_second = 0;  ///< this rank's arithmetic on the model, recomputation included
   /// Model FLOPs utilization, a fraction (train/accounting); nullopt if the peak is unknown.
   std::optional<double> mfu;
-  std::optional<StepBound> bound;  ///< set if something is offloaded
-  std::int64_t arena_bytes = 0;
+  std::optional<StepBound> bound;     ///< set if something is offloaded
+  std::int64_t arena_bytes = 0;       ///< on the device
+  std::int64_t host_arena_bytes = 0;  ///< pinned and pageable
+  std::int64_t disk_arena_bytes = 0;
   std::int64_t peak_rss_bytes = 0;
   /// Time since the last checkpoint, or the start of the process; nullopt: nothing is saved.
   std::optional<double> checkpoint_age_seconds;

@@ -71,9 +71,12 @@ std::optional<machine::Profile> kept_profile(const RunParts& run, const std::str
   try {
     machine::Profile kept = machine::read_profile(read_whole_file(file, kMostProfileBytes), file);
     if (kept.of == of) return kept;
-    run.listeners.note(file + " is another machine's or build's: its times are measured again");
+    run.listeners.note(file +
+                       " is another machine's or build's, and not used; --calibrate again measures "
+                       "anew");
   } catch (const Error& error) {
-    run.listeners.note(std::string(error.what()) + "; what it says is measured again");
+    run.listeners.note(std::string(error.what()) +
+                       "; it is not used; --calibrate again measures anew");
   }
   return {};
 }

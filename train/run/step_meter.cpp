@@ -29,6 +29,10 @@ void StepMeter::begin(const Engine& engine, const ModelConfig& model, const Trai
   run_steps_ = options.steps;
   world_ = plan.mesh.ranks();
   arena_bytes_ = engine.arena().bytes();
+  const compile::StepPrograms& programs = engine.programs();
+  host_arena_bytes_ =
+      programs.arena_bytes(runtime::Tier::pinned) + programs.arena_bytes(runtime::Tier::pageable);
+  disk_arena_bytes_ = programs.arena_bytes(runtime::Tier::disk);
   offloads_ = options.offload.moves_state();
   for (const auto& [key, program] : engine.programs().programs)
     if (key.is_train())
@@ -56,6 +60,8 @@ StepDone StepMeter::complete(const kernels::StepMetrics& metrics, double seconds
     runtime::add(sum_, usage);
   }
   report.arena_bytes = arena_bytes_;
+  report.host_arena_bytes = host_arena_bytes_;
+  report.disk_arena_bytes = disk_arena_bytes_;
   report.peak_rss_bytes = machine::peak_resident_bytes();
   return report;
 }

@@ -14,6 +14,7 @@
 #include "core/unique_fd.h"
 #include "train/files/model_files.h"
 #include "train/report/report_directory.h"
+#include "train/run/log_sinks.h"
 
 namespace strata::train {
 namespace {
@@ -59,6 +60,14 @@ void require_writable_output(const TrainOptions& options) {
   if (error)
     throw IoError(options.output, 0, "cannot create the --output directory", error.value());
   require_writable_directory(options.output, "cannot write to the --output directory");
+}
+
+void require_writable_folder(const LogSink& sink) {
+  std::error_code error;
+  fs::create_directories(sink.folder, error);
+  if (error)
+    throw IoError(sink.folder, 0, "cannot create the folder of " + sink.said_by, error.value());
+  require_writable_directory(sink.folder, "cannot write to the folder of " + sink.said_by);
 }
 
 /// Opens a file that exists; else makes one, writes a byte (a full disk has no room), removes it.
@@ -110,6 +119,8 @@ void try_writing(const TrainOptions& options) {
   try_file(options.dump_state, "--dump-state");
   for (const std::string& file : report_files(options.memory_report))
     try_file(file, "--memory-report");
+  for (const LogSink& sink : log_sinks(options))
+    try_file((fs::path(sink.folder) / ".strata-trial").string(), sink.said_by);
 }
 
 void require_writable(const TrainOptions& options) {
@@ -120,6 +131,7 @@ void require_writable(const TrainOptions& options) {
   require_writable_file(options.trace, "--trace");
   require_writable_file(options.profile, "--profile");
   require_writable_file(options.dump_state, "--dump-state");
+  for (const LogSink& sink : log_sinks(options)) require_writable_folder(sink);
 }
 
 }  // namespace strata::train

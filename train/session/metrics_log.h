@@ -2,13 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
-#include <vector>
 
-#include "core/error.h"
-#include "core/unique_fd.h"
 #include "train/run/run_event.h"
+#include "train/session/appended_file.h"
 
 namespace strata::train {
 
@@ -17,29 +14,20 @@ namespace strata::train {
 /// file holds something else.
 std::string put_earlier_metrics_aside(const std::string& path);
 
-/// Appends lines to a file. Each goes to the system at once and as a whole, so that a killed run
-/// keeps what it has reported.
 class MetricsLog {
  public:
-  /// Called for the first line that cannot be written; later lines are tried nonetheless.
-  using OnFailure = std::function<void(const IoError&)>;
-
-  /// Opens the file: empty for a run that begins (`first_step` 0). A run that goes on from
-  /// `first_step` removes lines of later steps, which it will write again, and a killed run's torn
-  /// last line. Throws IoError.
+  /// From step 0 (`first_step` 0) the file begins empty; a run that goes on from `first_step` cuts
+  /// lines of later steps, and the torn last line of a killed run: it will write them again. Throws
+  /// IoError.
   explicit MetricsLog(const std::string& path, std::int64_t first_step = 0,
-                      OnFailure on_failure = {});
+                      AppendedFile::OnFailure on_failure = {});
   void write(const StepDone& report);
   void write(const Evaluated& evaluated);
   void write(const Saved& saved);
   void write(const Transfers& transfers);
 
  private:
-  void cut_after(std::int64_t step);
-  void append(const std::string& lines);
-  std::string path_;
-  OnFailure on_failure_;  ///< empty after it was called
-  UniqueFd file_;
+  AppendedFile file_;
 };
 
 }  // namespace strata::train

@@ -9,6 +9,8 @@ OptionListeners::OptionListeners(const RunRequest& request, RunListeners& listen
   const int rank = request.context.rank;
   if (rank == 0 && !options.metrics.empty())
     listeners.add(std::ref(metrics_.emplace(options.metrics, listeners)));
+  if (rank == 0 && !log_sinks(options).empty())
+    listeners.add(std::ref(tool_logs_.emplace(options, listeners)));
   if (rank == 0 && options.wall_clock_breakdown)
     listeners.add(std::ref(breakdown_.emplace(options.steps_per_print, listeners)));
   if (!options.trace.empty())

@@ -1,5 +1,5 @@
-// Makes the listeners that options ask for besides the screen: metrics, breakdown, trace, profile,
-// memory report.
+// Makes the listeners that options ask for besides the screen: metrics, files of tools, breakdown,
+// trace, profile, memory report.
 #pragma once
 
 #include <optional>
@@ -9,6 +9,7 @@
 #include "train/session/memory_report_listener.h"
 #include "train/session/metrics_listener.h"
 #include "train/session/profile_listener.h"
+#include "train/session/tool_logs_listener.h"
 #include "train/session/trace_listener.h"
 
 namespace strata::train {
@@ -23,6 +24,7 @@ class OptionListeners {
 
  private:
   std::optional<MetricsListener> metrics_;
+  std::optional<ToolLogsListener> tool_logs_;
   std::optional<BreakdownListener> breakdown_;
   std::optional<TraceListener> trace_;
   std::optional<ProfileListener> profile_;

@@ -1,0 +1,49 @@
+// Event files and CSV files of a session, for people's tools (docs/formats/logs.md).
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/dtype.h"
+#include "train/config/options.h"
+#include "train/run/log_sinks.h"
+#include "train/run/run_listeners.h"
+#include "train/session/scalar_log.h"
+
+namespace strata::train {
+
+/// A RunListener of rank 0: opens the files when training begins, and writes numbers of each step,
+/// evaluation and checkpoint. Throws the IoError of opening, and once that of writing.
+class ToolLogsListener {
+ public:
+  /// Borrows who hears where the files are.
+  ToolLogsListener(const TrainOptions& options, const RunListeners& listeners)
+      : sinks_(log_sinks(options)),
+        step_samples_(options.global_batch),
+        scaled_(options.dtype == DType::f16),
+        listeners_(listeners) {}
+  void operator()(const RunEvent& event);
+
+ private:
+  struct Open {
+    LogNames names = LogNames::trainer;
+    std::unique_ptr<ScalarLog> log;
+  };
+  void open(const Began& began);
+  void write(const RunEvent& event);
+  void fail(const IoError& error);
+  /// The x of a step: its number, or with DeepSpeed's names the samples until its end.
+  [[nodiscard]] std::int64_t x_of(std::int64_t step, LogNames names) const;
+
+  std::vector<LogSink> sinks_;
+  std::int64_t step_samples_;
+  bool scaled_;  ///< the loss
+  const RunListeners& listeners_;
+  std::vector<Open> logs_;
+  std::optional<IoError> failure_;  ///< not yet thrown
+  bool has_failed_ = false;
+};
+
+}  // namespace strata::train
