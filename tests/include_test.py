@@ -34,6 +34,7 @@ SUBFOLDERS = {  # of a folder: each includes itself and these; tests and testing
     "runtime": {
         "graph": set(),
         "passes": {"graph"},
+        "chain": set(),  # bytes and nanoseconds, nothing of graphs
         "schedule": set(),  # tasks and bytes, nothing of graphs
         "program": {"graph", "schedule"},
         "execute": {"graph", "program"},
