@@ -34,6 +34,7 @@ SUBFOLDERS = {  # each subfolder includes itself and these of the same folder; t
     "runtime": {
         "graph": set(),
         "passes": {"graph"},
+        "chain": set(),  # bytes and nanoseconds, nothing of graphs
         "schedule": set(),  # it knows tasks and bytes, nothing of graphs
         "program": {"graph", "schedule"},
         "execute": {"graph", "program"},
