@@ -12,7 +12,7 @@
 namespace strata::machine {
 namespace {
 
-constexpr std::int64_t kVersion = 1;
+constexpr std::int64_t kProfileVersion = 1;
 constexpr std::int64_t kMostNs = std::int64_t{3600} * 1'000'000'000;
 constexpr std::array kTypes{DType::f32, DType::bf16, DType::f16};
 constexpr std::size_t kSignatureDigits = 16;
@@ -70,7 +70,7 @@ OperationTime read_time(const JsonValue& value) {
 
 std::string to_json(const Profile& profile) {
   JsonWriter json;
-  json.begin_object().member("version", kVersion).member("of", profile.of).key("times");
+  json.begin_object().member("version", kProfileVersion).member("of", profile.of).key("times");
   json.begin_array();
   for (const OperationTime& time : profile.times.all()) {
     json.begin_object().member("signature", fmt::format("{:016x}", time.signature));
@@ -86,8 +86,8 @@ std::string to_json(const Profile& profile) {
 Profile read_profile(std::string_view text, const std::string& file) {
   const JsonValue top = parse_json(text, file, {});
   require_keys(top, {"version", "of", "times"});
-  if (const JsonValue version = top.at("version"); version.as_integer() != kVersion)
-    version.fail(fmt::format("{}, expected version {}", version.describe(), kVersion));
+  if (const JsonValue version = top.at("version"); version.as_integer() != kProfileVersion)
+    version.fail(fmt::format("{}, expected version {}", version.describe(), kProfileVersion));
   std::vector<OperationTime> times;
   for (const JsonValue& time : top.at("times").elements()) times.push_back(read_time(time));
   return {top.at("of").as_string(), OperationTimes(std::move(times))};

@@ -6,8 +6,8 @@
 
 #include "comm/factory.h"
 #include "runtime/passes/autodiff.h"
-#include "runtime/program/memory_timeline.h"
 #include "runtime/program/lower.h"
+#include "runtime/program/memory_timeline.h"
 #include "runtime/testing/small_model.h"
 
 namespace strata::runtime {

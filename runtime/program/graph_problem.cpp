@@ -14,7 +14,7 @@ namespace {
 /// Two limits other than memory: elements brought before their first use, and all elements brought.
 enum SoftTier : int { kAhead = kTiers, kLive };
 
-enum Resource : int { kCores, kDisk, kResources };
+enum ScheduledResource : int { kCores, kDisk, kResources };
 
 bool is_gather(const Graph& graph, const Node& node) {
   return node.collective && node.purpose == TransferPurpose::fetch &&

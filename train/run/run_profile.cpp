@@ -129,8 +129,8 @@ void read_profile(RunParts& run) {
     if (run.options.calibrate == Calibration::automatic)
       if (const auto kept = kept_profile(run, run.measured_of)) {
         text = machine::to_json(*kept);
-        run.listeners.note(fmt::format("foreseen by times of {} kinds of instructions in {}",
-                                       kept->times.all().size(), file_of(kept->of)));
+        run.listeners.print(fmt::format("foreseen by times of {} kinds of instructions in {}",
+                                        kept->times.all().size(), file_of(kept->of)));
       }
   }
   run.machine.times = shared(run, text);

@@ -12,7 +12,7 @@ namespace {
 /// Steps of which each instruction is measured, after those in which memory is touched and
 /// libraries are loaded.
 constexpr std::int64_t kLeftOut = 2, kMeasured = 5;
-constexpr std::size_t kEvents = 100'000;
+constexpr std::size_t kReportedEvents = 100'000;
 
 }  // namespace
 
@@ -35,7 +35,7 @@ void MemoryReportListener::begin(const Equipping& equipping) {
       &recorder_.emplace(runtime::TraceOptions{.rank = equipping.ranks.rank(),
                                                .of = on_cpu ? queues : device,
                                                .steps = {first, first + kMeasured - 1},
-                                               .capacity_per_queue = kEvents,
+                                               .capacity_per_queue = kReportedEvents,
                                                .zero_ns = monotonic_ns()}));
 }
 

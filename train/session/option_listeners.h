@@ -17,7 +17,8 @@ namespace strata::train {
 /// Owns these listeners; must be constructed before the session and outlive it.
 class OptionListeners {
  public:
-  /// Adds one rank's listeners to `listeners`, which also hear what these have to say. Borrows both.
+  /// Adds one rank's listeners to `listeners`, which also hear what these have to say. Borrows
+  /// both.
   OptionListeners(const RunRequest& request, RunListeners& listeners);
   OptionListeners(const OptionListeners&) = delete;
   OptionListeners& operator=(const OptionListeners&) = delete;
