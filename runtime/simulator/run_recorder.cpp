@@ -7,7 +7,7 @@
 namespace strata::runtime {
 namespace {
 
-const Instruction& at(const Program& program, int instruction) {
+const Instruction& instruction_at(const Program& program, int instruction) {
   return program.instructions[static_cast<std::size_t>(instruction)];
 }
 
@@ -23,19 +23,19 @@ void RunRecorder::starting(const Program& program, std::int64_t step) {
 }
 
 void RunRecorder::begin(const Program& program, int instruction) {
-  begun_ns_[static_cast<std::size_t>(at(program, instruction).queue)] = monotonic_ns();
+  begun_ns_[static_cast<std::size_t>(instruction_at(program, instruction).queue)] = monotonic_ns();
 }
 
 /// Transfers of a disk overlap within their queue: they are told when they end.
 void RunRecorder::end(const Program& program, int instruction) {
-  const Instruction& in = at(program, instruction);
+  const Instruction& in = instruction_at(program, instruction);
   const auto queue = static_cast<std::size_t>(in.queue);
   if (!is_disk_transfer(*in.operation)) times_[queue].push_back({begun_ns_[queue], monotonic_ns()});
 }
 
 void RunRecorder::executed(const Program& program, int instruction, std::int64_t begin_ns,
                            std::int64_t end_ns) {
-  const Instruction& in = at(program, instruction);
+  const Instruction& in = instruction_at(program, instruction);
   if (is_disk_transfer(*in.operation))
     times_[static_cast<std::size_t>(in.queue)].push_back({begin_ns, end_ns});
 }
