@@ -66,7 +66,7 @@ class SimulatedWorld {
     for (; !ends_.empty() && ends_.top().ns == now_ns_; ends_.pop())
       if (!is_stale(ends_.top())) end_on(ends_.top().host);
     std::ranges::sort(touched_);
-    touched_.erase(std::ranges::unique(touched_).begin(), touched_.end());
+    touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
     for (const int rank : touched_) proceed(rank);
   }
 
