@@ -136,6 +136,7 @@ const std::map<std::string, Case> kCases{
     {"strata.virtual_ranks", {"2"}},
     {"strata.no_decay", {"\"none\""}},
     {"strata.state_recipe", {"\"packed-master\"", kBf16}},
+    {"strata.calibrate", {"\"again\""}},
     {"strata.device", {"\"cpu\""}},
     {"strata.tile_elements", {"2048"}},
     {"strata.offload_activations", {"\"cpu\""}},
