@@ -137,6 +137,7 @@ const std::map<std::string, Case> kCases{
     {"strata.no_decay", {"\"none\""}},
     {"strata.state_recipe", {"\"packed-master\"", kBf16}},
     {"strata.calibrate", {"\"again\""}},
+    {"strata.memory_report", {"\"reports\""}},
     {"strata.device", {"\"cpu\""}},
     {"strata.tile_elements", {"2048"}},
     {"strata.offload_activations", {"\"cpu\""}},
