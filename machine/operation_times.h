@@ -1,5 +1,5 @@
-// How long kinds of instructions took when they were measured on a machine. Foreseen times are
-// these where there are any (machine/demand.h).
+// Measured times of kinds of instructions on a machine. Foreseen times are these where there are
+// any (machine/demand.h).
 #pragma once
 
 #include <cstdint>

@@ -25,7 +25,7 @@ using runtime::RunNumber;
 /// Steps after which nobody waits for two that agree.
 constexpr int kMostSteps = 8;
 
-/// How long each resource works for a rank, in ns of all of it.
+/// The time that each resource works for a rank, in ns of all of the resource.
 using ResourceTimes = std::array<double, runtime::kHostResources>;
 
 /// Adds up what the queues of a rank do.
@@ -42,7 +42,7 @@ class WorkCounter final : public runtime::Observer {
   void waited(const runtime::Program&, int, Queue on, std::int64_t ns) override {
     sum_[static_cast<std::size_t>(on)].waited_seconds += static_cast<double>(ns) * 1e-9;
   }
-  /// Since the last call.
+  /// Returns what was added up since the last call.
   std::array<QueueForecast, runtime::kQueues> take() { return std::exchange(sum_, {}); }
 
  private:
@@ -89,7 +89,7 @@ class Cycle {
  private:
   [[nodiscard]] int ranks() const { return world_.ranks(); }
   [[nodiscard]] bool has(ProgramKind kind) const { return step_.ranks[0]->find(kind) != nullptr; }
-  /// When a run has ended on all ranks.
+  /// Returns when a run had ended on all ranks.
   [[nodiscard]] std::int64_t ended_ns(RunNumber run) {
     std::int64_t ns = 0;
     for (int r = 0; r < ranks(); ++r) ns = std::max(ns, world_.rank(r).ended_ns(run));

@@ -1,4 +1,4 @@
-// How long steps will take: the Programs of a step, run by the simulator in the engine's order.
+// Foresees how long steps take: the simulator runs the Programs of a step in the engine's order.
 #pragma once
 
 #include <array>
@@ -20,13 +20,13 @@ struct QueueForecast {
 };
 
 struct Forecast {
-  /// From the end of one step to the end of the next, once two take equally long; of steps whose
-  /// time keeps changing, that of the last one simulated.
+  /// Time from the end of one step to the end of the next, once two take equally long; if they
+  /// never do, that of the last step simulated.
   double step_seconds = 0;
   std::array<QueueForecast, runtime::kQueues> queues{};  ///< of rank 0 in such a step
   std::string bound_by;   ///< the resource that is fullest: "cores", "host memory", "compute"
   double bound_part = 0;  ///< of the step, that this resource works: 0 to 1
-  // Where it was asked for, and there is a Program for it.
+  // These are set if they were asked for and there is a Program for them.
   std::optional<double> drain_seconds;          ///< after the end of the last step
   std::optional<double> evaluate_seconds;       ///< one micro-batch
   std::optional<double> snapshot_step_seconds;  ///< a step with a snapshot, nothing before or after

@@ -113,7 +113,8 @@ class Profiler {
     return kSecondsPerNs * static_cast<double>(micro_batch_ns) * micro_batches();
   }
 
-  /// What making values again takes in one micro-batch, by the block whose values they are.
+  /// Returns the time that making values again takes in one micro-batch, by the block whose values
+  /// they are.
   [[nodiscard]] std::map<int, std::int64_t> recompute_ns(
       const std::map<runtime::ValueId, SavedAction>& actions) const {
     Graph graph = graph_;
@@ -130,7 +131,7 @@ class Profiler {
     return ns;
   }
 
-  /// What each layer could make again, all layers alike.
+  /// Adds what each layer could make again, all layers alike.
   void add_possible() {
     const std::vector<int> layers = layers_of(graph_.blocks);
     runtime::SavedChoices choices(graph_);

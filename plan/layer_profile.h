@@ -1,4 +1,5 @@
-// What each block of a model holds and costs under a Plan: state, saved values, arithmetic, time.
+// Lists what each block of a model holds and costs under a Plan: state, saved values, arithmetic,
+// time.
 #pragma once
 
 #include <array>
@@ -20,8 +21,8 @@ struct LayerProfile {
   std::int64_t parameter_bytes = 0;
   std::int64_t gradient_bytes = 0;
   std::int64_t optimizer_bytes = 0;
-  /// What the forward pass of one micro-batch leaves for the backward pass, by what becomes of it:
-  /// the index is the runtime::SavedAction.
+  /// Bytes that the forward pass of one micro-batch leaves for the backward pass, by what becomes
+  /// of them: the index is the runtime::SavedAction.
   std::array<std::int64_t, kSavedActions> saved_bytes{};
   // One step, as foreseen: every instruction alone on the machine, one after another.
   double flops = 0;
@@ -42,7 +43,7 @@ struct LayerProfile {
   [[nodiscard]] double freed_bytes_per_ms() const;
 };
 
-/// In the order of the model's blocks. `programs` are those of the rank at `where`.
+/// Returns a profile per block, in the model's order. `programs` are those of the rank at `where`.
 /// Builds and differentiates the model's Graph once.
 std::vector<LayerProfile> profile_layers(const compile::TrainingModel& model,
                                          const machine::Machine& machine,

@@ -1,4 +1,4 @@
-// Which blocks of a model are its layers.
+// Finds the blocks of a model that are its layers.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace strata::plan {
 
-/// Indices of the blocks that are layers, by their names ("layer.3").
+/// Returns the indices of the blocks whose names say that they are layers ("layer.3").
 inline std::vector<int> layers_of(const std::vector<std::string>& blocks) {
   std::vector<int> layers;
   for (std::size_t i = 0; i < blocks.size(); ++i)

@@ -35,7 +35,7 @@
 
 namespace strata::runtime {
 
-/// What one block may do with what it saves.
+/// One way in which a block may treat what it saves.
 struct ChainOption {
   std::int64_t kept_bytes = 0;     ///< stay on the device until the block's backward pass ends
   std::int64_t host_bytes = 0;     ///< wait in pinned host memory

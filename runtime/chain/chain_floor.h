@@ -19,9 +19,9 @@ struct ChainFloor {
 /// or an engine is missing. Does not read the Chain's own budget of device memory.
 std::optional<ChainFloor> chain_floor(const Chain& chain);
 
-/// What blocks before block i may keep at most, so that blocks from i on still fit: a row per block
-/// with an entry for each move of block i - 1 (one for i = 0), whose bytes come back beside block
-/// i; negative if they never do. A last row for the end. Host memory is left out.
+/// The most that blocks before block i may keep, so that blocks from i on still fit: a row per
+/// block with an entry for each move of block i - 1 (one for i = 0), whose bytes come back beside
+/// block i; negative if they never do. A last row for the end. Host memory is left out.
 std::vector<std::vector<std::int64_t>> kept_limits(const ChainSteps& steps);
 
 }  // namespace strata::runtime

@@ -10,7 +10,7 @@
 
 namespace strata::runtime {
 
-/// What is left to spend; shared by the runs of one solution.
+/// The effort that is left to spend; shared by the runs of one solution.
 struct ChainWork {
   std::int64_t most = 0;
   std::int64_t spent = 0;

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "runtime/program/arena_alignment.h"
+#include "runtime/program/root_of.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -37,7 +38,7 @@ DeadRanges::DeadRanges(const Program& program, const ExecutorParts& parts) {
     const auto touch = [&](const Operand& o) {
       if (o.value == kNoValue) return;  // belongs to no value: there is no lifetime to follow
       const Value& value = program.values[static_cast<std::size_t>(o.value)];
-      const ValueId root = value.root == kNoValue ? o.value : value.root;
+      const ValueId root = root_of(program, o.value);
       const Value& whole = program.values[static_cast<std::size_t>(root)];
       const Arena* arena = parts.arenas[static_cast<std::size_t>(o.tier)];
       if (whole.storage == Storage::persistent || arena == nullptr || !arena->on_host()) return;

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "runtime/program/arena_alignment.h"
+#include "runtime/program/root_of.h"
 
 namespace strata::runtime {
 namespace {
@@ -27,15 +28,18 @@ class LifeFinder {
     for (const Operand& operand : in.inputs) touch(i, operand);
     for (const Operand& operand : in.outputs) touch(i, operand);
     if (in.predicate) touch(i, *in.predicate);
-    if (in.workspace) touch(i, *in.workspace).scratch = true;
+    if (in.workspace)
+      if (BufferLife* life = touch(i, *in.workspace)) life->scratch = true;
   }
 
-  BufferLife& touch(int i, const Operand& operand) {
-    const ValueId root = root_of(operand.value);
+  /// Returns null for an operand that belongs to no value: there is no life to follow.
+  BufferLife* touch(int i, const Operand& operand) {
+    if (operand.value == kNoValue) return nullptr;
+    const ValueId root = root_of(program_, operand.value);
     const auto [at, fresh] = lives_.try_emplace(root);
     if (fresh) at->second = begin_life(i, root, operand.tier);
     at->second.last = i;
-    return at->second;
+    return &at->second;
   }
 
   [[nodiscard]] BufferLife begin_life(int i, ValueId root, Tier tier) const {
@@ -50,11 +54,6 @@ class LifeFinder {
             .first = i,
             .last = i,
             .bytes = room_of(value.type.span_bytes(), tier)};
-  }
-
-  [[nodiscard]] ValueId root_of(ValueId id) const {
-    const ValueId root = program_.values[static_cast<std::size_t>(id)].root;
-    return root == kNoValue ? id : root;
   }
 
   const Program& program_;

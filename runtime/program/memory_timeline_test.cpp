@@ -35,6 +35,16 @@ TEST(MemoryTimeline, OtherBuffersNeverShareBytesWhileInUse) {
   }
 }
 
+TEST(MemoryTimeline, OperandsOfNoValueHaveNoLife) {
+  Program program = model_program();
+  const std::size_t lives = MemoryTimeline(program).lives().size();
+  Operand nobodys = program.instructions[0].outputs[0];
+  nobodys.value = kNoValue;
+  program.instructions[0].inputs.push_back(nobodys);
+  program.instructions[0].workspace = nobodys;
+  EXPECT_EQ(MemoryTimeline(program).lives().size(), lives);
+}
+
 TEST(MemoryTimeline, SaysWhatIsScratch) {
   const Program program = model_program();
   int scratch = 0;

@@ -6,6 +6,7 @@
 
 #include "runtime/graph/state_names.h"
 #include "runtime/graph/transfer_node.h"
+#include "runtime/program/root_of.h"
 
 namespace strata::runtime {
 namespace {
@@ -18,9 +19,8 @@ struct Kind {
   std::vector<int> needs;  ///< copies of inputs that must run before it
 };
 
-const Value& root_of(const Program& program, const Operand& operand) {
-  const Value& value = program.values[static_cast<std::size_t>(operand.value)];
-  return value.root == kNoValue ? value : program.values[static_cast<std::size_t>(value.root)];
+const Value& root_value(const Program& program, const Operand& operand) {
+  return program.values[static_cast<std::size_t>(root_of(program, operand.value))];
 }
 
 bool is_integer(DType type) { return type == DType::i32 || type == DType::i64; }
@@ -37,17 +37,17 @@ class StagedInputs {
   explicit StagedInputs(const Program& program) : program_(program) {
     for (int i = 0; i < static_cast<int>(program.instructions.size()); ++i)
       for (const Operand& out : program.instructions[static_cast<std::size_t>(i)].outputs)
-        if (const Value& root = root_of(program, out); root.storage != Storage::persistent)
+        if (const Value& root = root_value(program, out); root.storage != Storage::persistent)
           writers_[&root].push_back(i);
   }
   /// Returns the copy that fills the operand's root; nullopt if that is not all that does.
   [[nodiscard]] std::optional<int> copy_of(const Operand& operand) const {
-    const auto at = writers_.find(&root_of(program_, operand));
+    const auto at = writers_.find(&root_value(program_, operand));
     if (at == writers_.end() || at->second.size() != 1) return {};
     const Instruction& in = program_.instructions[static_cast<std::size_t>(at->second.front())];
     const bool stages = in.operation->name == "copy" && !in.inputs.empty() &&
-                        root_of(program_, in.inputs[0]).role == Role::input &&
-                        root_of(program_, in.inputs[0]).storage == Storage::persistent;
+                        root_value(program_, in.inputs[0]).role == Role::input &&
+                        root_value(program_, in.inputs[0]).storage == Storage::persistent;
     return stages ? std::optional(at->second.front()) : std::nullopt;
   }
 
@@ -62,11 +62,11 @@ std::optional<std::vector<int>> needs_of(const Program& program, const Instructi
   if (in.demand.signature == 0 || is_disk_transfer(*in.operation)) return {};
   if (in.predicate && in.operation->name == "copy") return {};  // another way of copying
   for (const Operand& out : in.outputs)
-    if (is_state_of_steps(root_of(program, out))) return {};
+    if (is_state_of_steps(root_value(program, out))) return {};
   std::vector<int> copies;
   for (const Operand& input : in.inputs) {
     if (!is_integer(input.type.dtype)) continue;
-    if (root_of(program, input).storage == Storage::persistent) continue;
+    if (root_value(program, input).storage == Storage::persistent) continue;
     const std::optional<int> copy = staged.copy_of(input);
     if (!copy) return {};
     copies.push_back(*copy);
@@ -142,7 +142,7 @@ Rehearsal make_rehearsal(const Program& program, const machine::Machine& machine
       Instruction in = program.instructions[static_cast<std::size_t>(i)];
       known.insert(in.demand.signature);
       for (const Operand& out : in.outputs)
-        if (const Value& root = root_of(program, out); root.storage == Storage::persistent)
+        if (const Value& root = root_value(program, out); root.storage == Storage::persistent)
           written.insert(root.name);
       in.predicate.reset();
       in.border_waits = (std::uint32_t{1} << kQueues) - 1;

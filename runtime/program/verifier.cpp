@@ -5,6 +5,7 @@
 #include <map>
 
 #include "runtime/graph/version_map.h"
+#include "runtime/program/root_of.h"
 #include "runtime/program/version_replay.h"
 
 namespace strata::runtime {
@@ -23,7 +24,7 @@ class Verifier {
   explicit Verifier(const Program& program) : p_(program) {
     std::map<std::string, ValueId> persistent;  // one root per name, whatever the ids
     for (ValueId id = 0; id < static_cast<ValueId>(p_.values.size()); ++id) {
-      const ValueId root = p_.values[id].root == kNoValue ? id : p_.values[id].root;
+      const ValueId root = root_of(p_, id);
       const Value& whole = p_.values[root];
       roots_.push_back(whole.storage == Storage::persistent
                            ? persistent.try_emplace(whole.name, root).first->second

@@ -1,4 +1,4 @@
-// What an instruction takes of a simulated host: the costs that a simulation is given.
+// The costs that a simulation is given: what an instruction takes of a simulated host.
 #pragma once
 
 #include <cstdint>

@@ -10,8 +10,8 @@ namespace {
 
 using PerInstruction = std::vector<std::int64_t>;
 
-/// When each instruction of one run could begin, as far as its rank knows. `last_end_ns`: per queue
-/// the end of what it did before the run, and then of the run.
+/// Finds when each instruction of one run could begin, as far as its rank knows. `last_end_ns`: per
+/// queue the end of what it did before the run, and then of the run.
 PerInstruction ready_times(const RecordedRun& run, std::array<std::int64_t, kQueues>& last_end_ns) {
   const std::array<std::int64_t, kQueues> border_ns = last_end_ns;
   PerInstruction ready_ns;

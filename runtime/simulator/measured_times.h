@@ -26,17 +26,17 @@ class MeasuredTimes final : public InstructionTimes {
   std::map<std::string, std::vector<std::int64_t>> ns_;  // of a Program by its name; -1: none
 };
 
-/// What one rank of a run recorded.
+/// The runs that one rank recorded.
 using Recording = std::vector<RecordedRun>;
 
-/// How long each instruction of each run took on each rank, counted from when it could have begun:
+/// Returns how long each instruction of each run took on each rank, from when it could have begun:
 /// its run was started, its queue was free, all that it waits for had ended, and to a collective
 /// all ranks had come. So the time to wake a thread counts as its own. All ranks of a run on one
 /// clock; throws InvalidArgument where they did not meet equally often.
 std::vector<std::vector<std::vector<std::int64_t>>> durations(const std::vector<Recording>& ranks);
 
-/// Per rank the mean over all runs of steps from `first_step` on. `otherwise`: as MeasuredTimes
-/// has it.
+/// Returns per rank the mean over all runs of steps from `first_step` on. `otherwise`: as
+/// MeasuredTimes has it.
 std::vector<MeasuredTimes> mean_times(const std::vector<Recording>& ranks, std::int64_t first_step,
                                       const InstructionTimes* otherwise = nullptr);
 

@@ -36,7 +36,7 @@ class RankQueues {
   /// Runs that all queues have done with.
   [[nodiscard]] std::int64_t finished() const;
   [[nodiscard]] bool has_read_inputs(RunNumber run) const;
-  /// Of a run that has ended.
+  /// Returns when a run, which has ended, ended.
   [[nodiscard]] std::int64_t ended_ns(RunNumber run) const {
     return ended_ns_.at(static_cast<std::size_t>(run));
   }
@@ -50,7 +50,7 @@ class RankQueues {
   /// The instruction that runs on `queue`.
   [[nodiscard]] const Instruction& running(Queue queue) const;
   [[nodiscard]] const InstructionWork& work(Queue queue) const;
-  /// For each queue that cannot go on, its next instruction and what that waits for.
+  /// Says for each queue that cannot go on its next instruction, and what that waits for.
   [[nodiscard]] std::vector<std::string> waits() const;
 
  private:
@@ -59,8 +59,8 @@ class RankQueues {
     std::int64_t step = 0;
     std::array<std::int32_t, kQueues> done{};  ///< last list index; kFinished: all of them
   };
-  /// What an instruction waits for: another one of its run, or (-1) all that a queue has to do in
-  /// the run before.
+  /// A thing that an instruction waits for: another one of its run, or (-1) all that a queue has to
+  /// do in the run before.
   struct Unmet {
     Queue on;
     std::int32_t instruction;

@@ -9,7 +9,7 @@
 
 namespace strata::runtime {
 
-/// When a run of one rank ended, from the start of its first run.
+/// The end of one run of a rank, counted from the start of its first run.
 struct ReplayedRun {
   std::int64_t step = 0;
   std::int64_t measured_ns = 0, simulated_ns = 0;

@@ -1,4 +1,4 @@
-// What runs on one simulated host, and how far it has come.
+// The instructions that run on one simulated host, and how far they have come.
 #pragma once
 
 #include <cstdint>

@@ -32,7 +32,7 @@ class SimulatedWorld {
   [[nodiscard]] int ranks() const { return static_cast<int>(ranks_.size()); }
   [[nodiscard]] std::int64_t now_ns() const { return now_ns_; }
 
-  /// With the resources of a rank numbered on its host.
+  /// Returns an instruction's work with the resources of its rank numbered on its host.
   [[nodiscard]] InstructionWork work_of(int rank, const Program& program, int instruction) const {
     const auto of = times_.size() == 1 ? 0 : static_cast<std::size_t>(rank);
     InstructionWork work = times_[of]->work_of(program, instruction);
@@ -71,7 +71,7 @@ class SimulatedWorld {
   }
 
  private:
-  /// When a host is next to be looked at, if its stamp is still the same.
+  /// The next time to look at a host, if its stamp is still the same.
   struct End {
     std::int64_t ns;
     int host;
@@ -115,7 +115,7 @@ class SimulatedWorld {
     changed_.push_back(host);
   }
 
-  /// Of hosts on which something else runs now.
+  /// Finds the next ends on hosts on which something else runs now.
   void find_ends() {
     for (const int host : changed_) {
       const auto h = static_cast<std::size_t>(host);

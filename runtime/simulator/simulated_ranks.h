@@ -38,7 +38,7 @@ class SimulatedRank final : public Executor {
   void wait_all() override;
 
   void add_observer(Observer& observer) { queues_.observers.push_back(&observer); }
-  /// When a run that was waited for ended.
+  /// Returns when a run that was waited for ended.
   [[nodiscard]] std::int64_t ended_ns(RunNumber run) const { return queues_.ended_ns(run); }
 
  private:

@@ -1,4 +1,4 @@
-// What --report-to names: tools that have files here, those that are known, others.
+// Sorts what --report-to names: tools that have files here, those that are known, others.
 #include <fmt/core.h>
 #include <algorithm>
 #include <array>

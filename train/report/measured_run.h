@@ -1,4 +1,4 @@
-// What a run measured of itself: its steps, and in some of them every instruction.
+// Measurements that a run made of itself: its steps, and in some of them every instruction.
 #pragma once
 
 #include <cstdint>
@@ -47,8 +47,8 @@ struct Spike {
 /// loaded there.
 std::vector<Spike> find_spikes(const std::vector<StepRow>& steps);
 
-/// What `recorder` saw of the steps that train, once their executor is idle. Phases go to `run`,
-/// times of instructions to the timeline of the Program of the same name.
+/// Adds what `recorder` saw of the steps that train, once their executor is idle. Phases go to
+/// `run`, times of instructions to the timeline of the Program of the same name.
 void add_measured(const runtime::TraceRecorder& recorder, MeasuredRun& run,
                   std::vector<ProgramTimeline>& timelines);
 

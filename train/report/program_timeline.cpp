@@ -39,7 +39,7 @@ std::int64_t& at(TierPurposes& bytes, Tier tier, Purpose purpose) {
   return bytes[static_cast<std::size_t>(tier)][static_cast<std::size_t>(purpose)];
 }
 
-/// What lies between persistent values to align them is Purpose::other.
+/// Padding between persistent values is Purpose::other.
 TierPurposes persistent_bytes(const runtime::Program& program,
                               const runtime::PersistentLayout& persistent) {
   TierPurposes bytes{};

@@ -1,4 +1,4 @@
-// What fills each tier at every instruction of a training Program, and when the instruction runs.
+// Lists what fills each tier at every instruction of a training Program, and when it runs.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace strata::train {
 
-/// What bytes are for, as reports tell them apart.
+/// The purpose of bytes, as reports tell them apart.
 enum class Purpose : std::uint8_t { parameter, gradient, optimizer, activation, scratch, other };
 inline constexpr std::array kAllPurposes{Purpose::parameter,  Purpose::gradient, Purpose::optimizer,
                                          Purpose::activation, Purpose::scratch,  Purpose::other};

@@ -10,7 +10,7 @@ namespace strata::train {
 
 std::string report_page(const RunReport& report, std::string_view summary);
 
-/// What page/report.js reads, as one line of JSON.
+/// Returns what page/report.js reads, as one line of JSON.
 std::string page_data(const RunReport& report, std::string_view summary);
 
 /// The same JSON, which cannot end the script that holds it.

@@ -12,7 +12,7 @@ namespace {
 using runtime::Queue;
 using runtime::Tier;
 
-/// At the beginning of what computes, where it changes.
+/// Writes counters at the beginning of what computes, where they change.
 void append_counters(std::string& text, const std::vector<ProgramTimeline>& timelines,
                      const runtime::TraceRecorder& recorder, Tier tier) {
   std::map<std::string_view, const ProgramTimeline*> by_name;

@@ -12,7 +12,8 @@ namespace strata::train {
 void record_foreseen(const std::vector<ProgramTimeline>& timelines,
                      runtime::TraceRecorder& recorder);
 
-/// For ui.perfetto.dev: what the recorder holds, and counters of bytes by purpose in each tier.
+/// Returns a trace for ui.perfetto.dev: what the recorder holds, and counters of bytes by purpose
+/// in each tier.
 std::string trace_json(const std::vector<ProgramTimeline>& timelines,
                        const runtime::TraceRecorder& recorder);
 

@@ -16,7 +16,7 @@
 
 namespace strata::train {
 
-/// What a report is about; outlives it.
+/// The subject of a report, which outlives it.
 struct ReportSubject {
   const ProgramRequest& request;
   const std::vector<ResolvedField>& settings;
@@ -43,14 +43,15 @@ struct RunReport {
 /// evaluation alone, there are no layers and no timelines.
 RunReport make_report(const ReportSubject& subject, ForeseenStep foreseen);
 
-/// What a step saves for the backward pass and how long it takes if layers are treated alike.
+/// The bytes that a step saves for the backward pass, and its time, if layers are treated alike.
 struct LayerMode {
   std::string name;
   std::int64_t kept_bytes = 0;   ///< of what a micro-batch saves, on the device
   std::int64_t freed_bytes = 0;  ///< of it that is not: made again, or in other tiers
   double step_seconds = 0;       ///< foreseen
 };
-/// As planned; all kept; all layers made again. The time for what moves to other tiers stays in.
+/// Lists three modes: as planned; all kept; all layers made again. The time for what moves to other
+/// tiers stays in.
 std::vector<LayerMode> layer_modes(const RunReport& report);
 
 /// The highest moment of a tier in all Programs.

@@ -1,4 +1,4 @@
-// Which files for people's tools a run writes, and where (docs/formats/logs.md).
+// The files for people's tools that a run writes, and their folders (docs/formats/logs.md).
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct LogSink {
   std::string said_by;            ///< the flag or key that chose the folder
 };
 
-/// Those that options ask for.
+/// Lists those that options ask for.
 std::vector<LogSink> log_sinks(const TrainOptions& options);
 
 }  // namespace strata::train

@@ -84,9 +84,9 @@ struct RunParts {
   std::unique_ptr<comm::Communicator> communicator;
   std::unique_ptr<RunDevice> device;
   std::unique_ptr<RunDisk> disk;
-  std::string measured_of;         ///< rank 0's: what measured times depend on (run_profile.h)
-  machine::Machine machine;        ///< this rank's
-  std::unique_ptr<Engine> engine;  // must come after what it borrows
+  std::optional<std::string> measured_of;  ///< rank 0's, once it is known (run_profile.h)
+  machine::Machine machine;                ///< this rank's
+  std::unique_ptr<Engine> engine;          // must come after what it borrows
   std::optional<OutputFolder> output;
   std::optional<CheckpointSaver> saver;
   std::optional<ResumeSource> resume_source;

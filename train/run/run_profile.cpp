@@ -42,7 +42,7 @@ std::uint64_t hash_of_program() {
   return hash_64(std::as_bytes(std::span(hashes)));
 }
 
-/// What measured times depend on, for people and comparison; empty where it is not known.
+/// Describes what measured times depend on, for people and comparison; empty if it is not known.
 std::string describe_measured(const RunParts& run) {
   const RankContext& context = run.request.context;
   try {
@@ -64,8 +64,16 @@ std::string file_of(const std::string& of) {
   return fmt::format("{}/{:016x}.json", folder, hash_64(std::as_bytes(std::span(of))));
 }
 
-/// What is kept of `of`; nothing where there is no such file, or what it says cannot be used.
-std::optional<machine::Profile> kept_profile(const RunParts& run, const std::string& of) {
+/// Rank 0's description, made when it is first needed: it reads the whole program's file.
+const std::string& measured_of(RunParts& run) {
+  if (!run.measured_of) run.measured_of = describe_measured(run);
+  return *run.measured_of;
+}
+
+/// Returns what is kept for this run; nullopt if there is no such file, or it cannot be used.
+std::optional<machine::Profile> kept_profile(RunParts& run) {
+  if (!is_name_taken(profile_folder())) return {};  // nobody has kept anything
+  const std::string& of = measured_of(run);
   const std::string file = file_of(of);
   if (file.empty() || !is_name_taken(file)) return {};
   try {
@@ -82,11 +90,12 @@ std::optional<machine::Profile> kept_profile(const RunParts& run, const std::str
 }
 
 /// Adds what was measured to what is kept by now, maybe by a run beside this one.
-void keep_profile(const RunParts& run, const machine::OperationTimes& measured) {
-  const std::string file = file_of(run.measured_of);
+void keep_profile(RunParts& run, const machine::OperationTimes& measured) {
+  const std::string& of = measured_of(run);
+  const std::string file = file_of(of);
   if (file.empty()) return;
-  machine::Profile profile{run.measured_of, {}};
-  if (auto kept = kept_profile(run, run.measured_of)) profile = std::move(*kept);
+  machine::Profile profile{of, {}};
+  if (auto kept = kept_profile(run)) profile = std::move(*kept);
   profile.times.merge(measured);
   try {
     fs::create_directories(fs::path(file).parent_path());
@@ -122,17 +131,14 @@ std::string profile_folder() {
 }
 
 void read_profile(RunParts& run) {
-  if (run.options.calibrate == Calibration::off) return;
+  if (run.options.calibrate != Calibration::automatic) return;
   std::string text;
-  if (run.first) {
-    run.measured_of = describe_measured(run);
-    if (run.options.calibrate == Calibration::automatic)
-      if (const auto kept = kept_profile(run, run.measured_of)) {
-        text = machine::to_json(*kept);
-        run.listeners.print(fmt::format("foreseen by times of {} kinds of instructions in {}",
-                                        kept->times.all().size(), file_of(kept->of)));
-      }
-  }
+  if (run.first)
+    if (const auto kept = kept_profile(run)) {
+      text = machine::to_json(*kept);
+      run.listeners.print(fmt::format("foreseen by times of {} kinds of instructions in {}",
+                                      kept->times.all().size(), file_of(kept->of)));
+    }
   run.machine.times = shared(run, text);
 }
 

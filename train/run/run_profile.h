@@ -10,8 +10,7 @@ namespace strata::train {
 
 /// Collective, before Programs are planned: gives the machine of all ranks the times that rank 0
 /// finds kept for its processor, device, threads, ranks, transport and program, and says so. A file
-/// that cannot be read is noted, and what it said measured again. Only notes what such times depend
-/// on with --calibrate again; does nothing with off.
+/// that cannot be used is noted. Does nothing with --calibrate off or again.
 void read_profile(RunParts& run);
 
 /// Collective: returns what rank 0 foresees of a step of its Programs, seconds.

@@ -21,8 +21,8 @@ struct StepScalars {
   std::vector<Scalar> scalars;
 };
 
-/// What is written of an event under names of this kind; nothing of most events. `scaled`: whether
-/// the loss is, as in fp16.
+/// Returns what is written of an event under names of this kind: nothing of most events. `scaled`:
+/// whether the loss is, as in fp16.
 StepScalars scalars_of(const RunEvent& event, LogNames names, bool scaled);
 
 }  // namespace strata::train

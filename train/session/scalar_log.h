@@ -24,8 +24,8 @@ class ScalarLog {
   virtual void write(std::int64_t x, std::span<const Scalar> scalars) = 0;
 };
 
-/// What a log goes on from: `done` is the x of the last step that earlier processes did, 0 of a new
-/// run.
+/// The point from which a log goes on: `done` is the x of the last step that earlier processes did,
+/// 0 of a new run.
 struct LogBeginning {
   std::string folder;
   std::int64_t done = 0;

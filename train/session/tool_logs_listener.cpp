@@ -22,7 +22,8 @@ std::optional<std::string> newest_run(const std::string& runs) {
   return newest->path().string();
 }
 
-/// As transformers name it: "Nov24_15-20-00_HOST". A run that goes on has the one it had.
+/// Makes the folder of a run, named as transformers do: "Nov24_15-20-00_HOST". A run that goes on
+/// has the one it had.
 std::string run_folder(const std::string& runs, bool goes_on) {
   if (goes_on)
     if (std::optional<std::string> newest = newest_run(runs)) return std::move(*newest);
