@@ -67,9 +67,6 @@ constexpr FlagRow kLast[] = {
     foreign::noted("--with_tracking", foreign::kMetrics),
     ignored("--ddp_timeout", 1, "there is nothing to set"),
     ignored("--dataloader_num_workers", 1, "there are no loader processes"),
-    refused("--target-memory",
-            "the planner is not available yet; --device-memory sets a limit, --offload-optimizer, "
-            "--offload-param and --offload-activations move state"),
 };
 
 constexpr std::array kGroups = {

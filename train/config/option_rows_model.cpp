@@ -31,6 +31,18 @@ constexpr Choice kReductions[] = {{comm::Reduction::ordered, "ordered"},
 constexpr Choice kOffloadTargets[] = {
     {OffloadTarget::none, "none"}, {OffloadTarget::cpu, "cpu"}, {OffloadTarget::nvme, "nvme"}};
 
+constexpr Choice kStrategies[] = {{plan::Strategy::balanced, "balanced"},
+                                  {plan::Strategy::conservative, "conservative"},
+                                  {plan::Strategy::aggressive, "aggressive"},
+                                  {plan::Strategy::maximum, "maximum"},
+                                  {plan::Strategy::balanced, "auto"}};
+
+constexpr Choice kFarthest[] = {{OffloadTarget::none, "none"},
+                                {OffloadTarget::cpu, "host"},
+                                {OffloadTarget::nvme, "disk"},
+                                {OffloadTarget::cpu, "cpu"},
+                                {OffloadTarget::nvme, "nvme"}};
+
 constexpr Choice kUpdateTimes[] = {{UpdateTime::automatic, "automatic"},
                                    {UpdateTime::step_end, "step_end"},
                                    {UpdateTime::next_step, "next_step"},
@@ -196,6 +208,17 @@ constexpr OptionRow kModelRows[] = {
      "come once per step; gradients are reduced once per step, too, as at stages 0 and 1"},
     {FIELD(offload.checksums), Spelling{"--checksum-swap,--checksum_swap"},
      Key{"strata.checksum_swap"}, "find swapped bytes that come back other than they were written"},
+    {FIELD(target.memory), Spelling{"--target-memory", "SIZE|auto"}, Key{"strata.target_memory"},
+     "memory of each GPU in all, or of each process on the CPU: settings of batch, ZeRO, "
+     "checkpointing and offload that are not given are then chosen so that steps fit and are fast; "
+     "auto: what is free"},
+    {FIELD(target.strategy), kStrategies, Spelling{"--strategy"}, Key{"strata.strategy"},
+     "with a target, or for all memory that is free: conservative (no disk, 5 % of it stay free, "
+     "at "
+     "most 15 % slower than without a limit), balanced (the fastest), aggressive (the least memory "
+     "at 40 % slower), maximum (the least memory)"},
+    {FIELD(target.offload), kFarthest, Spelling{"--allow-offload"}, Key{"strata.allow_offload"},
+     "with a target, how far state may go: none, host, disk (where --nvme-path is given)"},
 };
 
 }  // namespace

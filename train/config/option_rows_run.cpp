@@ -56,9 +56,8 @@ constexpr Choice kWarmups[] = {{WarmupType::logarithmic, "log"}, {WarmupType::li
 
 constexpr Choice kNoDecays[] = {{NoDecay::norms_and_biases, "default"}, {NoDecay::none, "none"}};
 
-constexpr Choice kCalibrations[] = {{Calibration::automatic, "auto"},
-                                    {Calibration::off, "off"},
-                                    {Calibration::again, "again"}};
+constexpr Choice kCalibrations[] = {
+    {Calibration::automatic, "auto"}, {Calibration::off, "off"}, {Calibration::again, "again"}};
 
 constexpr Choice kDevices[] = {
     {DeviceChoice::automatic, "auto"}, {DeviceChoice::cpu, "cpu"}, {DeviceChoice::cuda, "cuda"}};
@@ -185,11 +184,14 @@ constexpr OptionRow kRunRows[] = {
     {FIELD(autotune), Spelling{"--autotune"}, Key{"strata.autotune"},
      "measure the libraries' algorithms before the first step; false: their first"},
     {FIELD(calibrate), kCalibrations, Spelling{"--calibrate"}, Key{"strata.calibrate"},
-     "auto: foresee steps by times of instructions that earlier runs measured and kept, and measure "
+     "auto: foresee steps by times of instructions that earlier runs measured and kept, and "
+     "measure "
      "new ones where a run takes minutes; off; again: measure all before the first step"},
     {FIELD(plan), Spelling{"--plan", "FILE"},
      "file with the Plan to run, as --print-plan prints it: it decides what is sharded, where "
      "state lives and what is recomputed, and settings of these are not asked"},
+    {FIELD(write_plan), Spelling{"--write-plan", "FILE"},
+     "file for the Plan that is run, for a later --plan"},
     {FIELD(choices), Spelling{"--choices", "FILE"},
      "file of algorithm choices: read where it exists, then written with those that were added; "
      "default: the model directory's, read only"},
@@ -276,7 +278,8 @@ constexpr OptionRow kRunRows[] = {
      "file (JSON) of times by operation and shape from the third step on, beside the least that "
      "the machine needs; the largest losses are printed"},
     {FIELD(memory_report), Spelling{"--memory-report", "DIR"}, Key{"strata.memory_report"},
-     "directory of a report on memory and time, foreseen beside measured: report.html, summary.txt, "
+     "directory of a report on memory and time, foreseen beside measured: report.html, "
+     "summary.txt, "
      "tables and a trace; with --print-plan and --steps 0 of what is foreseen alone"},
     {FIELD(dump_state), Spelling{"--dump-state", "FILE"},
      "file with a digest per persistent tensor"},

@@ -10,6 +10,7 @@
 
 #include "comm/reduction.h"
 #include "core/dtype.h"
+#include "plan/strategy.h"
 #include "train/config/byte_size.h"
 
 namespace strata::train {
@@ -224,6 +225,15 @@ struct MonitorOptions {
   std::string job_name = "DeepSpeedJobName";
 };
 
+/// Memory to plan for: the planner (train/planning) then makes the settings that are not given.
+struct TargetOptions {
+  /// Memory of each rank's device in all, or of its process where the CPU computes: a size, or
+  /// "auto" for what is free; empty: settings are as given.
+  std::string memory;
+  plan::Strategy strategy = plan::Strategy::balanced;
+  OffloadTarget offload = OffloadTarget::nvme;  ///< farthest home that state may be given
+};
+
 /// Files for people's tools (docs/formats/logs.md).
 struct LogOptions {
   std::vector<std::string> report_to;  ///< resolved: of tensorboard and csv
@@ -259,6 +269,7 @@ struct TrainOptions {
   StateRecipe state_recipe = StateRecipe::fp32_master;
   ZeroOptions zero;
   OffloadOptions offload;
+  TargetOptions target;
   OptimizerOptions optimizer;
   NoDecay no_decay = NoDecay::norms_and_biases;
   double gradient_clipping = 1;  ///< largest global L2 norm, 0: no clipping
@@ -272,9 +283,10 @@ struct TrainOptions {
   std::int64_t checkpoint_segments = 0;  ///< recomputed segments of layers; 0: each layer is one
   double checkpoint_ratio = 1;           ///< part of what recomputing layers frees, 0 to 1
   DeviceChoice device = DeviceChoice::automatic;
-  bool autotune = true;       ///< measure matrix products before the first step
+  bool autotune = true;  ///< measure matrix products before the first step
   Calibration calibrate = Calibration::automatic;
   std::string plan;           ///< file with the Plan to run; empty: search for one
+  std::string write_plan;     ///< file for the Plan that is run or printed
   std::string choices;        ///< file of algorithm choices to begin with
   bool check_device = false;  ///< compare every instruction with the CPU's
   bool device_graphs = true;  ///< record steps and replay them

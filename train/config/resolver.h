@@ -72,6 +72,7 @@ class Resolver {
   void check_checkpoint_ratio();
   void check_state_recipe();
   void check_logs();
+  void check_target();
   void check_loss_scale();
   void check_checkpoints();
   void check_virtual_ranks();

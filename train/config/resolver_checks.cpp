@@ -80,6 +80,7 @@ void Resolver::check() {
   check_state_recipe();
   check_loss_scale();
   check_logs();
+  check_target();
   check_checkpoints();
   check_virtual_ranks();
   if (options_.tile_elements % 1024 != 0) {

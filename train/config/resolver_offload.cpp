@@ -116,7 +116,8 @@ void Resolver::check_unused_offload() {
                               "device, too, whatever the ratio");
   const auto on_nvme = {o.optimizer, o.parameters, o.activations};
   if (std::count(on_nvme.begin(), on_nvme.end(), OffloadTarget::nvme) > 0) return;
-  if (!options_.plan.empty()) return;  // the Plan may use the drive
+  // The Plan may use the drive, whether it comes from a file or from a planner.
+  if (!options_.plan.empty() || given("target.memory") || given("target.strategy")) return;
   // Files often name a folder in advance, so only a flag is reported.
   unused(flag("offload.nvme_paths"), "nothing is offloaded to nvme");
   for (const char* hint : {"offload.request_bytes", "offload.queue_depth"}) {

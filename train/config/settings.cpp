@@ -9,7 +9,7 @@
 namespace strata::train {
 
 std::string_view name_of(Origin origin) {
-  constexpr std::string_view kNames[] = {"default", "default for a stored model", "auto", "file",
+  constexpr std::string_view kNames[] = {"default", "default for a stored model", "auto", "planned", "file",
                                          "command line"};
   return kNames[static_cast<int>(origin)];
 }

@@ -10,7 +10,7 @@
 namespace strata::train {
 
 /// The source of a value; later ones win.
-enum class Origin { default_value, stored_model, automatic, file, command_line };
+enum class Origin { default_value, stored_model, automatic, planned, file, command_line };
 std::string_view name_of(Origin origin);
 
 struct Given {

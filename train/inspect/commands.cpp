@@ -17,7 +17,7 @@
 #include "train/inspect/folder_difference.h"
 #include "train/inspect/stored_digests.h"
 #include "train/inspect/tensor_statistics.h"
-#include "train/inspect/text_table.h"
+#include "core/text_table.h"
 
 namespace strata::train {
 namespace {

@@ -18,7 +18,7 @@
 #include "train/inspect/batches.h"
 #include "train/inspect/folder_difference.h"
 #include "train/inspect/tensor_statistics.h"
-#include "train/inspect/text_table.h"
+#include "core/text_table.h"
 
 namespace strata::train {
 namespace {

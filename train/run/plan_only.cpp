@@ -89,14 +89,6 @@ void require_drive(const RunRequest& request, const compile::StepPrograms& set) 
                   format_bytes(request.hardware->disk.bytes));
 }
 
-ProgramRequest programs_of(const RunRequest& request) {
-  const TrainOptions& options = request.config.options;
-  ProgramRequest programs{request.model, options};
-  programs.evaluate = !options.eval_data.empty() || evaluates_during(options);
-  programs.local_ranks = request.context.local_world;
-  return programs;
-}
-
 compile::StepPrograms build(const RunRequest& request, const machine::Machine& machine,
                             const comm::Seat& seat, const MachineMemory& memory) {
   const ProgramRequest programs = programs_of(request);
@@ -136,6 +128,21 @@ void report_plan(const RunRequest& request, const machine::Machine& machine, con
 }
 
 }  // namespace
+
+ProgramRequest programs_of(const RunRequest& request) {
+  const TrainOptions& options = request.config.options;
+  ProgramRequest programs{request.model, options};
+  programs.evaluate = !options.eval_data.empty() || evaluates_during(options);
+  programs.local_ranks = request.context.local_world;
+  return programs;
+}
+
+PlanningSite planning_site(const RunRequest& request) {
+  const bool on_cuda = plans_for_cuda(request);
+  return {machine_of(request, on_cuda), memory_of(request, on_cuda),
+          comm::Seat{0, request.context.world, exchange_of(request, on_cuda)},
+          describe_device(request, on_cuda)};
+}
 
 bool plans_only(const TrainOptions& options, bool checks) {
   return options.steps == 0 && (checks || options.print_plan || options.print_program);

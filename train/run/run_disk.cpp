@@ -17,12 +17,13 @@
 namespace strata::train {
 namespace {
 
-/// True if the run uses a drive; a Plan from a file may use any drive that is named.
+/// True if the run uses a drive; a Plan from a file, or one for a target of memory, may use any
+/// drive that is named.
 bool uses_disk(const TrainOptions& options) {
   const OffloadOptions& offload = options.offload;
   return offload.optimizer == OffloadTarget::nvme || offload.parameters == OffloadTarget::nvme ||
          offload.activations == OffloadTarget::nvme ||
-         (!options.plan.empty() && !offload.nvme_paths.empty());
+         ((!options.plan.empty() || !options.target.memory.empty()) && !offload.nvme_paths.empty());
 }
 
 }  // namespace

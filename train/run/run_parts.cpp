@@ -10,7 +10,7 @@
 
 namespace strata::train {
 
-RunParts::RunParts(const RunRequest& run_request, const RunListeners& who_hears)
+RunParts::RunParts(RunRequest& run_request, const RunListeners& who_hears)
     : request(run_request),
       options(request.config.options),
       first(request.context.rank == 0),

@@ -52,7 +52,7 @@ class StepUnderWay final : public runtime::Observer {
 
 struct RunParts {
   /// Hears signals that ask for a last checkpoint from here on. Borrows its arguments.
-  RunParts(const RunRequest& run_request, const RunListeners& who_hears);
+  RunParts(RunRequest& run_request, const RunListeners& who_hears);
   RunParts(const RunParts&) = delete;
   RunParts& operator=(const RunParts&) = delete;
 
@@ -65,7 +65,7 @@ struct RunParts {
   /// Tells an event in which a listener's failure costs no step: it becomes a late failure.
   void tell(const RunEvent& event);
 
-  const RunRequest& request;
+  RunRequest& request;   ///< plan_memory makes settings in it
   TrainOptions options;  ///< a copy: resuming may change the accumulation
   bool first;            ///< this is rank 0
   const RunListeners& listeners;

@@ -9,6 +9,7 @@
 #include "train/run/host_limits.h"
 #include "train/run/memory_advice.h"
 #include "train/run/model_directory.h"
+#include "train/run/plan_memory.h"
 #include "train/run/run_batches.h"
 #include "train/run/run_beginning.h"
 #include "train/run/run_data.h"
@@ -35,23 +36,6 @@ void require_checkable_device(const TrainOptions& options) {
         "host queues; leave out the offload settings");
 }
 
-/// Opens files, ranks and the output folder, which need no plan.
-void open_run(RunParts& run) {
-  const RankContext& context = run.request.context;
-  require_writable(run.options);
-  require_weights(run.options.model);
-  require_data(run.options);
-  run.communicator = comm::make_communicator(context, "auto");
-  open_data(run);
-  (void)training_loader(run);  // throws if the data are shorter than one sample
-  if (run.corpus.held_out != nullptr) (void)held_out_loader(run);
-  run.output.emplace(run.options.checkpoint, run.options.output, context, *run.communicator,
-                     run.listeners);
-  run.output->fail_together([&] {
-    if (run.first) try_writing(run.options);
-  });
-}
-
 void open_machine(RunParts& run) {
   const TrainOptions& options = run.options;
   require_checkable_device(options);
@@ -62,6 +46,25 @@ void open_machine(RunParts& run) {
   run.machine = run.device->machine(threads_per_rank(options, context), context.local_world);
   run.disk->add_to(run.machine, context.local_world);
   read_profile(run);
+}
+
+/// Opens files, ranks and the output folder, which need no plan.
+void open_run(RunParts& run) {
+  const RankContext& context = run.request.context;
+  require_writable(run.options);
+  require_weights(run.options.model);
+  require_data(run.options);
+  run.communicator = comm::make_communicator(context, "auto");
+  if (!run.options.target.memory.empty()) open_machine(run);
+  plan_memory(run);
+  open_data(run);
+  (void)training_loader(run);  // throws if the data are shorter than one sample
+  if (run.corpus.held_out != nullptr) (void)held_out_loader(run);
+  run.output.emplace(run.options.checkpoint, run.options.output, context, *run.communicator,
+                     run.listeners);
+  run.output->fail_together([&] {
+    if (run.first) try_writing(run.options);
+  });
 }
 
 /// Advice for a run whose plan does not fit.
@@ -106,7 +109,7 @@ std::optional<ExitCode> open_training(RunParts& run) {
   run.saver.emplace(run.options.checkpoint, *run.output, run.listeners);
   const bool done = is_done(run);
   if (done && run.options.dump_state.empty()) return leave_done(run);
-  open_machine(run);
+  if (!run.device) open_machine(run);
   build_engine_or_advise(run);
   if (!done) calibrate(run);
   run.listeners.tell(Entered{Phase::loading});

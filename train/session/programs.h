@@ -1,4 +1,4 @@
-// The programs `train` and `generate` as functions, for a program with model families of its own.
+// The programs `train`, `plan` and `generate` as functions, for a program with model families of its own.
 #pragma once
 
 #include <span>
@@ -11,6 +11,9 @@ namespace strata::train {
 /// families that config.json may name besides those of this repository. Errors go to stderr and the
 /// status page. The process ignores SIGPIPE from here on.
 int train_program(int argc, char** argv, std::span<const ModelFamily> own = {});
+
+/// Plans runs for machines that need not be here (plan --help).
+int plan_program(int argc, char** argv, std::span<const ModelFamily> own = {});
 
 /// Prints a sample of text from a model directory (generate --help).
 int generate_program(int argc, char** argv, std::span<const ModelFamily> own = {});

@@ -1,5 +1,6 @@
 #include "train/session/settle_request.h"
 
+#include <algorithm>
 #include <string>
 
 #include "core/error.h"
@@ -41,6 +42,25 @@ RunRequest settle_request(const ParsedCommandLine& command_line, const RankConte
   request.config.options.model = directory;
   require_one_device(command_line.hardware, request);
   return request;
+}
+
+void assume_ranks(int world, RunRequest& request) {
+  RankContext& context = request.context;
+  if (world != context.world) context.world = context.local_world = world;
+  if (!request.hardware) return;
+  machine::Machine& hardware = *request.hardware;
+  if (const int devices = hardware.hosts * hardware.devices;
+      world > devices && !hardware.host_is_device())
+    throw InvalidArgument("--world-size " + std::to_string(world) +
+                          ": the machine of --hardware has " + std::to_string(devices) +
+                          " devices");
+  const int spread = (world + hardware.hosts - 1) / hardware.hosts;
+  context.local_world = std::max(std::min(world, hardware.devices), spread);
+  hardware.hosts = (world + context.local_world - 1) / context.local_world;  // used ones
+  std::int64_t& budget = request.config.options.offload.device_memory_bytes;
+  if (hardware.host_is_device()) return;
+  budget = std::min(budget,
+                    hardware.device.memory_bytes.whole() - hardware.device.reserved_bytes.whole());
 }
 
 }  // namespace strata::train

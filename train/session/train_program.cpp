@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -25,27 +24,6 @@ void tell_findings(const ResolvedConfig& config, const RunListeners& listeners) 
   for (const std::string& warning : config.warnings) listeners.warn(warning);
 }
 
-/// Gives a request that is planned and not run `world` ranks on the machine of --hardware, whose
-/// devices have the memory that driver and libraries leave.
-void assume(int world, RunRequest& request) {
-  RankContext& context = request.context;
-  if (world != context.world) context.world = context.local_world = world;
-  if (!request.hardware) return;
-  machine::Machine& hardware = *request.hardware;
-  if (const int devices = hardware.hosts * hardware.devices;
-      world > devices && !hardware.host_is_device())
-    throw InvalidArgument("--world-size " + std::to_string(world) +
-                          ": the machine of --hardware has " + std::to_string(devices) +
-                          " devices");
-  const int spread = (world + hardware.hosts - 1) / hardware.hosts;
-  context.local_world = std::max(std::min(world, hardware.devices), spread);
-  hardware.hosts = (world + context.local_world - 1) / context.local_world;  // used ones
-  std::int64_t& budget = request.config.options.offload.device_memory_bytes;
-  if (hardware.host_is_device()) return;
-  budget = std::min(budget,
-                    hardware.device.memory_bytes.whole() - hardware.device.reserved_bytes.whole());
-}
-
 /// The request to train, if any; otherwise does what the command line asks for.
 std::optional<RunRequest> prepare(const ParsedCommandLine& command_line, RunRequest request,
                                   const RunListeners& listeners) {
@@ -53,7 +31,7 @@ std::optional<RunRequest> prepare(const ParsedCommandLine& command_line, RunRequ
   tell_findings(request.config, listeners);
   if (checks) listeners.print(describe(request.config));
   if (plans_only(request.config.options, checks)) {
-    assume(ranks_of(command_line, request), request);
+    assume_ranks(ranks_of(command_line, request), request);
     if (request.context.rank == 0) print_plan_only(request, listeners);
     return {};
   }

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace strata::train {
+namespace strata {
 
 class TextTable {
  public:
@@ -27,4 +27,4 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
-}  // namespace strata::train
+}  // namespace strata

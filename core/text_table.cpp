@@ -1,11 +1,11 @@
-#include "train/inspect/text_table.h"
+#include "core/text_table.h"
 
 #include <algorithm>
 #include <cstddef>
 
 #include "core/check.h"
 
-namespace strata::train {
+namespace strata {
 
 void TextTable::add(std::vector<std::string> cells) {
   STRATA_CHECK(cells.size() == columns_.size(), cells.size());
@@ -37,4 +37,4 @@ std::string TextTable::text() const {
   return text;
 }
 
-}  // namespace strata::train
+}  // namespace strata

@@ -1,0 +1,127 @@
+// Searches the alternatives of a run for the fastest, and for the smallest, under memory limits.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "plan/alternatives.h"
+#include "plan/find_plan.h"
+#include "plan/foresee.h"
+#include "plan/memory_needs.h"
+#include "plan/step_estimate.h"
+
+namespace strata::plan {
+
+/// The memory that one rank may take. Where the host is the device and device_bytes is unlimited,
+/// host_bytes counts both.
+struct MemoryLimits {
+  std::int64_t device_bytes = runtime::kUnlimited;
+  std::int64_t host_bytes = runtime::kUnlimited;
+};
+
+/// Choices with the Programs that they lead to, judged on the rank with the largest shards.
+struct PlannedStep {
+  Choices choices;
+  MemoryLimits limits;  ///< under which they were compiled
+  MemoryNeeds needs;
+  Forecast forecast;
+  runtime::Plan plan;
+};
+
+/// A compiled alternative, for telling what the search compared.
+struct Attempt {
+  Choices choices;
+  double guessed_seconds = 0;
+  std::optional<double> seconds;  ///< foreseen; nullopt: it does not fit
+  std::string lacks;              ///< what it lacks then
+};
+
+/// Each alternative goes through stages, each dearer than the one before: a guess from parts that
+/// were compiled once (StepEstimates); where the host is the device, a bound by compiling without a
+/// schedule; Programs compiled once; Programs as a run would search for them. What may be fastest
+/// goes on first, and what is guessed to be slower than the best goes no further.
+class BudgetSearch {
+ public:
+  /// Borrows `search`. Throws InvalidArgument if `asked` contradicts itself. `most_work`:
+  /// instructions to compile, each scheduled one counting kScheduledWork times; searches end there
+  /// with the best that they have.
+  BudgetSearch(const Search& search, const Choices& asked, const Freedom& free,
+               std::int64_t most_work);
+
+  /// Returns the fastest step that fits, as far as it is found with the work that is left.
+  [[nodiscard]] std::optional<PlannedStep> fastest(const MemoryLimits& limits);
+  /// Returns the step that needs least of the scarce memory; it may exceed `limits`, and has no
+  /// Plan if no schedule of it was found.
+  [[nodiscard]] std::optional<PlannedStep> smallest(const MemoryLimits& limits);
+  /// Compiles as a run would; nullopt if that does not fit.
+  [[nodiscard]] std::optional<PlannedStep> compiled(const Choices& choices,
+                                                    const MemoryLimits& limits);
+
+  [[nodiscard]] bool fits(const MemoryNeeds& needs, const MemoryLimits& limits) const;
+  [[nodiscard]] std::int64_t work() const;
+  /// What was compiled so far, in order.
+  [[nodiscard]] const std::vector<Attempt>& attempts() const { return attempts_; }
+  /// False if a search ended because of its work.
+  [[nodiscard]] bool complete() const { return complete_; }
+
+ private:
+  struct Entry;
+  struct Tried;
+  struct Quick;
+  class Queue;
+
+  template <typename NeedsOf>
+  [[nodiscard]] std::optional<Choices> with_least_again(Choices choices, const MemoryLimits& limits,
+                                                        const NeedsOf& needs_of) const;
+  [[nodiscard]] MemoryNeeds corrected_guess(const Choices& choices);
+  [[nodiscard]] std::optional<Entry> guessed_entry(const Choices& choices, std::size_t order,
+                                                   const MemoryLimits& limits);
+  [[nodiscard]] bool may_fit(MemoryNeeds guessed, const MemoryLimits& limits) const;
+  [[nodiscard]] bool may_work();
+  [[nodiscard]] std::vector<Entry> guessed(const MemoryLimits& limits);
+  [[nodiscard]] std::optional<Entry> bounded(Entry entry, const MemoryLimits& limits);
+  void count(const compile::Compiled& made);
+  [[nodiscard]] bool divides(const MemoryLimits& limits) const;
+  [[nodiscard]] Quick quickly(const Entry& entry, const MemoryLimits& limits);
+  [[nodiscard]] std::optional<Entry> with_more_again(const Entry& entry, const compile::Fit& fit,
+                                                     const MemoryLimits& limits);
+  [[nodiscard]] PlannedStep polished(PlannedStep best);
+  [[nodiscard]] std::vector<Tried> try_all(const MemoryLimits& limits);
+  [[nodiscard]] PlannedStep scheduled_smallest(const Entry& least, const MemoryLimits& limits);
+  [[nodiscard]] compile::Compiled searched(const Choices& choices, const MemoryLimits& limits);
+  [[nodiscard]] PlannedStep planned(const Choices& choices, const MemoryLimits& limits,
+                                    const compile::Compiled& found) const;
+  [[nodiscard]] runtime::Plan limited(const Choices& choices, const MemoryLimits& limits) const;
+
+  const Search& search_;
+  Freedom free_;
+  bool own_device_;
+  std::int64_t most_work_;
+  StepEstimates estimates_;
+  std::vector<Choices> all_;
+  std::int64_t scheduled_ = 0;       ///< instructions
+  std::int64_t last_scheduled_ = 0;  ///< of the Programs that were made last
+  std::vector<Attempt> attempts_;
+  /// Memory that guesses lacked, by stage, order, micro-batch, and homes of activations and
+  /// parameters: what one of them lacked, others with the same are likely to lack, too.
+  using LackKey = std::tuple<int, bool, std::int64_t, Home, Home>;
+  [[nodiscard]] static LackKey lack_key(const Choices& choices);
+  std::map<LackKey, MemoryNeeds> lacking_;
+  bool complete_ = true;
+};
+
+/// The weight of an instruction that is scheduled beside one that is not.
+inline constexpr std::int64_t kScheduledWork = 8;
+
+/// Returns the bytes whose budget is scarce: those on the device, or of the host if it is the
+/// device.
+std::int64_t scarce_bytes(const MemoryNeeds& needs, const machine::Machine& machine);
+
+/// Returns `bytes` times `factor`; no limit stays none.
+std::int64_t scaled(std::int64_t bytes, double factor);
+
+}  // namespace strata::plan

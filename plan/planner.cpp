@@ -1,0 +1,146 @@
+#include "plan/planner.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace strata::plan {
+namespace {
+
+using runtime::kUnlimited;
+using runtime::Tier;
+
+/// Halvings of the range of budgets, on a logarithmic scale.
+constexpr int kBudgetSteps = 6;
+
+/// What a strategy leaves free of the budget, and the slowest steps that it allows.
+struct Aims {
+  double part = 1;
+  double slowdown = std::numeric_limits<double>::infinity();
+};
+Aims aims_of(Strategy strategy) {
+  constexpr std::array<Aims, 4> kAims{
+      {{.part = 0.95, .slowdown = 1.15}, {.part = 0.98}, {.slowdown = 1.4}, {}}};
+  return kAims[static_cast<std::size_t>(strategy)];
+}
+
+class Planning {
+ public:
+  explicit Planning(const PlannerRequest& request)
+      : request_(request),
+        aims_(aims_of(request.strategy)),
+        limits_(limits()),
+        search_(request.search, request.asked, freedom(), request.most_work) {}
+
+  PlannerAnswer run() {
+    answer_.unlimited = search_.fastest({});
+    choose();
+    judge();
+    answer_.complete = search_.complete();
+    answer_.work = search_.work();
+    answer_.attempts = search_.attempts();
+    return std::move(answer_);
+  }
+
+ private:
+  [[nodiscard]] Freedom freedom() const {
+    Freedom free = request_.free;
+    if (request_.strategy == Strategy::conservative)
+      free.farthest = std::min(free.farthest, Home::host);
+    return free;
+  }
+
+  [[nodiscard]] MemoryLimits limits() const {
+    const runtime::Plan& frame = request_.search.plan;
+    const std::int64_t device = frame.budget_bytes[static_cast<std::size_t>(Tier::device)];
+    if (request_.search.machine.host_is_device() && device == kUnlimited)
+      return {device, scaled(frame.host_bytes, aims_.part)};
+    return {scaled(device, aims_.part), frame.host_bytes};
+  }
+
+  void choose() {
+    switch (request_.strategy) {
+      case Strategy::conservative:
+      case Strategy::balanced:
+        answer_.chosen = search_.compiled(request_.asked, limits_);
+        answer_.is_asked = answer_.chosen.has_value();
+        if (!answer_.chosen) answer_.chosen = search_.fastest(limits_);
+        break;
+      case Strategy::aggressive:
+        answer_.chosen = least_within_slowdown();
+        break;
+      case Strategy::maximum:
+        answer_.smallest = search_.smallest(limits_);
+        if (answer_.smallest && search_.fits(answer_.smallest->needs, limits_))
+          answer_.chosen = answer_.smallest;
+        break;
+    }
+  }
+
+  /// Returns the step with the least memory that is as fast as the strategy demands; if the budget
+  /// has none, the fastest that fits.
+  [[nodiscard]] std::optional<PlannedStep> least_within_slowdown() {
+    const auto is_fast = [&](const PlannedStep& step) {
+      return answer_.slowdown(step) <= aims_.slowdown;
+    };
+    std::optional<PlannedStep> best = answer_.unlimited;
+    if (!best || !search_.fits(best->needs, limits_)) best = search_.fastest(limits_);
+    if (!best || !is_fast(*best)) return best;
+    answer_.smallest = search_.smallest(limits_);
+    if (!answer_.smallest) return best;
+    if (is_fast(*answer_.smallest)) return answer_.smallest;
+    const auto scarce = [&](const PlannedStep& step) {
+      return static_cast<double>(scarce_bytes(step.needs, request_.search.machine));
+    };
+    double low = scarce(*answer_.smallest), high = scarce(*best);
+    for (int i = 0; i < kBudgetSteps && high > low * 1.02; ++i) {
+      const double middle = std::sqrt(low * high);
+      MemoryLimits tight = limits_;
+      (tight.device_bytes == kUnlimited ? tight.host_bytes : tight.device_bytes) =
+          std::llround(middle);
+      std::optional<PlannedStep> step = search_.fastest(tight);
+      const bool suffices = step && is_fast(*step);
+      (suffices ? high : low) = middle;
+      if (suffices) best = std::move(step);
+    }
+    return best;
+  }
+
+  /// Refuses what does not fit, and what is slower than the strategy allows.
+  void judge() {
+    if (!answer_.chosen) {
+      answer_.refusal = PlannerRefusal::too_large;
+      if (!answer_.smallest) answer_.smallest = search_.smallest(limits_);
+    } else if (answer_.slowdown(*answer_.chosen) > aims_.slowdown) {
+      answer_.refusal = PlannerRefusal::too_slow;
+      answer_.fitting = std::exchange(answer_.chosen, std::nullopt);
+    }
+  }
+
+  const PlannerRequest& request_;
+  Aims aims_;
+  MemoryLimits limits_;
+  BudgetSearch search_;
+  PlannerAnswer answer_;
+};
+
+}  // namespace
+
+std::string_view name_of(Strategy strategy) {
+  constexpr std::array<std::string_view, 4> kNames{"conservative", "balanced", "aggressive",
+                                                   "maximum"};
+  return kNames[static_cast<std::size_t>(strategy)];
+}
+
+double share_of_budget(Strategy strategy) { return aims_of(strategy).part; }
+
+double PlannerAnswer::slowdown(const PlannedStep& step) const {
+  if (!unlimited) return 1;
+  return step.forecast.step_seconds / unlimited->forecast.step_seconds;
+}
+
+PlannerAnswer plan_run(const PlannerRequest& request) { return Planning(request).run(); }
+
+}  // namespace strata::plan

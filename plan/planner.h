@@ -1,0 +1,53 @@
+// Plans a run under a memory budget: chooses what is sharded, recomputed and offloaded, in which
+// micro-steps, so that the foreseen step is short and the Programs fit.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "plan/budget_search.h"
+#include "plan/strategy.h"
+
+namespace strata::plan {
+
+struct PlannerRequest {
+  /// The frame of the Plans. Its budget_bytes[device] and host_bytes are the memory budgets of a
+  /// rank; where the host is the device, host_bytes counts both. `accepts` is not called.
+  const Search& search;
+  Choices asked;
+  Freedom free;
+  Strategy strategy = Strategy::balanced;
+  /// The effort after which the search ends with the best that it has (BudgetSearch). Work is
+  /// counted, not time, so that equal requests get equal answers.
+  std::int64_t most_work = 2'000'000;
+};
+
+/// The reason for which there is no answer.
+enum class PlannerRefusal : std::uint8_t {
+  none,
+  too_large,  ///< even `smallest` does not fit
+  too_slow,   ///< `fitting` fits, but is slower than the strategy allows
+};
+
+struct PlannerAnswer {
+  std::optional<PlannedStep> chosen;
+  bool is_asked = false;  ///< what was asked for fits already, and stays
+  PlannerRefusal refusal = PlannerRefusal::none;
+  std::optional<PlannedStep> fitting;    ///< for too_slow
+  std::optional<PlannedStep> unlimited;  ///< the fastest step if memory had no limit
+  /// The least memory that any of the choices needs; absent if it was not looked for.
+  std::optional<PlannedStep> smallest;
+  bool complete = true;  ///< false: the work ended before all that may be faster was tried
+  std::int64_t work = 0;
+  std::vector<Attempt> attempts;
+
+  /// Returns by which factor steps of `step` are slower than without a limit; 1 if that is unknown.
+  [[nodiscard]] double slowdown(const PlannedStep& step) const;
+};
+
+/// Equal requests give equal answers, and all ranks of a run find the same: machine and frame are
+/// the same on all of them. Throws InvalidArgument if what was asked for contradicts itself.
+PlannerAnswer plan_run(const PlannerRequest& request);
+
+}  // namespace strata::plan

@@ -1,0 +1,262 @@
+#include "plan/step_estimate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "runtime/simulator/foreseen_times.h"
+#include "runtime/simulator/host_resources.h"
+#include "zero/micro_step.h"
+
+namespace strata::plan {
+namespace {
+
+using machine::Resource;
+using runtime::Role;
+using runtime::Tier;
+
+/// Seconds that a step keeps something busy.
+struct Busy {
+  double longest = 0;     ///< the busiest queue, drive or resource of the host
+  double micro_step = 0;  ///< arithmetic of one forward and backward pass
+  double update = 0;      ///< arithmetic of updates in a step
+};
+
+Busy busy_of(const compile::StepPrograms& programs, const machine::Machine& machine) {
+  const runtime::ForeseenTimes times(machine);
+  std::array<double, runtime::kHostResources> of_host{};
+  std::array<double, machine::kAllResources.size()> alone{};
+  Busy busy;
+  for (const auto& [key, program] : programs.programs) {
+    if (!key.is_train()) continue;
+    const int runs = zero::runs_per_step(programs.settings.plan, key.micro_step);
+    for (int i = 0; i < static_cast<int>(program.instructions.size()); ++i) {
+      const runtime::Instruction& in = program.instructions[static_cast<std::size_t>(i)];
+      const runtime::InstructionWork work = times.work_of(program, i);
+      const double seconds = 1e-9 * runs * static_cast<double>(work.alone_ns);
+      // A drive reads and writes in turn.
+      const Resource resource =
+          in.demand.resource == Resource::disk_write ? Resource::disk_read : in.demand.resource;
+      alone[static_cast<std::size_t>(resource)] += seconds;
+      for (const runtime::ResourceShare& share : work.shares)
+        of_host[static_cast<std::size_t>(share.resource)] += share.share * seconds;
+      if (resource == Resource::device || resource == Resource::host)
+        (in.pass == runtime::Pass::update ? busy.update : busy.micro_step) += seconds;
+    }
+  }
+  busy.longest = std::max(*std::ranges::max_element(of_host), *std::ranges::max_element(alone));
+  return busy;
+}
+
+std::int64_t instructions_of(const compile::StepPrograms& programs) {
+  std::int64_t all = 0;
+  for (const auto& [key, program] : programs.programs) all += std::ssize(program.instructions);
+  return all;
+}
+
+}  // namespace
+
+void set_again_part(Choices& choices, double part) {
+  choices.again = part > 0 ? Again::everything : Again::nothing;
+  choices.again_part = part > 0 ? part : 1;
+}
+
+double again_part_of(const Choices& choices) {
+  return choices.again == Again::everything ? choices.again_part : 0;
+}
+
+comm::MeshSeat widest_seat(comm::MeshSeat where) {
+  const auto data = static_cast<std::size_t>(comm::MeshAxis::data);
+  where.at.at[data] = where.mesh.sizes[data] - 1;
+  return where;
+}
+
+StepEstimates::StepEstimates(const Search& search, const Choices& asked)
+    : search_(search),
+      asked_(asked),
+      widest_(widest_seat(search.where)),
+      units_(search.model.build(search.plan.shape, compile::ModelUse::train).graph.units) {}
+
+runtime::Plan StepEstimates::free_plan(const Choices& choices) const {
+  runtime::Plan plan = search_.plan;
+  plan.scheduled = false;
+  plan.evaluates = false;
+  plan.shorter_sequences.clear();
+  plan.saving = search_.savings.back();
+  plan.budget_bytes = runtime::kUnlimitedBytes;
+  plan.host_bytes = runtime::kUnlimited;
+  return with_choices(std::move(plan), choices, units_);
+}
+
+std::vector<step::PlanProblem> StepEstimates::problems(const Choices& choices) const {
+  const auto rules = kernels::StepRules::from(search_.model.control);
+  return step::find_problems(free_plan(choices), units_, &rules);
+}
+
+std::optional<compile::Compiled> StepEstimates::compile_unscheduled(const Choices& choices) {
+  if (!problems(choices).empty()) return {};
+  runtime::Plan plan = with_choices(free_plan(choices), choices, search_.model.build);
+  compile::Compiled made = compile::compile(search_.model, plan, search_.machine, widest_);
+  work_ += instructions_of(made.programs);
+  return made;
+}
+
+std::optional<StepEstimate> StepEstimates::bound(const Choices& choices) {
+  const std::optional<compile::Compiled> made = compile_unscheduled(choices);
+  if (!made) return {};
+  return StepEstimate{memory_needs(made->programs),
+                      busy_of(made->programs, search_.machine).longest};
+}
+
+/// Adds what a rank sends in collectives: nearly all of a unit's bytes in each of them. Gradients
+/// are reduced in each micro-step where they are sharded; parameters are gathered after updates, or
+/// for both passes of each micro-step where they are sharded.
+void StepEstimates::add_collectives(const runtime::Plan& plan, State& state) const {
+  const int ranks = plan.data_ranks();
+  double elements = 0, updated = 0;
+  for (const runtime::UnitPlan& unit : plan.units) {
+    const auto size = static_cast<double>(unit.elements);
+    elements += size;
+    updated += unit.shard_optimizer ? size / ranks : size;
+    const double sent = size * static_cast<double>(size_of(plan.gradient.reduced)) *
+                        static_cast<double>(ranks - 1) / ranks;
+    (unit.shard_gradient ? state.peer_bytes_of_round : state.peer_bytes) += sent;
+    if (unit.shard_parameter)
+      state.peer_bytes_of_round += 2 * sent;
+    else
+      state.peer_bytes += sent;
+  }
+  state.updated_part = elements > 0 ? updated / elements : 1;
+}
+
+const StepEstimates::State& StepEstimates::state_of(const Choices& choices) {
+  const bool moves_sums = choices.micro_steps == 1 || choices.layer_major;
+  const StateKey key{choices.sharding.stage, choices.optimizer, choices.optimizer_part,
+                     choices.parameters, moves_sums};
+  const auto [at, fresh] = states_.try_emplace(key);
+  if (!fresh) return at->second;
+  State& state = at->second;
+  const runtime::Plan plan = free_plan(choices);
+  runtime::PersistentLayout layout;
+  step::declare_state(layout, units_, compile::settings_of(search_.model, plan, widest_));
+  for (std::size_t t = 0; t < state.tiers.size(); ++t)
+    state.tiers[t] = layout.bytes(static_cast<Tier>(t));
+  add_collectives(plan, state);
+  for (const runtime::PersistentValue& value : layout.values()) {
+    if (value.tier == Tier::device) continue;
+    const std::int64_t bytes = value.type.span_bytes();
+    const bool on_disk = value.tier == Tier::disk;
+    if (value.role == Role::optimizer) {
+      state.optimizer_away += bytes;
+      if (on_disk) state.optimizer_on_disk += bytes;
+    } else if (value.role == Role::parameter) {
+      state.parameters_away += bytes;
+      if (on_disk) state.parameters_on_disk += bytes;
+      state.largest_unit_away = std::max(state.largest_unit_away, bytes);
+    }
+  }
+  return state;
+}
+
+const StepEstimates::MicroBatch& StepEstimates::probe(std::int64_t size, double part,
+                                                      Home activations) {
+  const auto [at, fresh] = probes_.try_emplace({size, part, activations});
+  if (!fresh) return at->second;
+  Choices choices = asked_;
+  choices.micro_batch = size;
+  choices.micro_steps = 1;
+  choices.layer_major = false;
+  choices.sharding.stage = 0;
+  choices.optimizer = choices.parameters = Home::device;
+  choices.activations = activations;
+  set_again_part(choices, part);
+  MicroBatch& found = at->second;
+  const std::optional<compile::Compiled> made = compile_unscheduled(choices);
+  if (!made) return found;
+  const Busy busy = busy_of(made->programs, search_.machine);
+  found.transient_bytes = static_cast<double>(made->programs.arena_bytes(Tier::device) -
+                                              made->programs.persistent.bytes(Tier::device));
+  for (const runtime::Instruction& in :
+       made->programs.find(compile::ProgramKind::train)->instructions)
+    if (in.demand.resource == Resource::download && in.pass != runtime::Pass::update)
+      found.leaving_bytes += static_cast<double>(in.demand.moved_bytes);
+  found.micro_step_seconds = busy.micro_step;
+  found.update_seconds = busy.update;
+  return found;
+}
+
+StepEstimates::MicroBatch StepEstimates::micro_batch_of(const Choices& choices,
+                                                        std::int64_t samples) {
+  const auto mix = [](const MicroBatch& a, const MicroBatch& b, double t) {
+    const auto between = [&](double x, double y) { return x + (y - x) * t; };
+    return MicroBatch{between(a.transient_bytes, b.transient_bytes),
+                      between(a.leaving_bytes, b.leaving_bytes),
+                      between(a.micro_step_seconds, b.micro_step_seconds),
+                      between(a.update_seconds, b.update_seconds)};
+  };
+  const double part = again_part_of(choices);
+  const auto of_size = [&](std::int64_t size) {
+    if (part == 0 || part == 1) return probe(size, part, choices.activations);
+    const double low = part < 0.5 ? 0 : 0.5;
+    const MicroBatch& less = probe(size, low, choices.activations);
+    return mix(less, probe(size, low + 0.5, choices.activations), (part - low) * 2);
+  };
+  const std::int64_t most = asked_.micro_batch * asked_.micro_steps;
+  const std::int64_t large = std::max<std::int64_t>(std::min<std::int64_t>(most, 4), 1);
+  if (large == 1) return of_size(1);
+  return mix(of_size(1), of_size(large),
+             static_cast<double>(samples - 1) / static_cast<double>(large - 1));
+}
+
+double StepEstimates::seconds_of(Resource resource, double bytes) const {
+  if (bytes <= 0) return 0;
+  return 1e-9 * static_cast<double>(machine::foreseen_ns(
+                    search_.machine, {.resource = resource, .moved_bytes = std::llround(bytes)}));
+}
+
+StepEstimate StepEstimates::guess(const Choices& choices) {
+  const State& state = state_of(choices);
+  const MicroBatch micro_batch = micro_batch_of(choices, choices.micro_batch);
+  // Layer by layer, what all micro-batches save waits at the same time.
+  const std::int64_t alive = choices.micro_batch * (choices.layer_major ? choices.micro_steps : 1);
+  const double steps = choices.micro_steps;
+  const double passes = 2 * (choices.layer_major ? 1 : steps);  // over the layers
+  const auto parameters = static_cast<double>(state.parameters_away);
+  const auto optimizer = static_cast<double>(state.optimizer_away);
+  const double leaving = micro_batch.leaving_bytes * steps;
+  const auto of_drive = [](std::int64_t bytes) { return static_cast<double>(bytes); };
+  double reads = of_drive(state.optimizer_on_disk) + passes * of_drive(state.parameters_on_disk);
+  double writes = of_drive(state.optimizer_on_disk + state.parameters_on_disk);
+  if (choices.activations == Home::disk) {
+    reads += leaving;
+    writes += leaving;
+  }
+  const double rounds = choices.layer_major ? 1 : steps;
+  const double peers =
+      seconds_of(Resource::peers, state.peer_bytes + rounds * state.peer_bytes_of_round);
+  const double up_bytes = optimizer + passes * parameters + leaving;
+  const double down_bytes = optimizer + parameters + leaving;
+  const double up = seconds_of(Resource::upload, up_bytes);
+  const double down = seconds_of(Resource::download, down_bytes);
+  const double drive =
+      seconds_of(Resource::disk_read, reads) + seconds_of(Resource::disk_write, writes);
+  const double host_rate = search_.machine.memory.bytes_per_second;
+  const double host = host_rate > 0 ? (up_bytes + down_bytes + reads + writes) / host_rate : 0;
+  double arithmetic =
+      steps * micro_batch.micro_step_seconds + micro_batch.update_seconds * state.updated_part;
+  if (search_.machine.host_is_device())  // copies take a core each
+    arithmetic += (up + down) / search_.machine.processor.cores;
+  StepEstimate estimate;
+  estimate.seconds = std::max({arithmetic, up, down, drive, host, peers});
+  estimate.needs.device = state.tiers[static_cast<std::size_t>(Tier::device)] +
+                          std::llround(micro_batch_of(choices, alive).transient_bytes) +
+                          2 * state.largest_unit_away;
+  estimate.needs.host = state.tiers[static_cast<std::size_t>(Tier::pinned)] +
+                        state.tiers[static_cast<std::size_t>(Tier::pageable)];
+  if (choices.activations == Home::host)
+    estimate.needs.host += std::llround(choices.layer_major ? leaving : leaving / steps);
+  estimate.needs.disk = state.tiers[static_cast<std::size_t>(Tier::disk)];
+  return estimate;
+}
+
+}  // namespace strata::plan

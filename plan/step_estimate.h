@@ -1,0 +1,90 @@
+// Estimates memory and time of choices without scheduling them, so that only the best are compiled
+// as a whole.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "plan/choices.h"
+#include "plan/find_plan.h"
+#include "plan/memory_needs.h"
+#include "step/check_plan.h"
+
+namespace strata::plan {
+
+/// What choices need and take. As an estimate both may be wrong; as a bound no schedule of these
+/// choices needs less or is faster.
+struct StepEstimate {
+  MemoryNeeds needs;   ///< of the rank with the largest shards
+  double seconds = 0;  ///< of a step: what its busiest resource does, nothing waited for
+};
+
+/// Memory and time of a step come apart in parts that do not depend on one another: state, by
+/// stage and homes; transient values of a micro-batch, affine in its size and nearly linear in the
+/// share that is recomputed; arithmetic, alike; transfers, by the bytes of state. A few Programs
+/// that are compiled without a schedule give all of them.
+class StepEstimates {
+ public:
+  /// `search.plan` is the frame: its limits are not looked at. Borrows `search`.
+  StepEstimates(const Search& search, const Choices& asked);
+
+  /// Puts the estimate together. Compiles nothing but the Programs that it interpolates between.
+  [[nodiscard]] StepEstimate guess(const Choices& choices);
+  /// Compiles the choices without a schedule: a bound. Nullopt if they exclude one another.
+  [[nodiscard]] std::optional<StepEstimate> bound(const Choices& choices);
+  /// The number of instructions of all Programs that were compiled.
+  [[nodiscard]] std::int64_t work() const { return work_; }
+  /// Says why choices exclude one another, whatever the memory; empty if they do not.
+  [[nodiscard]] std::vector<step::PlanProblem> problems(const Choices& choices) const;
+
+ private:
+  /// Arithmetic and memory of one micro-batch without any limit.
+  struct MicroBatch {
+    double transient_bytes = 0;
+    double leaving_bytes = 0;  ///< saved values that leave the device, one direction
+    double micro_step_seconds = 0;
+    double update_seconds = 0;
+  };
+  /// State by home, bytes.
+  struct State {
+    std::array<std::int64_t, runtime::kTiers> tiers{};
+    std::int64_t optimizer_away = 0, optimizer_on_disk = 0;
+    std::int64_t parameters_away = 0, parameters_on_disk = 0;
+    double updated_part = 1;             ///< of the elements, that a rank updates
+    double peer_bytes = 0;               ///< sent in a step, whatever its micro-steps
+    double peer_bytes_of_round = 0;      ///< sent in each micro-step, or once if layers come first
+    std::int64_t largest_unit_away = 0;  ///< parameters of one unit that are not on the device
+  };
+  using StateKey = std::tuple<int, Home, double, Home, bool>;
+  using MicroBatchKey = std::tuple<std::int64_t, double, Home>;
+
+  [[nodiscard]] runtime::Plan free_plan(const Choices& choices) const;
+  [[nodiscard]] std::optional<compile::Compiled> compile_unscheduled(const Choices& choices);
+  const State& state_of(const Choices& choices);
+  const MicroBatch& probe(std::int64_t size, double part, Home activations);
+  /// Values for `samples` in place of a micro-batch, interpolated between probes.
+  MicroBatch micro_batch_of(const Choices& choices, std::int64_t samples);
+  void add_collectives(const runtime::Plan& plan, State& state) const;
+  [[nodiscard]] double seconds_of(machine::Resource resource, double bytes) const;
+
+  const Search& search_;
+  const Choices asked_;
+  comm::MeshSeat widest_;
+  std::vector<runtime::ParameterUnit> units_;
+  std::map<StateKey, State> states_;
+  std::map<MicroBatchKey, MicroBatch> probes_;
+  std::int64_t work_ = 0;
+};
+
+/// Sets the share of what layers can recompute, 0 to 1.
+void set_again_part(Choices& choices, double part);
+/// Returns that share; 0 also for norms alone, which free little.
+double again_part_of(const Choices& choices);
+
+/// Returns `where` with the coordinates of the rank with the largest shards, the last one.
+comm::MeshSeat widest_seat(comm::MeshSeat where);
+
+}  // namespace strata::plan

@@ -1,0 +1,27 @@
+#include "train/planning/memory_target.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/format_bytes.h"
+#include "train/config/byte_size.h"
+
+namespace strata::train {
+
+std::int64_t target_bytes(const TargetOptions& target, std::int64_t all, const std::string& what) {
+  if (target.memory.empty() || target.memory == "auto") return all;
+  const std::int64_t bytes = parse_byte_size(target.memory).value();
+  if (all > 0 && bytes > all)
+    throw InvalidArgument(fmt::format("--target-memory {}: {} has {}; give at most that, or auto",
+                                      target.memory, what, format_bytes(all)));
+  return bytes;
+}
+
+std::int64_t beside(std::int64_t bytes, std::int64_t taken, const TargetOptions& target,
+                    const std::string& taken_by) {
+  if (bytes > taken) return bytes - taken;
+  throw InvalidArgument(fmt::format("--target-memory {}: {} alone takes {}; give more",
+                                    target.memory, taken_by, format_bytes(taken)));
+}
+
+}  // namespace strata::train

@@ -1,0 +1,24 @@
+// The amount of memory that a target names.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "train/config/options.h"
+
+namespace strata::train {
+
+/// Memory that a process of a run takes beside its arenas: code, libraries, threads, the next
+/// batch.
+inline constexpr std::int64_t kProcessBytes = 64 << 20;
+
+/// Returns the target in bytes; `all`, what `what` has ("the device"), for "auto". 0: not known.
+/// Throws InvalidArgument if the target exceeds it.
+std::int64_t target_bytes(const TargetOptions& target, std::int64_t all, const std::string& what);
+
+/// Returns what is left of `bytes` for an arena. Throws InvalidArgument if that is nothing;
+/// `taken_by` says by whom the rest is taken.
+std::int64_t beside(std::int64_t bytes, std::int64_t taken, const TargetOptions& target,
+                    const std::string& taken_by);
+
+}  // namespace strata::train

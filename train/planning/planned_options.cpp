@@ -1,0 +1,138 @@
+#include "train/planning/planned_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "core/check.h"
+#include "train/config/flag_table.h"
+#include "train/config/make_plan.h"
+#include "train/config/option_fields.h"
+
+namespace strata::train {
+namespace {
+
+/// True if neither a flag nor the file says what the option is.
+bool is_free(const ResolvedConfig& config, std::string_view option) {
+  const Origin origin = config.origin_of(option);
+  return origin != Origin::file && origin != Origin::command_line;
+}
+
+/// The same run with other choices.
+TrainOptions with_choices(TrainOptions options, const plan::Choices& choices) {
+  options.zero.stage = choices.sharding.stage;
+  options.micro_batch = choices.micro_batch;
+  options.accumulation = choices.micro_steps;
+  options.activation_checkpointing = choices.again == plan::Again::everything;
+  options.recompute_norms = choices.again == plan::Again::norms;
+  options.checkpoint_ratio = choices.again_part;
+  OffloadOptions& offload = options.offload;
+  offload.layer_major = choices.layer_major;
+  offload.optimizer = static_cast<OffloadTarget>(choices.optimizer);
+  offload.optimizer_ratio = choices.optimizer_part;
+  offload.parameters = static_cast<OffloadTarget>(choices.parameters);
+  offload.activations = static_cast<OffloadTarget>(choices.activations);
+  return options;
+}
+
+}  // namespace
+
+plan::Freedom freedom_of(const ResolvedConfig& config, bool has_drive) {
+  const auto all_free = [&](std::initializer_list<std::string_view> options) {
+    return std::ranges::all_of(options, [&](auto option) { return is_free(config, option); });
+  };
+  plan::Freedom free;
+  free.micro_batch = all_free({"micro_batch", "accumulation"});
+  free.stage = all_free({"zero.stage"});
+  free.saved = all_free(
+      {"activation_checkpointing", "recompute_norms", "checkpoint_segments", "checkpoint_ratio"});
+  free.order = all_free({"offload.layer_major"});
+  free.optimizer = all_free({"offload.optimizer", "offload.optimizer_ratio", "offload.updates"});
+  free.parameters = all_free({"offload.parameters", "offload.parameter_host_elements"});
+  free.activations = all_free({"offload.activations"});
+  free.farthest = static_cast<plan::Home>(config.options.target.offload);
+  if (!has_drive) free.farthest = std::min(free.farthest, plan::Home::host);
+  return free;
+}
+
+PlannedRun plan_options(const ProgramRequest& request, const ResolvedConfig& config,
+                        const MemoryBudget& budget) {
+  const compile::TrainingModel model = training_model(request);
+  runtime::Plan frame = plan_frame(request, budget.machine, budget.seat.ranks);
+  frame.budget_bytes[static_cast<std::size_t>(runtime::Tier::device)] = budget.device_bytes;
+  if (budget.host_bytes > 0)
+    frame.host_bytes = std::min(frame.host_bytes, budget.host_bytes / budget.local_ranks);
+  const plan::Search search{.model = model,
+                            .plan = frame,
+                            .machine = budget.machine,
+                            .where = comm::MeshSeat::of(budget.seat),
+                            .savings = savings_of(request.options)};
+  PlannedRun planned{.answer = plan::plan_run({.search = search,
+                                               .asked = choices_of(request.options),
+                                               .free = freedom_of(config, budget.has_drive),
+                                               .strategy = request.options.target.strategy})};
+  if (const auto& chosen = planned.answer.chosen)
+    planned.changes = changes_to(request.options, *chosen, budget);
+  return planned;
+}
+
+std::vector<PlannedOption> changes_to(const TrainOptions& asked, const plan::PlannedStep& chosen,
+                                      const MemoryBudget& budget) {
+  TrainOptions before = asked, after = with_choices(asked, chosen.choices);
+  if (chosen.limits.device_bytes != kUnlimitedMemory)
+    after.offload.device_memory_bytes = chosen.limits.device_bytes;
+  if (chosen.limits.host_bytes != kUnlimitedMemory &&
+      (after.offload.moves_state() || budget.machine.host_is_device()))
+    after.offload.host_memory_bytes = chosen.limits.host_bytes * budget.local_ranks;
+  const std::vector<OptionField> old = option_fields(before), now = option_fields(after);
+  std::vector<PlannedOption> changes;
+  for (std::size_t i = 0; i < now.size(); ++i)
+    if (std::string value = text_of(now[i]); value != text_of(old[i]))
+      changes.push_back({std::string(now[i].name), std::move(value)});
+  return changes;
+}
+
+void set_planned(const std::vector<PlannedOption>& changes, ResolvedConfig& config) {
+  for (const PlannedOption& change : changes) {
+    std::string note;
+    const std::string wrong = assign(config.options, change.name, {change.value}, note);
+    STRATA_CHECK(wrong.empty(), change.name, wrong);
+    for (ResolvedField& field : config.fields)
+      if (field.name == change.name) {
+        field.value = change.value;
+        field.origin = Origin::planned;
+        field.where = "--target-memory";
+      }
+  }
+}
+
+std::string option_text(std::string_view option, std::string_view value) {
+  const std::string usage = flag_of(option);  // "--zero N"
+  const std::string flag = usage.substr(0, usage.find(' '));
+  return value == "true" ? flag : fmt::format("{} {}", flag, value);
+}
+
+std::string flags_text(const std::vector<PlannedOption>& changes) {
+  std::vector<std::string> flags;
+  for (const PlannedOption& change : changes) {
+    flags.push_back(option_text(change.name, change.value));
+  }
+  return fmt::format("{}", fmt::join(flags, " "));
+}
+
+std::string to_lines(const std::vector<PlannedOption>& changes) {
+  std::string lines;
+  for (const PlannedOption& change : changes)
+    lines += fmt::format("{} {}\n", change.name, change.value);
+  return lines;
+}
+
+std::vector<PlannedOption> from_lines(const std::string& lines) {
+  std::vector<PlannedOption> changes;
+  std::istringstream stream(lines);
+  for (PlannedOption change; stream >> change.name >> change.value;) changes.push_back(change);
+  return changes;
+}
+
+}  // namespace strata::train

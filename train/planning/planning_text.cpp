@@ -1,0 +1,151 @@
+#include "train/planning/planning_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/format_bytes.h"
+#include "core/text_table.h"
+#include "train/config/byte_size.h"
+
+namespace strata::train {
+namespace {
+
+const PlannedOption* find_change(const std::vector<PlannedOption>& changes, std::string_view name) {
+  const auto at = std::ranges::find(changes, name, &PlannedOption::name);
+  return at == changes.end() ? nullptr : &*at;
+}
+
+/// The options that the planner may set, for telling which were given.
+constexpr std::string_view kPlanned[] = {
+    "zero.stage",         "micro_batch",
+    "accumulation",       "activation_checkpointing",
+    "checkpoint_ratio",   "checkpoint_segments",
+    "recompute_norms",    "offload.layer_major",
+    "offload.optimizer",  "offload.optimizer_ratio",
+    "offload.parameters", "offload.activations",
+};
+
+/// The given settings that may forbid what would need less memory.
+std::vector<std::string> forbidding(const ResolvedConfig& config, const MemoryBudget& budget) {
+  std::vector<std::string> given;
+  for (const std::string_view option : kPlanned)
+    for (const ResolvedField& field : config.fields)
+      if (field.name == option &&
+          (field.origin == Origin::file || field.origin == Origin::command_line))
+        given.push_back(option_text(option, field.value));
+  if (config.options.target.offload != OffloadTarget::nvme)
+    given.push_back(
+        fmt::format("--allow-offload {}",
+                    config.options.target.offload == OffloadTarget::none ? "none" : "host"));
+  else if (!budget.has_drive)
+    given.emplace_back("no --nvme-path for offload to a drive");
+  return given;
+}
+
+/// All memory of the device, or of the process, that the target allows.
+std::string target_text(const ResolvedConfig& config, const MemoryBudget& budget) {
+  if (config.options.target.memory != "auto" && !config.options.target.memory.empty())
+    return config.options.target.memory;
+  const std::int64_t arena = budget.machine.host_is_device()
+                                 ? budget.host_bytes / budget.local_ranks
+                                 : budget.device_bytes;
+  return format_bytes(arena + budget.beside_bytes);
+}
+
+std::string speed_text(const plan::PlannedStep& step, const TrainOptions& options, int ranks) {
+  const double tokens = static_cast<double>(options.micro_batch * options.accumulation *
+                                            leaves(options, ranks) * options.sequence_length);
+  const double seconds = step.forecast.step_seconds;
+  return fmt::format("{:.3g} s per step, {:.4g} tokens/s, bound by {} ({:.0f} % of the step)",
+                     seconds, tokens / seconds, step.forecast.bound_by,
+                     100 * step.forecast.bound_part);
+}
+
+}  // namespace
+
+std::string needs_text(const plan::MemoryNeeds& needs, const MemoryBudget& budget) {
+  const bool on_cpu = budget.machine.host_is_device();
+  const std::int64_t scarce = plan::scarce_bytes(needs, budget.machine) + budget.beside_bytes;
+  std::string text = format_bytes(scarce) + (on_cpu ? " per process" : " of the device");
+  if (!on_cpu && needs.host > 0)
+    text += fmt::format(", {} of host memory per rank", format_bytes(needs.host));
+  if (needs.disk > 0) text += fmt::format(", {} on the drive", format_bytes(needs.disk));
+  return text;
+}
+
+std::int64_t least_target(const plan::PlannedStep& smallest, const ResolvedConfig& config,
+                          const MemoryBudget& budget) {
+  constexpr std::int64_t kRound = 1'000'000;
+  const double part = plan::share_of_budget(config.options.target.strategy);
+  const auto scarce = static_cast<double>(plan::scarce_bytes(smallest.needs, budget.machine));
+  const auto all = static_cast<std::int64_t>(std::ceil(scarce / part)) + budget.beside_bytes;
+  return (all + kRound - 1) / kRound * kRound;
+}
+
+std::string describe_planned(const PlannedRun& planned, const ResolvedConfig& config,
+                             const MemoryBudget& budget) {
+  const plan::PlannerAnswer& answer = planned.answer;
+  const plan::PlannedStep& chosen = *answer.chosen;
+  const std::string target = fmt::format("target memory {}", target_text(config, budget));
+  std::string text;
+  if (answer.is_asked)
+    text = target + ": the settings fit as they are, and nothing changes";
+  else
+    text = fmt::format("{} ({}): {}", target, name_of(config.options.target.strategy),
+                       flags_text(planned.changes));
+  text += fmt::format("\n  it needs {}; foreseen {}", needs_text(chosen.needs, budget),
+                      speed_text(chosen, config.options, budget.seat.ranks));
+  if (answer.unlimited && answer.slowdown(chosen) > 1.005)
+    text += fmt::format("\n  without a limit steps would be {:.0f} % shorter and need {}",
+                        100 * (1 - 1 / answer.slowdown(chosen)),
+                        needs_text(answer.unlimited->needs, budget));
+  if (find_change(planned.changes, "micro_batch") != nullptr)
+    text +=
+        "\n  another micro-batch adds gradients in another order: losses differ in their last "
+        "digits from those of the settings as they were";
+  if (!answer.complete) text += "\n  the search ended early: another plan may be faster";
+  return text;
+}
+
+std::string describe_attempts(const PlannedRun& planned, const ResolvedConfig& config,
+                              const MemoryBudget& budget) {
+  using enum TextTable::Align;
+  TextTable table({{"s/step", right}, {"guessed", right}, {"settings"}});
+  for (const plan::Attempt& attempt : planned.answer.attempts)
+    table.add({attempt.seconds ? fmt::format("{:.4g}", *attempt.seconds) : "no " + attempt.lacks,
+               fmt::format("{:.4g}", attempt.guessed_seconds),
+               flags_text(changes_to(config.options, {.choices = attempt.choices}, budget))});
+  return table.text();
+}
+
+std::string describe_refusal(const PlannedRun& planned, const ResolvedConfig& config,
+                             const MemoryBudget& budget) {
+  const plan::PlannerAnswer& answer = planned.answer;
+  if (answer.refusal == plan::PlannerRefusal::too_slow) {
+    const plan::PlannedStep& fitting = *answer.fitting;
+    return fmt::format(
+        "{} {} allows steps that are at most {} % slower than without a limit, and the fastest "
+        "that fits takes {:.0f} % longer ({}); choose another strategy or a larger target",
+        "--strategy", name_of(config.options.target.strategy),
+        config.options.target.strategy == plan::Strategy::conservative ? 15 : 40,
+        100 * (answer.slowdown(fitting) - 1),
+        flags_text(changes_to(config.options, fitting, budget)));
+  }
+  std::string text = "nothing fits";
+  if (answer.smallest) {
+    plan::PlannedStep smallest = *answer.smallest;
+    smallest.limits = {};
+    const std::string flags = flags_text(changes_to(config.options, smallest, budget));
+    text += fmt::format("; the least that works is --target-memory {}{}: {}",
+                        byte_size_text(least_target(smallest, config, budget)),
+                        flags.empty() ? "" : ", with " + flags, needs_text(smallest.needs, budget));
+  }
+  const std::vector<std::string> given = forbidding(config, budget);
+  if (!given.empty())
+    text += fmt::format("; these settings forbid what may need less: {}", fmt::join(given, ", "));
+  return text + "; give more memory, a shorter --sequence-length or a smaller model";
+}
+
+}  // namespace strata::train

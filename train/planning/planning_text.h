@@ -1,0 +1,31 @@
+// Says for people what was planned for a target of memory, and why nothing could be.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "train/planning/planned_options.h"
+
+namespace strata::train {
+
+/// Several lines without the last newline: the settings that were made, or that none had to be;
+/// memory per tier, seconds per step and what bounds them, what the limit costs; changes of bits.
+std::string describe_planned(const PlannedRun& planned, const ResolvedConfig& config,
+                             const MemoryBudget& budget);
+
+/// A table of what was compiled, in order: seconds per step, those guessed before, settings.
+std::string describe_attempts(const PlannedRun& planned, const ResolvedConfig& config,
+                              const MemoryBudget& budget);
+
+/// One line: why nothing fits, the least memory that works, and which given settings forbid more.
+std::string describe_refusal(const PlannedRun& planned, const ResolvedConfig& config,
+                             const MemoryBudget& budget);
+
+/// "5.20 GiB of the device, 40.10 GiB of host memory per rank": all that one rank takes.
+std::string needs_text(const plan::MemoryNeeds& needs, const MemoryBudget& budget);
+
+/// The smallest target with which the strategy of `config` accepts `smallest`, in whole MB.
+std::int64_t least_target(const plan::PlannedStep& smallest, const ResolvedConfig& config,
+                          const MemoryBudget& budget);
+
+}  // namespace strata::train

@@ -1,0 +1,137 @@
+#include "train/session/plan_command_line.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <string_view>
+
+#include "core/error.h"
+
+namespace strata::train {
+namespace {
+
+std::vector<std::string> split_at_commas(std::string_view text) {
+  std::vector<std::string> parts;
+  while (!text.empty()) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    if (comma > 0) parts.emplace_back(text.substr(0, comma));
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return parts;
+}
+
+template <typename Number>
+Number number(std::string_view flag, std::string_view text, Number least, std::string_view what) {
+  Number found{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), found);
+  if (error != std::errc() || end != text.data() + text.size() || found < least)
+    throw InvalidArgument(fmt::format("{}: found '{}', expected {}", flag, text, what));
+  return found;
+}
+
+/// Gives each flag its value, whether it is typed as "--flag value" or as "--flag=value".
+class Words {
+ public:
+  Words(int argc, const char* const* argv) : words_(argv + 1, argv + argc) {}
+
+  [[nodiscard]] bool done() const { return at_ == words_.size(); }
+  /// Returns the next word, a flag without what follows its '='.
+  std::string next() {
+    std::string word = words_[at_++];
+    value_.reset();
+    if (const std::size_t equals = word.find('='); word.starts_with('-') && equals != word.npos) {
+      value_ = word.substr(equals + 1);
+      word.resize(equals);
+    }
+    return word;
+  }
+  /// Returns the last word as it was typed.
+  [[nodiscard]] const std::string& whole() const { return words_[at_ - 1]; }
+  std::string value_of(const std::string& flag) {
+    if (value_) return *value_;
+    if (done()) throw InvalidArgument(flag + " needs a value");
+    return words_[at_++];
+  }
+
+ private:
+  std::vector<std::string> words_;
+  std::size_t at_ = 0;
+  std::optional<std::string> value_;
+};
+
+void take(const std::string& word, Words& words, PlanCommandLine& parsed) {
+  constexpr std::string_view kCount = "a whole number from 1";
+  if (word == "--help" || word == "-h") {
+    parsed.help = true;
+  } else if (word == "--hardware") {
+    parsed.hardware = split_at_commas(words.value_of(word));
+    if (parsed.hardware.empty())
+      throw InvalidArgument("--hardware: found '', expected names such as rtx4090,h100");
+  } else if (word == "--world" || word == "--world-size" || word == "--world_size") {
+    parsed.world = number(word, words.value_of(word), 1, kCount);
+  } else if (word == "--hosts") {
+    parsed.hosts = number(word, words.value_of(word), 1, kCount);
+  } else if (word == "--price") {
+    parsed.prices.clear();
+    for (const std::string& part : split_at_commas(words.value_of(word)))
+      parsed.prices.push_back(number(word, part, 0.0, "a price per device and hour, such as 2.5"));
+  } else if (word == "--explain") {
+    parsed.explains = true;
+  } else if (word == "--json") {
+    parsed.json = true;
+  } else if (word == "--write-config" || word == "--write_config") {
+    parsed.config_to_write = words.value_of(word);
+  } else {
+    parsed.train.push_back(words.whole());
+  }
+}
+
+}  // namespace
+
+PlanCommandLine parse_plan_command_line(int argc, const char* const* argv) {
+  PlanCommandLine parsed;
+  std::string problems;
+  for (Words words(argc, argv); !words.done();) {
+    try {
+      take(words.next(), words, parsed);
+    } catch (const InvalidArgument& error) {
+      problems += (problems.empty() ? "" : "\n") + std::string(error.what());
+    }
+  }
+  const std::size_t machines = std::max<std::size_t>(parsed.hardware.size(), 1);
+  if (problems.empty() && parsed.prices.size() > 1 && parsed.prices.size() != machines)
+    problems = fmt::format("--price: found {} prices for {} machines; give one, or one for each",
+                           parsed.prices.size(), machines);
+  if (problems.empty() && parsed.hosts > 0 && parsed.hardware.empty())
+    problems = "--hosts needs --hardware: this machine is one host";
+  if (problems.empty() && !parsed.config_to_write.empty() && machines > 1)
+    problems = "--write-config writes the settings for one machine; name one with --hardware";
+  if (!problems.empty()) throw InvalidArgument(problems);
+  return parsed;
+}
+
+std::string plan_help() {
+  return R"(usage: plan --model MODEL [flags]
+
+Says, without weights, data, ranks or a GPU, how a training run would fit into memory, how fast it
+would be and what binds it. Settings of batch, ZeRO, checkpointing and offload that are not given
+are chosen by the planner; all flags of train work (train --help).
+
+  --target-memory SIZE|auto   memory of each GPU in all, or of each process on the CPU [all of it]
+  --strategy NAME             conservative, balanced, aggressive or maximum [balanced]
+  --allow-offload FARTHEST    none, host or disk [disk, where the machine has one]
+  --hardware A[,B...]         machines to plan for, one line each: names of configs/hardware or
+                              files of doctor --write-hardware [this machine]
+  --world N                   ranks [all devices of the hardware]
+  --hosts N                   hosts of the hardware [as its file says]
+  --price P[,P...]            price of a device for an hour, for all or for each machine
+  --explain                   say what each choice is for, and how long steps are in less memory
+  --write-plan FILE           write the Plan, for train --plan
+  --write-config FILE         write the settings as a DeepSpeed JSON, for train --config
+  --json                      print JSON instead of text
+
+Exit status: 0 if every machine has a plan, 1 if one has none, 2 for wrong flags.
+)";
+}
+
+}  // namespace strata::train

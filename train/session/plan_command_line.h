@@ -1,0 +1,28 @@
+// Parses the command line of `plan`: its own flags, and those of `train`.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace strata::train {
+
+struct PlanCommandLine {
+  bool help = false;
+  std::vector<std::string> hardware;  ///< names or files; empty: this machine
+  int world = 0;                      ///< ranks; 0: the devices of the hardware
+  int hosts = 0;                      ///< hosts of the hardware; 0: as its file says
+  std::vector<double> prices;         ///< per device and hour; one, or one per hardware
+  bool explains = false;
+  bool json = false;
+  std::string config_to_write;     ///< file; empty: none
+  std::vector<std::string> train;  ///< the words that are left, for `train`'s parser
+};
+
+/// Throws InvalidArgument with all problems, one line each.
+PlanCommandLine parse_plan_command_line(int argc, const char* const* argv);
+
+/// The text that --help prints.
+std::string plan_help();
+
+}  // namespace strata::train

@@ -1,0 +1,116 @@
+#include "train/session/plan_table.h"
+
+#include <fmt/format.h>
+
+#include "core/format_bytes.h"
+#include "core/json_writer.h"
+#include "core/text_table.h"
+
+namespace strata::train {
+namespace {
+
+const plan::PlannedStep& step_of(const PlannedMachine& machine) {
+  return *machine.planned.answer.chosen;
+}
+
+double tokens_per_step(const PlannedMachine& machine) {
+  const TrainOptions& options = machine.config.options;
+  return static_cast<double>(options.micro_batch * options.accumulation *
+                             leaves(options, machine.budget.seat.ranks) * options.sequence_length);
+}
+
+std::int64_t device_total(const PlannedMachine& machine) {
+  return plan::scarce_bytes(step_of(machine).needs, machine.budget.machine) +
+         machine.budget.beside_bytes;
+}
+
+/// Host memory of all ranks of a host, beside devices of their own.
+std::int64_t host_total(const PlannedMachine& machine) {
+  if (machine.budget.machine.host_is_device()) return 0;
+  return step_of(machine).needs.host * machine.budget.local_ranks;
+}
+
+std::string amount(std::int64_t bytes) { return bytes > 0 ? format_bytes(bytes) : "-"; }
+
+void write_step(JsonWriter& json, const PlannedMachine& machine) {
+  const plan::PlannedStep& step = step_of(machine);
+  json.member("device_bytes", device_total(machine));
+  json.member("device_arena_bytes", step.needs.device);
+  json.member("host_bytes", host_total(machine));
+  json.member("disk_bytes", step.needs.disk * machine.budget.local_ranks);
+  json.member("seconds_per_step", step.forecast.step_seconds);
+  json.member("tokens_per_second", machine.tokens_per_second());
+  json.member("bound_by", step.forecast.bound_by);
+  json.member("bound_part", step.forecast.bound_part);
+  json.member("slowdown", machine.planned.answer.slowdown(step));
+  if (machine.price_per_hour > 0)
+    json.member("price_per_billion_tokens", machine.cost_of_billion());
+  json.member("as_asked", machine.planned.answer.is_asked);
+  json.member("flags", flags_text(machine.planned.changes));
+  json.key("settings").begin_object();
+  for (const PlannedOption& change : machine.planned.changes)
+    json.member(change.name, change.value);
+  json.end_object();
+}
+
+}  // namespace
+
+double PlannedMachine::tokens_per_second() const {
+  return tokens_per_step(*this) / step_of(*this).forecast.step_seconds;
+}
+
+double PlannedMachine::cost_of_billion() const {
+  constexpr double kHour = 3600, kBillion = 1e9;
+  return kBillion / tokens_per_second() / kHour * price_per_hour * budget.seat.ranks;
+}
+
+std::string plan_table(const std::vector<PlannedMachine>& machines) {
+  using enum TextTable::Align;
+  std::vector<TextTable::Column> columns{{"machine"},         {"ranks", right}, {"device", right},
+                                         {"host", right},     {"drive", right}, {"s/step", right},
+                                         {"tokens/s", right}, {"bound by"},     {"slower", right}};
+  bool priced = false;
+  for (const PlannedMachine& machine : machines) priced = priced || machine.price_per_hour > 0;
+  if (priced) columns.push_back({"per 1e9 tokens", right});
+  TextTable table(columns);
+  for (const PlannedMachine& machine : machines) {
+    std::vector<std::string> cells{machine.name, std::to_string(machine.budget.seat.ranks)};
+    if (!machine.refusal.empty()) {
+      cells.resize(columns.size(), "-");
+      cells[2] = "does not fit";
+    } else {
+      const plan::PlannedStep& step = step_of(machine);
+      const plan::PlannerAnswer& answer = machine.planned.answer;
+      cells.insert(cells.end(), {format_bytes(device_total(machine)), amount(host_total(machine)),
+                                 amount(step.needs.disk * machine.budget.local_ranks),
+                                 fmt::format("{:.3g}", step.forecast.step_seconds),
+                                 fmt::format("{:.4g}", machine.tokens_per_second()),
+                                 fmt::format("{} {:.0f} %", step.forecast.bound_by,
+                                             100 * step.forecast.bound_part),
+                                 fmt::format("{:.0f} %", 100 * (answer.slowdown(step) - 1))});
+      if (priced) cells.push_back(fmt::format("{:.2f}", machine.cost_of_billion()));
+    }
+    table.add(std::move(cells));
+  }
+  return table.text();
+}
+
+std::string plan_json(const std::vector<PlannedMachine>& machines) {
+  JsonWriter json;
+  json.begin_array();
+  for (const PlannedMachine& machine : machines) {
+    json.begin_object();
+    json.member("machine", machine.name);
+    json.member("ranks", machine.budget.seat.ranks);
+    json.member("fits", machine.refusal.empty());
+    if (machine.refusal.empty())
+      write_step(json, machine);
+    else
+      json.member("refusal", machine.refusal);
+    json.end_object();
+  }
+  json.end_array();
+  return json.finish() + "\n";
+}
+
+}  // namespace strata::train

@@ -1,0 +1,33 @@
+// Prints what `plan` found for each machine, as a table or as JSON.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "train/planning/planned_options.h"
+
+namespace strata::train {
+
+/// One machine that was planned for.
+struct PlannedMachine {
+  std::string name;  ///< as in --hardware; "here" for this machine
+  MemoryBudget budget;
+  ResolvedConfig asked;
+  ResolvedConfig config;  ///< with what was planned
+  PlannedRun planned;
+  std::string refusal;        ///< why there is no plan; empty: there is one
+  double price_per_hour = 0;  ///< of a device; 0: not known
+
+  /// These need a plan. Tokens of a step over all ranks; cost of a billion tokens.
+  [[nodiscard]] double tokens_per_second() const;
+  [[nodiscard]] double cost_of_billion() const;
+};
+
+/// A line per machine: ranks, memory, seconds per step, tokens/s, what binds, slowdown, cost.
+std::string plan_table(const std::vector<PlannedMachine>& machines);
+
+/// The same as a JSON array, with the settings and bytes per tier.
+std::string plan_json(const std::vector<PlannedMachine>& machines);
+
+}  // namespace strata::train
