@@ -127,8 +127,8 @@ void solve(benchmark::State& state, const Case& model) {
 }
 
 void budgets(benchmark::internal::Benchmark* benchmark) {
-  for (const int options : {20, 1000})
-    for (const int percent : {2, 10, 30, 60, 90}) benchmark->Args({percent, options});
+  for (const int percent : {2, 10, 30, 60, 90}) benchmark->Args({percent, 20});
+  for (const int percent : {2, 10}) benchmark->Args({percent, 1000});
   benchmark->Unit(benchmark::kMillisecond);
 }
 
