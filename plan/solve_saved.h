@@ -23,7 +23,8 @@ struct SavedAnswer {
 /// Empty if nothing fits, although all is recomputed or sent away that may be. Answers of the chain
 /// solver, with and without values that leave, and for budgets that leave memory to transfers, are
 /// compiled under the budget; the one with the shortest foreseen step is returned. Limits of other
-/// tiers that the Plan has are not looked at. Equal arguments give equal answers.
+/// tiers that the Plan has are not looked at. Equal arguments give equal answers, so all ranks find
+/// the same if they ask for one of them, that with the largest shards.
 std::optional<SavedAnswer> solve_saved(const SavedProblem& problem);
 
 }  // namespace strata::plan

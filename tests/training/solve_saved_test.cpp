@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <ostream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ namespace strata::tests {
 namespace {
 
 using plan::Again;
+using runtime::SavedAction;
 using runtime::Tier;
 
 constexpr std::int64_t kMiB = std::int64_t{1} << 20;
@@ -40,6 +42,7 @@ struct Setting {
   train::ModelConfig model;
   std::string hardware = {};  ///< empty: a CPU
   int ranks = 1, stage = 0, accumulation = 1;
+  int virtual_ranks = 0;
   bool by_layer = false;
   bool offload = false;           ///< of optimizer state
   std::int64_t frozen_units = 0;  ///< the first ones
@@ -56,6 +59,7 @@ std::vector<Setting> settings() {
       {"gpt2", gpt2},
       {.name = "llama, accumulated", .model = llama, .accumulation = 3},
       {.name = "llama, by layer", .model = llama, .accumulation = 2, .by_layer = true},
+      {.name = "gpt2, virtual ranks", .model = gpt2, .virtual_ranks = 4},
       {.name = "llama, stage 3", .model = llama, .ranks = 2, .stage = 3},
       {.name = "gpt2, frozen", .model = gpt2, .frozen_units = 3},
       {.name = "gpt2, stage 3, H100", .model = gpt2, .hardware = "h100", .ranks = 2, .stage = 3},
@@ -83,7 +87,9 @@ class SolveSaved : public testing::TestWithParam<Setting> {
          setting.ranks > 1 ? comm::Exchange::native_messages : comm::Exchange::none});
     request_.model = setting.model;
     train::TrainOptions& options = request_.options;
-    options = tiny_options(setting.ranks, 2 * setting.ranks * setting.accumulation, 1);
+    const int leaves = std::max(setting.ranks, setting.virtual_ranks);
+    options = tiny_options(setting.ranks, 2 * leaves * setting.accumulation, 1);
+    options.virtual_ranks = setting.virtual_ranks;
     options.micro_batch = 2;
     options.accumulation = setting.accumulation;
     options.sequence_length = 128;
@@ -216,6 +222,37 @@ TEST_P(SolveSaved, IsNoneWhereNothingFits) {
   const std::int64_t state = plan::chain_of_model(problem(kept, 0)).persistent_bytes;
   EXPECT_FALSE(plan::solve_saved(problem(kept, 0)));
   EXPECT_FALSE(plan::solve_saved(problem(kept, state)));
+}
+
+/// Returns the actions that occur in an answer.
+std::set<SavedAction> actions_of(const std::vector<runtime::BlockActions>& saved) {
+  std::set<SavedAction> found;
+  for (const runtime::BlockActions& blocks : saved)
+    for (const auto& [name, action] : blocks.actions) found.insert(action);
+  return found;
+}
+
+TEST_P(SolveSaved, DoesNothingThatItMayNotDo) {
+  const runtime::Plan kept = plan(Again::nothing, 1);
+  const std::int64_t most = step(kept, runtime::kUnlimited).device_bytes;
+  const std::int64_t state = plan::chain_of_model(problem(kept, 0)).persistent_bytes;
+  plan::SavedProblem asked = problem(kept, state + (most - state) * 7 / 8);
+  asked.may_leave = false;
+  const auto again = plan::solve_saved(asked);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(actions_of(again->saved), (std::set{SavedAction::keep, SavedAction::recompute}));
+  asked.may_recompute = false;
+  EXPECT_FALSE(plan::solve_saved(asked));
+  asked.may_leave = true;
+  const auto away = plan::solve_saved(asked);
+  ASSERT_EQ(away.has_value(), GetParam().host_bytes > 0);
+  if (!away) return;
+  std::set<SavedAction> found = actions_of(away->saved);
+  EXPECT_FALSE(found.contains(SavedAction::recompute));
+  EXPECT_TRUE(found.contains(SavedAction::host) || found.contains(SavedAction::disk));
+  if (!GetParam().disk) {
+    EXPECT_FALSE(found.contains(SavedAction::disk));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Settings, SolveSaved, testing::ValuesIn(settings()),
