@@ -116,10 +116,4 @@ std::vector<SavedWay> ways_to_send(const SavedLayer& layer, const SavedWay& way,
   return ways;
 }
 
-SavedWay without_leaving(SavedWay way) {
-  for (SavedAction& action : way)
-    if (action != SavedAction::recompute) action = SavedAction::keep;
-  return way;
-}
-
 }  // namespace strata::plan

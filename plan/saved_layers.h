@@ -57,7 +57,4 @@ std::vector<SavedWay> ways_to_remake(const SavedLayer& layer);
 std::vector<SavedWay> ways_to_send(const SavedLayer& layer, const SavedWay& way,
                                    runtime::SavedAction to);
 
-/// Returns `way` with all that leaves kept.
-SavedWay without_leaving(SavedWay way);
-
 }  // namespace strata::plan

@@ -97,7 +97,10 @@ TEST_F(SavedLayers, SendTheInputFirstAndNeverWhatIsRemade) {
   EXPECT_EQ(std::ranges::count(ways.front(), kHost), 1);
   EXPECT_EQ(layer.bytes(ways.front(), kHost),
             runtime::room_of(layer.groups.back().bytes, runtime::Tier::pinned));
-  for (const SavedWay& way : ways) EXPECT_EQ(without_leaving(way), remade);
+  for (SavedWay way : ways) {
+    std::ranges::replace(way, kHost, kKeep);
+    EXPECT_EQ(way, remade);
+  }
   for (std::size_t w = 1; w < ways.size(); ++w)
     EXPECT_GT(layer.bytes(ways[w], kHost), layer.bytes(ways[w - 1], kHost));
 }
