@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "plan/layers.h"
+#include "plan/saved_layers.h"
 #include "runtime/passes/autodiff.h"
 #include "runtime/passes/saved_values.h"
 #include "zero/partition.h"
@@ -44,9 +45,6 @@ void place_units(runtime::Plan& plan, const Choices& choices,
     if (choices.micro_steps == 1 || choices.layer_major) unit.gradient_tier = Tier::pinned;
   }
 }
-
-/// Sending smaller values away costs more time than the memory that it frees is worth.
-constexpr std::int64_t kLeastLeavingBytes = 1 << 16;
 
 /// Returns the actions on all values that a forward Graph's blocks save: recomputing layers by
 /// segments, or norms and activation functions alone, and sending values away from the device. All

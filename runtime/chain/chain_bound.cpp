@@ -6,10 +6,10 @@
 namespace strata::runtime {
 namespace {
 
-constexpr std::int64_t kMostLevels = 2048;
+constexpr std::int64_t kMostLevels = 4096;
 constexpr std::int64_t kLeastLevels = 64;
 /// Bounds levels times moves of the whole chain.
-constexpr std::int64_t kMostWork = 4'000'000;
+constexpr std::int64_t kMostWork = 20'000'000;
 
 std::int64_t price(std::size_t index, std::size_t prices) {
   return static_cast<std::int64_t>(index) * ChainSteps::kTicksPerByte /

@@ -51,7 +51,7 @@ struct Change {
     if (other.freed_bytes == 0) return freed_bytes > 0;
     const std::int64_t mine = std::max<std::int64_t>(1, added_ns);
     const std::int64_t others = std::max<std::int64_t>(1, other.added_ns);
-    // Quotients in 1/1024: products of bytes and ns would overflow.
+    // Compares quotients in 1/1024: products of bytes and ns would overflow.
     return freed_bytes * 1024 / mine > other.freed_bytes * 1024 / others;
   }
 };

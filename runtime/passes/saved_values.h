@@ -48,6 +48,9 @@ class SavedChoices {
  public:
   explicit SavedChoices(const Graph& graph) : values_(list_saved_values(graph)) {}
 
+  [[nodiscard]] const std::vector<SavedValue>& values() const { return values_; }
+  /// Chooses what becomes of one saved value, whatever was chosen before.
+  void choose(ValueId root, SavedAction action) { actions_[root] = action; }
   /// Recomputes all values of blocks [first, last] from what enters these blocks.
   void recompute_blocks(int first, int last);
   /// Recomputes results of norms and activation functions, from inputs that are kept.

@@ -45,6 +45,8 @@ Chain random_chain(std::uint64_t seed, const RandomChainShape& shape) {
     const auto count = draw.from(shape.least_options, shape.most_options);
     for (std::int64_t o = 0; o < count; ++o) options.push_back(draw_option(draw, unit, with_disk));
   }
+  // Makes the forward pass, too, wait for its backlog.
+  const std::int64_t tight = draw.one_in(2) ? draw.from(5, 40) : 0;
   const auto length = draw.from(shape.least_blocks, shape.most_blocks);
   for (std::int64_t i = 0; i < length; ++i) {
     const auto lazy = draw.one_in(2) ? (length - i) : std::int64_t{0};  // gradients made so far
@@ -53,10 +55,10 @@ Chain random_chain(std::uint64_t seed, const RandomChainShape& shape) {
                             .backward_ns = draw.from(0, 60) * 100,
                             .forward_base_bytes = draw.from(0, 10) * unit,
                             .backward_base_bytes = (draw.from(0, 10) + lazy) * unit,
-                            .forward_working_bytes = draw.from(0, 10) * unit,
+                            .forward_working_bytes = (draw.from(0, 10) + tight) * unit,
                             .backward_working_bytes = draw.from(0, 10) * unit});
   }
-  // From a link that is always too slow to one that is never.
+  // Links range from ones that are always too slow to ones that never are.
   const std::int64_t rate = std::max<std::int64_t>(1'000'000, unit * draw.from(1, 100) * 400'000);
   if (!draw.one_in(20)) chain.link = {rate, draw.one_in(2) ? rate : rate * draw.from(1, 4)};
   if (with_disk) chain.disk = {rate / 2 + 1'000'000, rate};
