@@ -1,5 +1,6 @@
 #include "comm/device_factory.h"
 
+#include <fmt/core.h>
 #include <set>
 
 #include "comm/gather_texts.h"
@@ -18,7 +19,7 @@ std::string obstacle(Communicator& host, const kernels::Device& device) {
   const std::vector<std::string> reasons =
       gather_texts(host, device.backend() == "cuda" ? why_no_nccl() : "the device is no GPU");
   for (std::size_t rank = 0; rank < reasons.size(); ++rank)
-    if (!reasons[rank].empty()) return "rank " + std::to_string(rank) + ": " + reasons[rank];
+    if (!reasons[rank].empty()) return fmt::format("rank {}: {}", rank, reasons[rank]);
   return "";
 }
 

@@ -141,7 +141,7 @@ void write_through(const std::string& path, std::string_view content) {
 }
 
 void replace_file(const std::string& path, const std::string& content) {
-  const std::string aside = path + ".tmp-" + std::to_string(::getpid());
+  const std::string aside = fmt::format("{}.tmp-{}", path, ::getpid());
   try {
     File file = File::create(aside);
     file.write(0, std::as_bytes(std::span(content)));

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -29,7 +30,7 @@ int open_uninterrupted(const std::string& path, int flags) {
   return fd;
 }
 
-std::string bytes_text(std::size_t bytes) { return std::to_string(bytes) + " bytes"; }
+std::string bytes_text(std::size_t bytes) { return fmt::format("{} bytes", bytes); }
 
 /// Number of leading bytes of a transfer that can bypass the page cache.
 std::size_t direct_part(std::int64_t offset, const std::byte* memory, std::size_t bytes) {

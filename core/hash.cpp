@@ -3,27 +3,14 @@
 // Inlined, so that the library chooses its instruction set by this source's flags and is not needed
 // at run time.
 #define XXH_INLINE_ALL
+#include <fmt/core.h>
 #include <xxhash.h>
-
-#include <array>
-#include <charconv>
 
 #include "core/hash_avx2.h"
 
 namespace strata {
 
-std::string Hash128::hex() const {
-  std::string out(32, '0');
-  const auto put = [&out](std::uint64_t value, std::size_t begin) {
-    std::array<char, 16> digits{};
-    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value, 16).ptr;
-    const auto size = static_cast<std::size_t>(end - digits.data());
-    out.replace(begin + 16 - size, size, digits.data(), size);
-  };
-  put(high, 0);
-  put(low, 16);
-  return out;
-}
+std::string Hash128::hex() const { return fmt::format("{:016x}{:016x}", high, low); }
 
 Hash128 hash_128(std::span<const std::byte> data, std::uint64_t seed) {
 #if defined(__x86_64__)

@@ -88,7 +88,7 @@ std::string JsonValue::describe() const {
     case JsonKind::boolean:
       return name + (node.boolean ? " true" : " false");
     case JsonKind::integer:
-      return name + " " + std::to_string(node.integer);
+      return fmt::format("{} {}", name, node.integer);
     case JsonKind::real:
       return name + " " + json_number(node.real);
     case JsonKind::string:

@@ -316,7 +316,7 @@ class Parser {
     duplicates_ +=
         fmt::format("{} is given {} times (lines ", document_.path_of(*first), last - first);
     for (const std::uint32_t* i = first; i != last && duplicates_.size() <= kLimit; ++i)
-      duplicates_ += (i == first ? "" : ", ") + std::to_string(node(*i).line);
+      duplicates_ += fmt::format("{}{}", i == first ? "" : ", ", node(*i).line);
     duplicates_ += ")";
   }
 

@@ -108,7 +108,7 @@ RankContext from_mlaunch() {
   context.status_fd = inherited_fd("STRATA_STATUS_FD", S_IFREG, "status page");
   context.store =
       std::make_shared<SocketStore>(UniqueFd(inherited_fd("STRATA_STORE_FD", S_IFSOCK, "socket")),
-                                    context.run_id + "/" + std::to_string(context.attempt) + "/");
+                                    fmt::format("{}/{}/", context.run_id, context.attempt));
   const std::string terminal = " " + text_or("STRATA_TERMINAL", "") + " ";
   context.stdout_is_terminal = terminal.find(" stdout ") != std::string::npos;
   context.stderr_is_terminal = terminal.find(" stderr ") != std::string::npos;
@@ -229,7 +229,7 @@ RankContext from_torch() {
   context.host = host_name();
   context.attempt = integer_or("TORCHELASTIC_RESTART_COUNT", 0, 0);
   context.run_id =
-      text_or("TORCHELASTIC_RUN_ID", "torch") + "-" + std::to_string(integer("MASTER_PORT", 1));
+      fmt::format("{}-{}", text_or("TORCHELASTIC_RUN_ID", "torch"), integer("MASTER_PORT", 1));
   context.store = meet_on_host(
       {.place = fmt::format("MASTER_PORT {} of run {}, attempt {}", text_or("MASTER_PORT", ""),
                             text_or("TORCHELASTIC_RUN_ID", "(no id)"), context.attempt),

@@ -1,5 +1,6 @@
 #include "core/run_id.h"
 
+#include <fmt/ranges.h>
 #include <sys/random.h>
 
 #include <array>
@@ -12,13 +13,7 @@ namespace strata {
 std::string make_run_id() {
   std::array<std::uint8_t, 8> bytes{};
   STRATA_CHECK(::getrandom(bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()));
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const std::uint8_t byte : bytes) {
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
-  }
-  return text;
+  return fmt::format("{:02x}", fmt::join(bytes, ""));
 }
 
 }  // namespace strata

@@ -33,7 +33,7 @@ bool contains(const std::vector<std::string>& devices, const std::string& device
 }
 
 std::string pool_text(const HostDevices& host) {
-  return host.visible.empty() ? "this machine has " + std::to_string(host.count) + " GPUs"
+  return host.visible.empty() ? fmt::format("this machine has {} GPUs", host.count)
                               : "CUDA_VISIBLE_DEVICES=" + host.visible + " leaves only those";
 }
 

@@ -22,10 +22,11 @@ std::string signal_advice(const FailureFacts& facts) {
   switch (facts.ending.number) {
     case SIGKILL:
       if (facts.out_of_memory_kills > 0)
-        return "the kernel killed " + std::to_string(facts.out_of_memory_kills) +
-               " process(es) of this machine for lack of memory during this run; lower what a rank "
-               "needs (a higher --zero stage, a smaller --micro-batch, --activation-checkpointing) "
-               "or start fewer ranks";
+        return fmt::format(
+            "the kernel killed {} process(es) of this machine for lack of memory during this run; "
+            "lower what a rank needs (a higher --zero stage, a smaller --micro-batch, "
+            "--activation-checkpointing) or start fewer ranks",
+            facts.out_of_memory_kills);
       return "mlaunch did not send it: probably the kernel's out-of-memory killer (see dmesg), a "
              "memory limit of the container or job scheduler, or somebody's kill -9";
     case SIGSEGV:

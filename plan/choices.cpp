@@ -46,8 +46,8 @@ void place_units(runtime::Plan& plan, const Choices& choices,
   }
 }
 
-/// Returns the actions on all values that a forward Graph's blocks save: recomputing layers by
-/// segments, or norms and activation functions alone, and sending values away from the device. All
+/// Returns the actions on all values that a forward Graph's blocks save: recomputing runs
+/// of layers, or norms and activation functions alone, and sending values away from the device. All
 /// else is kept.
 std::vector<runtime::BlockActions> plan_saved(const Choices& choices, runtime::Graph graph,
                                               DType produced) {
@@ -59,11 +59,11 @@ std::vector<runtime::BlockActions> plan_saved(const Choices& choices, runtime::G
     saved.recompute_part(layers.front(), layers.back(), choices.again_part);
   } else if (choices.again == Again::everything) {
     const auto total = static_cast<std::int64_t>(layers.size());
-    const std::int64_t asked = choices.segments;
-    const std::int64_t segments = asked <= 0 ? total : std::min(asked, total);
-    for (std::int64_t s = 0; s < segments; ++s)
-      saved.recompute_blocks(layers[static_cast<std::size_t>(s * total / segments)],
-                             layers[static_cast<std::size_t>((s + 1) * total / segments - 1)]);
+    const std::int64_t asked = choices.layer_runs;
+    const std::int64_t runs = asked <= 0 ? total : std::min(asked, total);
+    for (std::int64_t r = 0; r < runs; ++r)
+      saved.recompute_blocks(layers[static_cast<std::size_t>(r * total / runs)],
+                             layers[static_cast<std::size_t>((r + 1) * total / runs - 1)]);
   } else if (choices.again == Again::norms) {
     saved.recompute_cheap(layers.front(), layers.back());
   }

@@ -24,8 +24,9 @@ struct Choices {
   int micro_steps = 1;
   bool layer_major = false;  ///< takes effect if there are several micro-steps
   Again again = Again::nothing;
-  std::int64_t segments = 0;  ///< number of runs of layers, for Again::everything; 0: one per layer
-  double again_part = 1;      ///< share of the bytes that Again::everything can free, 0 to 1
+  std::int64_t layer_runs =
+      0;                  ///< number of runs of layers, for Again::everything; 0: one per layer
+  double again_part = 1;  ///< share of the bytes that Again::everything can free, 0 to 1
   Home optimizer = Home::device;
   Home parameters = Home::device;  ///< home of units that are larger than the persistence threshold
   Home activations = Home::device;

@@ -118,10 +118,10 @@ TEST(Choices, WhatIsMadeAgainIsNotKept) {
   const int everything = actions_of(chosen(choices))[SavedAction::recompute];
   EXPECT_GT(norms, 0);
   EXPECT_GT(everything, norms);
-  for (const auto& [segments, kept] : {std::pair{4, 3}, std::pair{2, 1}, std::pair{1, 0}}) {
-    choices.segments = segments;
+  for (const auto& [runs, kept] : {std::pair{4, 3}, std::pair{2, 1}, std::pair{1, 0}}) {
+    choices.layer_runs = runs;
     EXPECT_EQ(actions_of(chosen(choices))[SavedAction::recompute], everything + 3 - kept)
-        << segments << " segments keep what crosses their borders";
+        << runs << " runs of layers keep what crosses their borders";
   }
 }
 

@@ -191,7 +191,7 @@ class Nearing {
     constexpr int kSixteenths = 16;
     const bool was = asked_.again == Again::everything;
     if (changed.again != Again::everything || (was && asked_.again_part == 1) ||
-        changed.again_part < 1 || asked_.segments > 0)
+        changed.again_part < 1 || asked_.layer_runs > 0)
       return changed;
     int too_little = was ? static_cast<int>(asked_.again_part * kSixteenths) : 0,
         enough = kSixteenths;

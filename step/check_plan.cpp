@@ -217,7 +217,7 @@ class Checking {
     } else if (count % ranks != 0) {
       std::string worlds;
       for (int world = 1; world <= count; world *= 2)
-        worlds += (worlds.empty() ? "" : world == count ? " or " : ", ") + std::to_string(world);
+        worlds += fmt::format("{}{}", worlds.empty() ? "" : world == count ? " or " : ", ", world);
       refuse(fmt::format(" with {} ranks, expected {}{}, or more virtual ranks", ranks, worlds,
                          count == 1 ? " rank" : " ranks"));
     }

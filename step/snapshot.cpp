@@ -1,5 +1,6 @@
 #include "step/snapshot.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <map>
 #include <set>
@@ -193,7 +194,7 @@ std::vector<SnapshotPiece> list_snapshot(const std::vector<runtime::ParameterUni
       merged.push_back(std::move(piece));
   if (copies == SnapshotCopies::windows) merged = cut_into_windows(merged, settings);
   for (SnapshotPiece& piece : merged)
-    piece.copy = "snapshot/" + piece.storage + "/" + std::to_string(piece.begin);
+    piece.copy = fmt::format("snapshot/{}/{}", piece.storage, piece.begin);
   return merged;
 }
 

@@ -1,5 +1,6 @@
 #include "zero/micro_step.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <bit>
 
@@ -28,9 +29,9 @@ std::string name_of(const MicroStepKind& p) {
       p.begins_step ? (p.ends_step ? "only" : "first") : (p.ends_step ? "last" : "middle");
   if (p.opens_sum && !p.begins_step) name += "_opens";
   if (!p.completes)
-    name += "_leaf" + std::to_string(p.joins);
+    name += fmt::format("_leaf{}", p.joins);
   else if (p.joins > 0)
-    name += "_root" + std::to_string(p.joins);
+    name += fmt::format("_root{}", p.joins);
   return name;
 }
 

@@ -1,5 +1,6 @@
 #include "zero/policy.h"
 
+#include <fmt/core.h>
 #include <string>
 #include <utility>
 
@@ -11,8 +12,8 @@ std::vector<runtime::UnitPlan> plan_units(const std::vector<runtime::ParameterUn
                                           const StagePolicy& policy, int data_ranks,
                                           int virtual_ranks) {
   if (policy.stage < 0 || policy.stage > kHighestStage)
-    throw InvalidArgument("ZeRO stage " + std::to_string(policy.stage) +
-                          " does not exist; choose 0, 1, 2 or 3");
+    throw InvalidArgument(
+        fmt::format("ZeRO stage {} does not exist; choose 0, 1, 2 or 3", policy.stage));
   std::vector<runtime::UnitPlan> plans;
   std::int64_t kept = 0;
   for (const runtime::ParameterUnit& unit : units) {

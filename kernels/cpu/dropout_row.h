@@ -18,7 +18,7 @@ class DropoutRows {
   DropoutRows(const Tensor& rng, const Attributes& attributes, std::int64_t columns);
 
   /// Computes to[i] = x[i] + dropout(delta)[i] for columns [column, column + n) of `row`. x may be
-  /// null (nothing is added) and `to` may be x or delta. n <= kSegment.
+  /// null (nothing is added) and `to` may be x or delta. n <= kRowPartElements.
   void apply(const float* x, const float* delta, float* to, std::int64_t row, std::int64_t column,
              std::int64_t n) const;
 

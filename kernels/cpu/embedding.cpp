@@ -7,7 +7,7 @@
 #include "kernels/cpu/float_rows.h"
 #include "kernels/cpu/layer_kernels.h"
 #include "kernels/cpu/ranges.h"
-#include "kernels/cpu/segments.h"
+#include "kernels/cpu/row_parts.h"
 
 namespace strata::kernels {
 namespace {
@@ -55,17 +55,16 @@ void embedding_kernel(Stream& stream, const KernelCall& call) {
   const auto* ids = call.inputs[0].row<std::int32_t>();
   const Tensor* positions = call.inputs.size() == 3 ? &call.inputs[2] : nullptr;
   const std::int64_t sequence = call.attributes.integer("sequence");
-  const auto body = [&](const float* const*, float* const* out, const Segment& segment) {
-    const std::int32_t id = ids[segment.row];
+  const auto body = [&](const float* const*, float* const* out, const RowPart& part) {
+    const std::int32_t id = ids[part.row];
     STRATA_CHECK(id >= 0 && id < table.rows(), "token", id, "of", table.rows());
-    load_floats(element(table, id, segment.column), table.dtype(), out[0], segment.count);
+    load_floats(element(table, id, part.column), table.dtype(), out[0], part.count);
     if (positions == nullptr) return;
-    float buffer[kSegment];
-    add_into(out[0],
-             floats_of(*positions, segment.row % sequence, segment.column, segment.count, buffer),
-             segment.count);
+    float buffer[kRowPartElements];
+    add_into(out[0], floats_of(*positions, part.row % sequence, part.column, part.count, buffer),
+             part.count);
   };
-  for_each_segment(cpu(stream).pool(), {}, {x}, body);
+  for_each_row_part(cpu(stream).pool(), {}, {x}, body);
 }
 
 void embedding_backward_kernel(Stream& stream, const KernelCall& call) {
@@ -96,14 +95,14 @@ void embedding_backward_kernel(Stream& stream, const KernelCall& call) {
 void position_backward_kernel(Stream& stream, const KernelCall& call) {
   const Tensor& dx = call.inputs[0];
   const std::int64_t sequence = call.attributes.integer("sequence");
-  const auto body = [&](const float* const*, float* const* out, const Segment& segment) {
-    std::fill_n(out[0], segment.count, 0.0f);
-    if (segment.row >= sequence) return;
-    float buffer[kSegment];
-    for (std::int64_t row = segment.row; row < dx.rows(); row += sequence)
-      add_into(out[0], floats_of(dx, row, segment.column, segment.count, buffer), segment.count);
+  const auto body = [&](const float* const*, float* const* out, const RowPart& part) {
+    std::fill_n(out[0], part.count, 0.0f);
+    if (part.row >= sequence) return;
+    float buffer[kRowPartElements];
+    for (std::int64_t row = part.row; row < dx.rows(); row += sequence)
+      add_into(out[0], floats_of(dx, row, part.column, part.count, buffer), part.count);
   };
-  for_each_segment(cpu(stream).pool(), {}, {call.outputs[0]}, body);
+  for_each_row_part(cpu(stream).pool(), {}, {call.outputs[0]}, body);
 }
 
 }  // namespace strata::kernels

@@ -2,7 +2,7 @@
 
 #include "kernels/cpu/cpu_stream.h"
 #include "kernels/cpu/layer_kernels.h"
-#include "kernels/cpu/segments.h"
+#include "kernels/cpu/row_parts.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/gelu.cpp"
@@ -76,24 +76,24 @@ HWY_EXPORT(gelu_erf_backward_row);
 
 void gelu_kernel(Stream& stream, const KernelCall& call) {
   const bool tanh = call.attributes.integer("tanh") != 0;
-  const auto body = [tanh](const float* const* in, float* const* out, const Segment& segment) {
+  const auto body = [tanh](const float* const* in, float* const* out, const RowPart& part) {
     if (tanh)
-      HWY_DYNAMIC_DISPATCH(gelu_tanh_row)(in[0], out[0], segment.count);
+      HWY_DYNAMIC_DISPATCH(gelu_tanh_row)(in[0], out[0], part.count);
     else
-      HWY_DYNAMIC_DISPATCH(gelu_erf_row)(in[0], out[0], segment.count);
+      HWY_DYNAMIC_DISPATCH(gelu_erf_row)(in[0], out[0], part.count);
   };
-  for_each_segment(cpu(stream).pool(), {call.inputs[0]}, {call.outputs[0]}, body);
+  for_each_row_part(cpu(stream).pool(), {call.inputs[0]}, {call.outputs[0]}, body);
 }
 
 void gelu_backward_kernel(Stream& stream, const KernelCall& call) {
   const bool tanh = call.attributes.integer("tanh") != 0;
-  const auto body = [tanh](const float* const* in, float* const* out, const Segment& segment) {
+  const auto body = [tanh](const float* const* in, float* const* out, const RowPart& part) {
     if (tanh)
-      HWY_DYNAMIC_DISPATCH(gelu_tanh_backward_row)(in[0], in[1], out[0], segment.count);
+      HWY_DYNAMIC_DISPATCH(gelu_tanh_backward_row)(in[0], in[1], out[0], part.count);
     else
-      HWY_DYNAMIC_DISPATCH(gelu_erf_backward_row)(in[0], in[1], out[0], segment.count);
+      HWY_DYNAMIC_DISPATCH(gelu_erf_backward_row)(in[0], in[1], out[0], part.count);
   };
-  for_each_segment(cpu(stream).pool(), {call.inputs[0], call.inputs[1]}, {call.outputs[0]}, body);
+  for_each_row_part(cpu(stream).pool(), {call.inputs[0], call.inputs[1]}, {call.outputs[0]}, body);
 }
 
 }  // namespace strata::kernels

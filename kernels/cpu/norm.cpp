@@ -8,7 +8,7 @@
 #include "kernels/cpu/float_rows.h"
 #include "kernels/cpu/layer_kernels.h"
 #include "kernels/cpu/norm_vectors.h"
-#include "kernels/cpu/segments.h"
+#include "kernels/cpu/row_parts.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/norm.cpp"
@@ -129,9 +129,9 @@ void residual_norm_kernel(Stream& stream, const KernelCall& call) {
       drops ? DropoutRows(call.inputs.back(), call.attributes, sum.cols()) : DropoutRows();
   for_each_vector(pool, norm.vectors(), [&](std::int64_t row, int worker) {
     float* to = floats_for(sum, row, 0, norm.buffer(worker));
-    for (std::int64_t column = 0; column < sum.cols(); column += kSegment) {
-      const std::int64_t n = std::min(kSegment, sum.cols() - column);
-      float x_buffer[kSegment], delta_buffer[kSegment];
+    for (std::int64_t column = 0; column < sum.cols(); column += kRowPartElements) {
+      const std::int64_t n = std::min(kRowPartElements, sum.cols() - column);
+      float x_buffer[kRowPartElements], delta_buffer[kRowPartElements];
       const float* x = floats_of(call.inputs[0], row, column, n, x_buffer);
       const float* delta = floats_of(call.inputs[1], row, column, n, delta_buffer);
       if (drops)

@@ -2,7 +2,7 @@
 
 #include "kernels/cpu/cpu_stream.h"
 #include "kernels/cpu/layer_kernels.h"
-#include "kernels/cpu/segments.h"
+#include "kernels/cpu/row_parts.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/swiglu.cpp"
@@ -46,23 +46,23 @@ HWY_EXPORT(swiglu_backward_row);
 
 void swiglu_kernel(Stream& stream, const KernelCall& call) {
   const Tensor &x = call.inputs[0], &y = call.outputs[0];
-  const auto body = [](const float* const* in, float* const* out, const Segment& segment) {
-    HWY_DYNAMIC_DISPATCH(swiglu_row)(in[0], in[1], out[0], segment.count);
+  const auto body = [](const float* const* in, float* const* out, const RowPart& part) {
+    HWY_DYNAMIC_DISPATCH(swiglu_row)(in[0], in[1], out[0], part.count);
   };
   const std::int64_t width = y.cols();
-  for_each_segment(cpu(stream).pool(), {columns_of(x, 0, width), columns_of(x, width, width)}, {y},
-                   body);
+  for_each_row_part(cpu(stream).pool(), {columns_of(x, 0, width), columns_of(x, width, width)}, {y},
+                    body);
 }
 
 void swiglu_backward_kernel(Stream& stream, const KernelCall& call) {
   const Tensor &dy = call.inputs[0], &x = call.inputs[1], &dx = call.outputs[0];
-  const auto body = [](const float* const* in, float* const* out, const Segment& segment) {
+  const auto body = [](const float* const* in, float* const* out, const RowPart& part) {
     HWY_DYNAMIC_DISPATCH(swiglu_backward_row)
-    (in[0], in[1], in[2], out[0], out[1], segment.count);
+    (in[0], in[1], in[2], out[0], out[1], part.count);
   };
   const std::int64_t width = dy.cols();
-  for_each_segment(cpu(stream).pool(), {dy, columns_of(x, 0, width), columns_of(x, width, width)},
-                   {columns_of(dx, 0, width), columns_of(dx, width, width)}, body);
+  for_each_row_part(cpu(stream).pool(), {dy, columns_of(x, 0, width), columns_of(x, width, width)},
+                    {columns_of(dx, 0, width), columns_of(dx, width, width)}, body);
 }
 
 }  // namespace strata::kernels

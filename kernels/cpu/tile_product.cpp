@@ -1,5 +1,6 @@
 #include "kernels/cpu/tile_product.h"
 
+#include <fmt/core.h>
 #include <omp.h>
 #include <dnnl.hpp>
 
@@ -16,7 +17,7 @@ namespace {
 
 void check(dnnl_status_t status, const char* call) {
   if (status != dnnl_success)
-    throw InternalError(std::string(call) + " failed: oneDNN status " + std::to_string(status));
+    throw InternalError(fmt::format("{} failed: oneDNN status {}", call, status));
 }
 
 /// A oneDNN primitive with memory objects for each worker; every run sets their handles anew.

@@ -14,19 +14,19 @@ namespace {
 template <typename T>
 struct PartialArguments {
   RowPointer<const T> in;
-  float* partial;  ///< [segments, cols]
+  float* partial;  ///< [strips, cols]
   std::int64_t rows, cols;
 };
 
-/// Sums the columns of one segment of rows: the lanes of a warp take packs side by side, the warps
+/// Sums the columns of one strip of rows: the lanes of a warp take packs side by side, the warps
 /// take rows in turn; then the warps' sums are added in order. It reads each element once and
-/// writes 4 / kSegmentRows bytes for it, so reading is the bound.
+/// writes 4 / kStripRows bytes for it, so reading is the bound.
 template <typename T, int N>
 struct PartialColumnSums {
   static constexpr int kWarps = 8;
   static constexpr int kThreads = kWarps * kWarp;
   static constexpr int kCols = kWarp * N;  ///< columns of a block
-  static constexpr int kRowsOfWarp = static_cast<int>(kSegmentRows) / kWarps;
+  static constexpr int kRowsOfWarp = static_cast<int>(kStripRows) / kWarps;
   static constexpr int kBatch = 4;  ///< packs under way per thread
   static constexpr std::int64_t kSharedBytes = kWarps * kCols * sizeof(float);
   static_assert(kRowsOfWarp % kBatch == 0);
@@ -34,7 +34,7 @@ struct PartialColumnSums {
   static STRATA_DEVICE void run(const PartialArguments<T>& a) {
     const std::int64_t first_col = std::int64_t{block().y} * kCols;
     const std::int64_t col = first_col + lane() * N;
-    const std::int64_t first_row = std::int64_t{block().x} * kSegmentRows + warp();
+    const std::int64_t first_row = std::int64_t{block().x} * kStripRows + warp();
     float sums[N] = {};
     if (col < a.cols) {
 #pragma unroll 1
@@ -70,7 +70,7 @@ template <typename T>
 struct FinalArguments {
   const float* partial;
   T* out;
-  std::int64_t segments, cols;
+  std::int64_t strips, cols;
 };
 
 /// Adds up the partial sums of 32 columns.
@@ -82,7 +82,7 @@ struct FinalColumnSums {
   static STRATA_DEVICE void run(const FinalArguments<T>& a) {
     const std::int64_t col = std::int64_t{block().x} * kWarp + lane();
     const bool there = col < a.cols;
-    const double sum = ColumnSum::of(a.partial + col, a.cols, a.segments, there);
+    const double sum = ColumnSum::of(a.partial + col, a.cols, a.strips, there);
     if (warp() == 0 && there) a.out[col] = from_float<T>(static_cast<float>(sum));
   }
 };
@@ -100,7 +100,7 @@ void launch_partial(kernels::Stream& stream, const kernels::Tensor& in, float* p
   const auto across = static_cast<std::uint32_t>((in.cols() + Body::kCols - 1) / Body::kCols);
   launch<Body>(
       stream,
-      {{static_cast<std::uint32_t>(column_segments(in.rows())), across, 1}, Body::kSharedBytes},
+      {{static_cast<std::uint32_t>(column_strips(in.rows())), across, 1}, Body::kSharedBytes},
       PartialArguments<T>{rows_of<const T>(in), partial, in.rows(), in.cols()});
 }
 
@@ -136,7 +136,7 @@ void linear_backward_bias(kernels::Stream& stream, const kernels::KernelCall& ca
     using Body = FinalColumnSums<T>;
     const auto across = static_cast<std::uint32_t>((dy.cols() + kWarp - 1) / kWarp);
     launch<Body>(stream, {{across, 1, 1}, Body::kSharedBytes},
-                 FinalArguments<T>{partial, dbias.row<T>(), column_segments(dy.rows()), dy.cols()});
+                 FinalArguments<T>{partial, dbias.row<T>(), column_strips(dy.rows()), dy.cols()});
   });
 }
 

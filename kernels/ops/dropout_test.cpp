@@ -23,7 +23,7 @@ OperationCase dropout_case(DType dtype, std::int64_t sequence, std::int64_t colu
 }
 
 // Rows have a first position that is no multiple of 4, are shorter than a block or longer than a
-// segment, or are whole blocks of 4 and of 8.
+// part, or are whole blocks of 4 and of 8.
 TEST(Dropout, AgreesWithTheReference) {
   for (const auto& [sequence, columns] : {std::pair{1, 1}, std::pair{5, 3}, std::pair{7, 50},
                                           std::pair{3, 2051}, std::pair{3, 12}, std::pair{9, 1032}})

@@ -13,7 +13,7 @@
 namespace strata::kernels {
 namespace {
 
-// Rows shorter than a vector, with a rest, and longer than a segment; one task and several.
+// Rows shorter than a vector, with a rest, and longer than a part; one task and several.
 const Shape kShapes[] = {{1, 1}, {3, 5}, {17, 48}, {40, 1031}, {2, 3000}};
 
 TEST(Gelu, AgreesWithTheReference) {

@@ -301,10 +301,11 @@ void NvmeStore::throw_if_stuck(const Transfer& transfer) const {
       if (!oldest || oldest->since > limit) continue;
       const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(
           std::chrono::steady_clock::now() - oldest->since);
-      throw IoError(paths_[device], static_cast<std::uint64_t>(oldest->device_offset),
-                    "the request to " + action(oldest->direction, oldest->bytes, oldest->what) +
-                        " has been under way for " + std::to_string(seconds.count()) + " s",
-                    0);
+      throw IoError(
+          paths_[device], static_cast<std::uint64_t>(oldest->device_offset),
+          fmt::format("the request to {} has been under way for {} s",
+                      action(oldest->direction, oldest->bytes, oldest->what), seconds.count()),
+          0);
     }
 }
 

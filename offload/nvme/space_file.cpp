@@ -1,6 +1,7 @@
 #include "offload/nvme/space_file.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <linux/magic.h>
 #include <sys/random.h>
 #include <sys/statfs.h>
@@ -58,11 +59,12 @@ std::optional<std::int64_t> available_bytes(int file) {
 
 [[noreturn]] void throw_no_space(const std::string& directory, std::int64_t bytes,
                                  std::optional<std::int64_t> available, int number) {
-  throw IoError(directory, 0,
-                "cannot reserve " + std::to_string(bytes) + " bytes for offloaded tensors" +
-                    (available ? ", " + std::to_string(*available) + " bytes are available" : "") +
-                    "; free space there or choose another directory",
-                number);
+  throw IoError(
+      directory, 0,
+      fmt::format("cannot reserve {} bytes for offloaded tensors{}; free space there or choose "
+                  "another directory",
+                  bytes, available ? fmt::format(", {} bytes are available", *available) : ""),
+      number);
 }
 
 /// Reserves blocks by writing zeros, for file systems without fallocate. Returns 0 or errno.
@@ -86,7 +88,7 @@ UniqueFd open_and_unlink(const std::string& directory, std::vector<std::string>&
   for (;;) {
     std::uint64_t unique = 0;
     checked(::getrandom(&unique, sizeof(unique), 0), "getrandom");
-    const std::string path = directory + "/.strata-" + std::to_string(unique);
+    const std::string path = fmt::format("{}/.strata-{}", directory, unique);
     UniqueFd file(open_direct(path, O_CREAT | O_EXCL, directory, notes));
     if (file.valid()) {
       ::unlink(path.c_str());

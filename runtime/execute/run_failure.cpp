@@ -1,5 +1,7 @@
 #include "runtime/execute/run_failure.h"
 
+#include <fmt/core.h>
+
 #include "core/error.h"
 
 namespace strata::runtime {
@@ -15,10 +17,9 @@ void RunFailure::tell(const std::string& what, const std::exception& error) {
     // Poisons under the lock: a thread that fails second returns to a queue that must see it.
     poison();
   }
-  const std::string who =
-      peers_.has(comm::MeshAxis::data)
-          ? "rank " + std::to_string(peers_.of(comm::MeshAxis::data).rank()) + ": "
-          : "";
+  const std::string who = peers_.has(comm::MeshAxis::data)
+                              ? fmt::format("rank {}: ", peers_.of(comm::MeshAxis::data).rank())
+                              : "";
   peers_.abort(who + message, code);
 }
 

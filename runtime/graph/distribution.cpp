@@ -1,5 +1,7 @@
 #include "runtime/graph/distribution.h"
 
+#include <fmt/core.h>
+
 namespace strata::runtime {
 
 using kernels::Spread;
@@ -13,7 +15,7 @@ Distribution over_data(Spread spread) {
 std::string to_string(Spread spread, comm::MeshAxis axis) {
   constexpr const char* kNames[] = {"replicated", "sharded", "partial_sum", "zeros"};
   std::string text = std::string(kNames[static_cast<int>(spread.kind)]) + "(";
-  if (spread.kind == Spread::Kind::sharded) text += std::to_string(spread.dimension) + ", ";
+  if (spread.kind == Spread::Kind::sharded) text += fmt::format("{}, ", spread.dimension);
   return text + std::string(name_of(axis)) + ")";
 }
 

@@ -1,5 +1,6 @@
 #include "runtime/graph/graph.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 
 #include "core/check.h"
@@ -20,7 +21,7 @@ std::string_view name_of(Pass pass) {
 }
 
 std::string describe(const Value& value) {
-  return value.version == 0 ? value.name : value.name + " v" + std::to_string(value.version);
+  return value.version == 0 ? value.name : fmt::format("{} v{}", value.name, value.version);
 }
 
 int Graph::add_block(std::string name) {
@@ -116,7 +117,7 @@ std::vector<ValueId> Graph::apply(std::string_view operation, std::vector<ValueI
   std::vector<ValueId> outputs;
   for (std::size_t k = 0; k < inferred.size(); ++k) {
     Value value;
-    value.name = k == 0 ? label : label + "." + std::to_string(k);
+    value.name = k == 0 ? label : fmt::format("{}.{}", label, k);
     value.type = inferred[k];
     value.role = pass == Pass::backward ? Role::gradient : Role::activation;
     outputs.push_back(add_value(std::move(value)));

@@ -1,5 +1,7 @@
 #include "runtime/graph/graph_builder.h"
 
+#include <fmt/core.h>
+
 #include "core/error.h"
 #include "kernels/ops/step_state.h"
 #include "runtime/graph/state_names.h"
@@ -13,8 +15,8 @@ using kernels::TensorType;
 GraphBuilder::GraphBuilder(DType dtype, std::int64_t batch, std::int64_t sequence)
     : dtype_(dtype), sequence_(sequence) {
   if (batch < 1 || sequence < 1)
-    throw InvalidArgument("a graph of " + std::to_string(batch) + " sequences of " +
-                          std::to_string(sequence) + " tokens; expected at least 1 of each");
+    throw InvalidArgument(fmt::format(
+        "a graph of {} sequences of {} tokens; expected at least 1 of each", batch, sequence));
   const std::int64_t rows = batch * sequence;
   inputs_.tokens = input("tokens", {DType::i32, Shape{rows}});
   inputs_.targets = input("targets", {DType::i32, Shape{rows}});
@@ -60,11 +62,11 @@ void GraphBuilder::check_parts(const std::vector<WeightPart>& parts, std::int64_
     const int block = block_of(what);
     const std::string place = "block '" + graph_.blocks[block] + "', " + what;
     if (part.rows <= 0 || cols <= 0)
-      throw InvalidArgument(place + ": " + std::to_string(part.rows) + " rows of " +
-                            std::to_string(cols) + "; both must be at least 1");
+      throw InvalidArgument(
+          fmt::format("{}: {} rows of {}; both must be at least 1", place, part.rows, cols));
     if (padded_rows > 0 && padded_rows < part.rows)
-      throw InvalidArgument(place + ": " + std::to_string(part.rows) + " rows padded to " +
-                            std::to_string(padded_rows) + "; pad to at least its own rows");
+      throw InvalidArgument(fmt::format("{}: {} rows padded to {}; pad to at least its own rows",
+                                        place, part.rows, padded_rows));
     const auto [known, is_new] = parameters_.try_emplace(part.name, block);
     if (!is_new)
       throw InvalidArgument(place + ": block '" + graph_.blocks[known->second] +
@@ -134,13 +136,14 @@ void GraphBuilder::check_inputs(std::string_view operation,
   const int block = block_of("operation " + std::string(operation));
   for (std::size_t i = 0; i < inputs.size(); ++i)
     if (inputs[i] < 0 || inputs[i] >= static_cast<ValueId>(graph_.values.size()))
-      throw InvalidArgument("block '" + graph_.blocks[block] + "', " + std::string(operation) +
-                            ": operand " + std::to_string(i) +
-                            " is no value of this builder; pass what one of its methods returned");
+      throw InvalidArgument(
+          fmt::format("block '{}', {}: operand {} is no value of this builder; pass what one of "
+                      "its methods returned",
+                      graph_.blocks[block], operation, i));
 }
 
 std::string GraphBuilder::next_label(std::string_view operation) {
-  return graph_.blocks.back() + "." + std::to_string(next_label_++) + "." + std::string(operation);
+  return fmt::format("{}.{}.{}", graph_.blocks.back(), next_label_++, operation);
 }
 
 std::vector<ValueId> GraphBuilder::apply(std::string_view operation, std::vector<ValueId> inputs,
@@ -162,9 +165,9 @@ ValueId GraphBuilder::apply_one(std::string_view operation, std::vector<ValueId>
 
 void GraphBuilder::add_dropout(double p, std::vector<ValueId>& inputs, Attributes& attributes) {
   if (!(p >= 0 && p < 1))
-    throw InvalidArgument("block '" + graph_.blocks[block_of("dropout")] + "': dropout of " +
-                          std::to_string(p) +
-                          "; expected a probability from 0 up to, not including, 1");
+    throw InvalidArgument(fmt::format(
+        "block '{}': dropout of {:f}; expected a probability from 0 up to, not including, 1",
+        graph_.blocks[block_of("dropout")], p));
   if (p == 0) return;
   inputs.push_back(inputs_.rng);
   attributes.set("p", p);
@@ -225,10 +228,9 @@ Heads GraphBuilder::split_heads(ValueId qkv, std::int64_t heads, std::int64_t kv
   const TensorType packed = graph_.type(qkv);
   const std::int64_t asked = (heads + 2 * kv_heads) * head_size;
   if (heads <= 0 || kv_heads <= 0 || head_size <= 0 || asked != packed.shape.cols())
-    throw InvalidArgument(describe("split_heads", {qkv}) + ": " + std::to_string(heads) +
-                          " query and 2 x " + std::to_string(kv_heads) +
-                          " key and value heads of size " + std::to_string(head_size) + " need " +
-                          std::to_string(asked) + " columns");
+    throw InvalidArgument(
+        fmt::format("{}: {} query and 2 x {} key and value heads of size {} need {} columns",
+                    describe("split_heads", {qkv}), heads, kv_heads, head_size, asked));
   const std::int64_t rows = packed.shape.rows(), element = size_of(packed.dtype);
   const auto view = [&](std::int64_t first_head, std::int64_t count, const char* suffix) {
     return graph_.add_view(

@@ -1,5 +1,6 @@
 #include "runtime/graph/plan.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <set>
 
@@ -60,7 +61,7 @@ std::string mesh_json(const comm::Mesh& mesh) {
   std::string text;
   for (int i = 0; i < comm::kMeshAxes; ++i) {
     const auto axis = static_cast<comm::MeshAxis>(i);
-    text += (i == 0 ? "" : ", ") + quoted_name(axis) + ": " + std::to_string(mesh.along(axis));
+    text += fmt::format("{}{}: {}", i == 0 ? "" : ", ", quoted_name(axis), mesh.along(axis));
   }
   return "{" + text + "}";
 }
@@ -135,8 +136,8 @@ std::string block_actions_json(const BlockActions& range) {
   std::string text;
   for (const auto& [name, action] : range.actions)
     text += (text.empty() ? "" : ", ") + quoted_json(name) + ": " + quoted_name(action);
-  return "    {\"blocks\": [" + std::to_string(range.first_block) + ", " +
-         std::to_string(range.last_block) + "], \"actions\": {" + text + "}}";
+  return fmt::format("    {{\"blocks\": [{}, {}], \"actions\": {{{}}}}}", range.first_block,
+                     range.last_block, text);
 }
 
 std::string numbers_json(const std::vector<std::int64_t>& numbers) {
@@ -175,7 +176,7 @@ void expect_keys(const JsonValue& object, const std::vector<std::string_view>& k
 int number(const JsonValue& value, std::int64_t least, std::int64_t most) {
   const std::int64_t found = value.as_integer();
   if (found < least || found > most)
-    refuse(value, "an integer from " + std::to_string(least) + " to " + std::to_string(most));
+    refuse(value, fmt::format("an integer from {} to {}", least, most));
   return static_cast<int>(found);
 }
 
@@ -246,8 +247,8 @@ std::vector<std::int64_t> read_shorter_sequences(const JsonValue& list, std::int
   for (const JsonValue& tokens : list.elements()) {
     const std::int64_t before = shorter.empty() ? 0 : shorter.back(), found = tokens.as_integer();
     if (found <= before || found >= sequence)
-      refuse(tokens, "more than " + std::to_string(before) + " and less than shape.sequence, " +
-                         std::to_string(sequence));
+      refuse(tokens,
+             fmt::format("more than {} and less than shape.sequence, {}", before, sequence));
     shorter.push_back(found);
   }
   return shorter;
@@ -268,8 +269,7 @@ GradientTypes read_gradient(const JsonValue& object) {
 std::int64_t read_tile(const JsonValue& value) {
   const std::int64_t tile = value.is(JsonKind::integer) ? value.as_integer() : 0;
   if (tile < kCellElements || tile > kMostTileElements || tile % kCellElements != 0)
-    refuse(value, "a multiple of " + std::to_string(kCellElements) + ", at most " +
-                      std::to_string(kMostTileElements));
+    refuse(value, fmt::format("a multiple of {}, at most {}", kCellElements, kMostTileElements));
   return tile;
 }
 
@@ -422,7 +422,7 @@ Plan Plan::from_json(std::string_view text, const std::string& file) {
   const JsonValue top = parse_json(text, file, options);
   if (const auto version = top.find("version");
       version && (!version->is(JsonKind::integer) || version->as_integer() != kPlanVersion))
-    refuse(*version, "version " + std::to_string(kPlanVersion) + " of Plans");
+    refuse(*version, fmt::format("version {} of Plans", kPlanVersion));
   expect_keys(top, {"version",      "backend",       "mesh",      "shape",
                     "micro_steps",  "virtual_ranks", "gradient",  "limits",
                     "saving",       "evaluates",     "scheduled", "read_ahead_bytes",

@@ -1,5 +1,6 @@
 #include "runtime/passes/autodiff.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <map>
 
@@ -345,7 +346,7 @@ class Differentiator {
         remember(target, outputs.back());
       } else {
         Value value;
-        value.name = label + "." + std::to_string(k);
+        value.name = fmt::format("{}.{}", label, k);
         value.type = inferred[k];
         value.role = Role::gradient;
         outputs.push_back(graph_.add_value(std::move(value)));

@@ -1,5 +1,6 @@
 #include "runtime/passes/infer_distributions.h"
 
+#include <fmt/core.h>
 #include <optional>
 #include <vector>
 
@@ -78,7 +79,7 @@ class Inference {
             : spread_outputs(node.operation->spread.of(node.attributes), inputs_, outputs_);
     if (misfit) {
       const std::size_t k = at(misfit->operand);
-      report(node, "operand " + std::to_string(k), node.inputs[k], inputs_[k], misfit->expected,
+      report(node, fmt::format("operand {}", k), node.inputs[k], inputs_[k], misfit->expected,
              axis);
     }
     for (std::size_t k = 0; k < outputs_.size(); ++k)

@@ -1,5 +1,6 @@
 #include "runtime/passes/layer_major.h"
 
+#include <fmt/core.h>
 #include <map>
 #include <string>
 
@@ -126,7 +127,7 @@ LayerMajorStep layer_major(const Graph& graph, ValueId loss, int micro_steps, DT
 }
 
 std::string micro_input_name(const std::string& name, int micro_step) {
-  return micro_step == 0 ? name : name + "@" + std::to_string(micro_step);
+  return micro_step == 0 ? name : fmt::format("{}@{}", name, micro_step);
 }
 
 }  // namespace strata::runtime

@@ -25,41 +25,41 @@ const SmallModelShape kShape{
 enum class What : std::uint8_t { everything, norms_and_activations };
 
 /// A range of blocks, [first, last].
-using Segment = std::pair<int, int>;
+using BlockRange = std::pair<int, int>;
 
 /// Layers [first, last] are blocks [first + 1, last + 1]: the embedding is block 0.
-std::vector<Segment> segments_of(int layers_each) {
-  std::vector<Segment> segments;
+std::vector<BlockRange> ranges_of(int layers_each) {
+  std::vector<BlockRange> ranges;
   for (int layer = 0; layer < kLayers; layer += layers_each)
-    segments.emplace_back(layer + 1, layer + layers_each);
-  return segments;
+    ranges.emplace_back(layer + 1, layer + layers_each);
+  return ranges;
 }
 
-void recompute(Graph& graph, const std::vector<Segment>& segments, What what = What::everything) {
+void recompute(Graph& graph, const std::vector<BlockRange>& ranges, What what = What::everything) {
   SavedChoices choices(graph);
-  for (const auto& [first, last] : segments)
+  for (const auto& [first, last] : ranges)
     what == What::everything ? choices.recompute_blocks(first, last)
                              : choices.recompute_cheap(first, last);
   recompute(graph, saved_actions(graph, choices.actions()));
 }
 
-SmallModel differentiated(const std::vector<Segment>& segments, What what = What::everything) {
+SmallModel differentiated(const std::vector<BlockRange>& ranges, What what = What::everything) {
   SmallModel model = small_model(kShape);
   differentiate(model.graph, {});
-  recompute(model.graph, segments, what);
+  recompute(model.graph, ranges, what);
   return model;
 }
 
-std::unique_ptr<LoneRank> rank_of(const std::vector<Segment>& segments,
+std::unique_ptr<LoneRank> rank_of(const std::vector<BlockRange>& ranges,
                                   What what = What::everything) {
-  SmallModel model = differentiated(segments, what);
+  SmallModel model = differentiated(ranges, what);
   return std::make_unique<LoneRank>(std::move(model.graph), model.loss, 5);
 }
 
 TEST(Recompute, OfNormsAndActivationsRepeatsNoProduct) {
   const auto kept = rank_of({});
-  const auto cheap = rank_of(segments_of(1), What::norms_and_activations);
-  const auto all = rank_of(segments_of(1));
+  const auto cheap = rank_of(ranges_of(1), What::norms_and_activations);
+  const auto all = rank_of(ranges_of(1));
   int repeated = 0;
   for (const Instruction& in : cheap->program().instructions) {
     if (!in.label.ends_with(".again")) continue;
@@ -82,34 +82,34 @@ TEST_P(RecomputeBits, AreTheSame) {
   const auto kept = rank_of({});
   const double loss = kept->run();
   for (int layers_each : {1, 2, 4, 8}) {
-    const auto again = rank_of(segments_of(layers_each), GetParam());
+    const auto again = rank_of(ranges_of(layers_each), GetParam());
     EXPECT_EQ(again->run(), loss);
     for (const ParameterUnit& unit : kept->units()) {
       const auto a = kept->storage<std::uint32_t>("d " + parameter_name(unit.name));
       const auto b = again->storage<std::uint32_t>("d " + parameter_name(unit.name));
       EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin(), b.end()))
-          << unit.name << ", segments of " << layers_each;
+          << unit.name << ", ranges of " << layers_each;
     }
   }
 }
 
 TEST(Recompute, LowersTheArenaByWhatIsNoLongerKept) {
-  const auto live = [](const std::vector<Segment>& segments) {
-    return rank_of(segments)->program().live_bytes[0];
+  const auto live = [](const std::vector<BlockRange>& ranges) {
+    return rank_of(ranges)->program().live_bytes[0];
   };
   const std::int64_t rows = kShape.batch * kShape.sequence;
   const std::int64_t inner = 2 * rows * kShape.width * 4;  // the bytes that gelu reads and writes
   const std::int64_t whole = live({});
   // The layer that is repeated and the one below it need theirs; the others keep none.
-  EXPECT_LE(live(segments_of(1)), whole - (kLayers - 2) * inner);
-  EXPECT_LE(live(segments_of(2)), whole - (kLayers - 3) * inner);
-  EXPECT_LT(live(segments_of(1)), live(segments_of(4)));
-  EXPECT_LT(live(segments_of(4)), whole);
+  EXPECT_LE(live(ranges_of(1)), whole - (kLayers - 2) * inner);
+  EXPECT_LE(live(ranges_of(2)), whole - (kLayers - 3) * inner);
+  EXPECT_LT(live(ranges_of(1)), live(ranges_of(4)));
+  EXPECT_LT(live(ranges_of(4)), whole);
 }
 
 TEST(Recompute, TheArenaFollowsTheLiveSet) {
   for (int layers_each : {1, 2, 4, 8}) {
-    const auto rank = rank_of(segments_of(layers_each));
+    const auto rank = rank_of(ranges_of(layers_each));
     const Program& program = rank->program();
     EXPECT_LE(static_cast<double>(program.arena_bytes[0] - program.persistent_bytes[0]),
               1.05 * static_cast<double>(program.live_bytes[0]));
@@ -117,10 +117,10 @@ TEST(Recompute, TheArenaFollowsTheLiveSet) {
   }
 }
 
-TEST(Recompute, BackwardReadsNothingThatTheSegmentsForwardKept) {
-  const SmallModel model = differentiated(segments_of(2));
+TEST(Recompute, BackwardReadsNothingThatTheForwardPassOfARangeKept) {
+  const SmallModel model = differentiated(ranges_of(2));
   const Graph& graph = model.graph;
-  for (const auto& [first, last] : segments_of(2)) {
+  for (const auto& [first, last] : ranges_of(2)) {
     std::set<ValueId> made, leaving;
     const auto inside = [first = first, last = last](const Node& node) {
       return node.block >= first && node.block <= last;
@@ -142,7 +142,7 @@ TEST(Recompute, BackwardReadsNothingThatTheSegmentsForwardKept) {
 }
 
 TEST(Recompute, RepeatsOnlyWhatBackwardReads) {
-  const SmallModel model = differentiated(segments_of(1));
+  const SmallModel model = differentiated(ranges_of(1));
   int repeated = 0;
   for (const Node& node : model.graph.nodes)
     if (node.label.ends_with(".again")) {
@@ -155,14 +155,14 @@ TEST(Recompute, RepeatsOnlyWhatBackwardReads) {
 
 const kernels::Operation kStep{.name = "step", .infer = nullptr, .cost = kernels::memory_cost};
 
-/// A graph of blocks 0 to 2: block 0 makes x; block 1, the segment, makes a from x and b from a;
+/// A graph of blocks 0 to 2: block 0 makes x; block 1, made again, makes a from x and b from a;
 /// block 2 reads b. In the backward pass block 1 reads a, which is recomputed from x.
 struct InPlace {
   Graph graph;
   ValueId x = add("x"), a = add("a"), b = add("b"), result = add("result");
 
   InPlace() {
-    graph.blocks = {"before", "segment", "behind"};
+    graph.blocks = {"before", "again", "after"};
     node("make x", 0, {}, {x});
     node("make a", 1, {x}, {a});
     node("make b", 1, {a}, {b});
@@ -189,16 +189,16 @@ struct InPlace {
     node("overwrite", block, {value}, {graph.next_version(value)});
   }
   /// Adds the backward pass to the graph and recomputes.
-  void recompute_segment() {
+  void recompute_range() {
     node("d a", 1, {a}, {add("d a")}, Pass::backward);
-    recompute(graph, std::vector<Segment>{{1, 1}});
+    recompute(graph, std::vector<BlockRange>{{1, 1}});
   }
 };
 
-/// Returns the error of recompute_segment(), or "" if there is none.
+/// Returns the error of recompute_range(), or "" if there is none.
 std::string refusal(InPlace& g) {
   try {
-    g.recompute_segment();
+    g.recompute_range();
   } catch (const InvalidArgument& error) {
     return error.what();
   }
@@ -208,12 +208,12 @@ std::string refusal(InPlace& g) {
 TEST(Recompute, LeavesWhatIsOverwrittenAndNotReadAgain) {
   InPlace g;
   g.overwrite(g.b, 2);
-  g.recompute_segment();
+  g.recompute_range();
   EXPECT_EQ(g.graph.nodes.back().inputs, std::vector<ValueId>{g.graph.nodes[5].outputs[0]});
   EXPECT_EQ(g.graph.nodes[5].label, "make a.again");
 }
 
-TEST(Recompute, RefusesWhenWhatEntersASegmentIsOverwrittenBehindIt) {
+TEST(Recompute, RefusesWhenWhatEntersARangeIsOverwrittenAfterIt) {
   InPlace g;
   g.overwrite(g.x, 2);
   EXPECT_THAT(
@@ -222,7 +222,7 @@ TEST(Recompute, RefusesWhenWhatEntersASegmentIsOverwrittenBehindIt) {
                 "left version 1"));
 }
 
-TEST(Recompute, RefusesWhenWhatEntersASegmentIsOverwrittenInIt) {
+TEST(Recompute, RefusesWhenWhatEntersARangeIsOverwrittenInIt) {
   InPlace g;
   g.overwrite(g.x, 1);
   EXPECT_THAT(
@@ -231,7 +231,7 @@ TEST(Recompute, RefusesWhenWhatEntersASegmentIsOverwrittenInIt) {
                 "left version 1"));
 }
 
-TEST(Recompute, RefusesWhenWhatASegmentRepeatsIsOverwrittenBehindIt) {
+TEST(Recompute, RefusesWhenWhatARangeRepeatsIsOverwrittenAfterIt) {
   InPlace g;
   g.overwrite(g.a, 2);
   EXPECT_THAT(
@@ -239,11 +239,11 @@ TEST(Recompute, RefusesWhenWhatASegmentRepeatsIsOverwrittenBehindIt) {
       HasSubstr("'d a' reads version 0 of 'a', which was overwritten before: 'overwrite' left"));
 }
 
-TEST(Recompute, WithoutSegmentsChangesNothing) {
+TEST(Recompute, WithoutRangesChangesNothing) {
   SmallModel model = small_model(kShape);
   differentiate(model.graph, {});
   const std::string before = model.graph.to_string();
-  recompute(model.graph, std::vector<Segment>{});
+  recompute(model.graph, std::vector<BlockRange>{});
   EXPECT_EQ(model.graph.to_string(), before);
 }
 

@@ -1,5 +1,6 @@
 #include "runtime/passes/saved_values.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <utility>
 
@@ -55,7 +56,7 @@ class Listing {
       life.saved.can_leave = can_leave(root, life);
       life.saved.bytes = graph_.bytes(root);
       const int same = of_name[life.saved.block][life.saved.name]++;
-      if (same > 0) life.saved.name += " #" + std::to_string(same + 1);
+      if (same > 0) life.saved.name += fmt::format(" #{}", same + 1);
       list.push_back(std::move(life.saved));
     }
     return list;
@@ -185,8 +186,9 @@ std::map<ValueId, SavedAction> saved_actions(const Graph& graph,
   const auto blocks = static_cast<int>(graph.blocks.size());
   for (const BlockActions& range : planned) {
     if (range.last_block >= blocks)
-      throw InvalidArgument("the Plan names block " + std::to_string(range.last_block) +
-                            ", and the model has " + std::to_string(blocks) + ", counted from 0");
+      throw InvalidArgument(
+          fmt::format("the Plan names block {}, and the model has {}, counted from 0",
+                      range.last_block, blocks));
     for (int block = range.first_block; block <= range.last_block; ++block)
       for (const auto& [name, action] : range.actions) {
         const auto& known = by_block[block];

@@ -1,5 +1,7 @@
 #include "runtime/passes/stale_read.h"
 
+#include <fmt/core.h>
+
 namespace strata::runtime {
 namespace {
 
@@ -34,11 +36,11 @@ class Reader {
         writer = write.node;
       }
     if (held == value.version || graph_.bytes(id) == 0) return;
-    problem_ = "'" + node.label + "' reads version " + std::to_string(value.version) + " of '" +
-               value.name + "', which " +
-               (held < value.version ? std::string("nobody wrote before")
-                                     : "was overwritten before: '" + writer->label +
-                                           "' left version " + std::to_string(held));
+    problem_ = fmt::format(
+        "'{}' reads version {} of '{}', which {}", node.label, value.version, value.name,
+        held < value.version
+            ? std::string("nobody wrote before")
+            : fmt::format("was overwritten before: '{}' left version {}", writer->label, held));
   }
 
   const Graph& graph_;

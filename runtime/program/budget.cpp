@@ -1,5 +1,6 @@
 #include "runtime/program/budget.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 
 namespace strata::runtime {
@@ -8,28 +9,29 @@ namespace {
 constexpr std::size_t kListedConsumers = 5;
 
 std::string describe(const Consumer& consumer) {
-  return std::to_string(consumer.bytes) + " " +
-         (consumer.scratch ? "scratch" : std::string(name_of(consumer.role))) + " of " +
-         consumer.block + (consumer.persistent ? " (kept between steps)" : "");
+  return fmt::format("{} {} of {}{}", consumer.bytes,
+                     consumer.scratch ? "scratch" : std::string(name_of(consumer.role)),
+                     consumer.block, consumer.persistent ? " (kept between steps)" : "");
 }
 
 std::string describe(const Program& program, Tier tier, std::int64_t allowed_bytes) {
   const TierPeak peak = peak_of(program, tier);
-  std::string text = "Program '" + program.name + "' needs " + std::to_string(peak.needed_bytes) +
-                     " bytes of tier " + std::string(name_of(tier)) + ", the Plan allows " +
-                     std::to_string(allowed_bytes) + "; largest there";
+  std::string text =
+      fmt::format("Program '{}' needs {} bytes of tier {}, the Plan allows {}; largest there",
+                  program.name, peak.needed_bytes, name_of(tier), allowed_bytes);
   if (peak.instruction >= 0)
-    text += " at instruction " + std::to_string(peak.instruction) + " '" +
-            program.instructions[static_cast<std::size_t>(peak.instruction)].label + "'";
+    text += fmt::format(" at instruction {} '{}'", peak.instruction,
+                        program.instructions[static_cast<std::size_t>(peak.instruction)].label);
   text += ", in bytes: ";
   std::int64_t listed = peak.other_bytes;
   for (std::size_t i = 0; i < std::min(kListedConsumers, peak.consumers.size()); ++i) {
     text += describe(peak.consumers[i]) + ", ";
     listed += peak.consumers[i].bytes;
   }
-  return text + std::to_string(peak.needed_bytes - listed) + " in smaller ones, " +
-         std::to_string(peak.other_bytes) +
-         " of other Programs and between buffers; raise the budget or make the job smaller";
+  return fmt::format(
+      "{}{} in smaller ones, {} of other Programs and between buffers; raise the budget or make "
+      "the job smaller",
+      text, peak.needed_bytes - listed, peak.other_bytes);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "runtime/program/program.h"
 
+#include <fmt/core.h>
+
 namespace strata::runtime {
 
 std::vector<std::string> Program::collective_sequence() const {
@@ -10,7 +12,7 @@ std::vector<std::string> Program::collective_sequence() const {
     std::string line = name + ": " + in.label + " " + std::string(name_of(c.kind)) + " over " +
                        comm::to_string(c.axes) + " " + std::string(strata::name_of(c.input_type)) +
                        "/" + std::string(strata::name_of(c.wire_type)) + " [";
-    for (std::int64_t bound : c.partition.bounds) line += " " + std::to_string(bound);
+    for (std::int64_t bound : c.partition.bounds) line += fmt::format(" {}", bound);
     lines.push_back(line + " ]");
   }
   return lines;
@@ -18,36 +20,32 @@ std::vector<std::string> Program::collective_sequence() const {
 
 std::string Program::to_string() const {
   const auto device = static_cast<std::size_t>(Tier::device);
-  std::string text = "program " + name + ": " + std::to_string(instructions.size()) +
-                     " instructions, device arena " + std::to_string(arena_bytes[device]) +
-                     " bytes: " + std::to_string(persistent_bytes[device]) + " kept, " +
-                     std::to_string(arena_bytes[device] - persistent_bytes[device]) +
-                     " within a step, of these at most " + std::to_string(live_bytes[device]) +
-                     " in use at a time\n";
+  std::string text = fmt::format(
+      "program {}: {} instructions, device arena {} bytes: {} kept, {} within a step, of these at "
+      "most {} in use at a time\n",
+      name, instructions.size(), arena_bytes[device], persistent_bytes[device],
+      arena_bytes[device] - persistent_bytes[device], live_bytes[device]);
   const auto operand = [&](const Operand& o) {
     const Value& value = values[o.value];
-    return describe(value) + ":" + o.type.to_string() + runtime::to_string(value.distribution) +
-           (o.tier == Tier::device ? "" : " " + std::string(name_of(o.tier))) + "@" +
-           std::to_string(o.offset_bytes);
+    return fmt::format(
+        "{}:{}{}{}@{}", describe(value), o.type.to_string(), runtime::to_string(value.distribution),
+        o.tier == Tier::device ? "" : " " + std::string(name_of(o.tier)), o.offset_bytes);
   };
   for (std::size_t i = 0; i < instructions.size(); ++i) {
     const Instruction& in = instructions[i];
-    text += std::to_string(i) + " [" + std::string(name_of(in.queue)) + ", " + blocks[in.block] +
-            ", " + std::string(name_of(in.pass)) + "] " + in.label + " = " +
-            std::string(in.operation->name) + " {" +
-            (in.collective ? "axes=" + comm::to_string(in.collective->axes) +
-                                 " wire=" + std::string(strata::name_of(in.collective->wire_type))
-                           : in.attributes.to_string()) +
-            "}";
+    text += fmt::format("{} [{}, {}, {}] {} = {} {{{}}}", i, name_of(in.queue), blocks[in.block],
+                        name_of(in.pass), in.label, in.operation->name,
+                        in.collective ? "axes=" + comm::to_string(in.collective->axes) + " wire=" +
+                                            std::string(strata::name_of(in.collective->wire_type))
+                                      : in.attributes.to_string());
     if (in.predicate) text += " if " + operand(*in.predicate);
     for (const Operand& o : in.inputs) text += " in " + operand(o);
     for (const Operand& o : in.outputs) text += " out " + operand(o);
     if (in.workspace)
-      text += " workspace @" + std::to_string(in.workspace->offset_bytes) + "+" +
-              std::to_string(in.workspace->bytes);
+      text += fmt::format(" workspace @{}+{}", in.workspace->offset_bytes, in.workspace->bytes);
     if (!in.waits.empty() || in.border_waits != 0) {
       text += " waits";
-      for (std::int32_t w : in.waits) text += " " + std::to_string(w);
+      for (std::int32_t w : in.waits) text += fmt::format(" {}", w);
       if (in.border_waits != 0) text += " border";
     }
     text += "\n";

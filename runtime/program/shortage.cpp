@@ -1,21 +1,22 @@
 #include "runtime/program/shortage.h"
 
+#include <fmt/core.h>
+
 namespace strata::runtime {
 
 std::string describe(const Shortage& shortage) {
   std::string kept;
   for (const Tier tier : kAllTiers)
     if (const std::int64_t bytes = shortage.kept_bytes[static_cast<std::size_t>(tier)]; bytes > 0)
-      kept +=
-          (kept.empty() ? "" : ", ") + std::to_string(bytes) + " in " + std::string(name_of(tier));
-  return "Program '" + shortage.program + "': out of memory in tier " +
-         std::string(name_of(shortage.tier)) + ": its budget is " +
-         std::to_string(shortage.budget_bytes) + " bytes, and this Plan needs at least " +
-         std::to_string(shortage.floor_bytes) +
-         ", even with one instruction after another: raise the budget, or " +
-         (shortage.tier == Tier::device ? "lower the batch, offload more or recompute more"
-                                        : "move more to the disk") +
-         " (what is kept between steps is, in bytes: " + kept + ")";
+      kept += fmt::format("{}{} in {}", kept.empty() ? "" : ", ", bytes, name_of(tier));
+  return fmt::format(
+      "Program '{}': out of memory in tier {}: its budget is {} bytes, and this Plan needs at "
+      "least {}, even with one instruction after another: raise the budget, or {} (what is kept "
+      "between steps is, in bytes: {})",
+      shortage.program, name_of(shortage.tier), shortage.budget_bytes, shortage.floor_bytes,
+      shortage.tier == Tier::device ? "lower the batch, offload more or recompute more"
+                                    : "move more to the disk",
+      kept);
 }
 
 }  // namespace strata::runtime

@@ -1,5 +1,6 @@
 #include "runtime/program/verifier.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <map>
@@ -59,7 +60,7 @@ class Verifier {
       VectorClock clock = last[static_cast<int>(in.queue)];
       for (std::int32_t w : in.waits) {
         if (w < 0 || w >= i) {
-          report(name(i) + " waits for " + std::to_string(w) + ", which is not earlier");
+          report(fmt::format("{} waits for {}, which is not earlier", name(i), w));
           continue;
         }
         for (int q = 0; q < kQueues; ++q) clock[q] = std::max(clock[q], clocks_[w][q]);
@@ -105,8 +106,8 @@ class Verifier {
         if (a.instruction == b.instruction || (!a.write && !b.write)) continue;
         const auto [first, second] = std::minmax(a.instruction, b.instruction);
         if (!before(first, second))
-          report(name(first) + " and " + name(second) + " touch byte " +
-                 std::to_string(b.operand->offset_bytes) + " unordered");
+          report(fmt::format("{} and {} touch byte {} unordered", name(first), name(second),
+                             b.operand->offset_bytes));
       }
     }
   }
@@ -126,9 +127,8 @@ class Verifier {
       const Value& whole = p_.values[root(o)];
       const int tier = static_cast<int>(o.tier);
       if (o.bytes != o.type.span_bytes())
-        report(name(i) + ": '" + value.name + "' has " + std::to_string(o.bytes) +
-               " bytes, its type " + o.type.to_string() + " " +
-               std::to_string(o.type.span_bytes()));
+        report(fmt::format("{}: '{}' has {} bytes, its type {} {}", name(i), value.name, o.bytes,
+                           o.type.to_string(), o.type.span_bytes()));
       if (o.type != value.type || o.tier != value.tier)
         report(name(i) + ": '" + value.name + "' is taken for " + o.type.to_string() + " in the " +
                std::string(name_of(o.tier)) + " tier, but it is " + value.type.to_string() +
@@ -138,8 +138,8 @@ class Verifier {
       if (value.offset_bytes < 0 || o.offset_bytes + o.bytes > end)
         report(name(i) + ": '" + value.name + "' leaves '" + whole.name + "'");
       if (const std::int64_t known = base.try_emplace(root(o), begin).first->second; known != begin)
-        report(name(i) + ": '" + whole.name + "' lies at " + std::string(name_of(o.tier)) +
-               " byte " + std::to_string(begin) + ", elsewhere at " + std::to_string(known));
+        report(fmt::format("{}: '{}' lies at {} byte {}, elsewhere at {}", name(i), whole.name,
+                           name_of(o.tier), begin, known));
       if (whole.storage != Storage::persistent) return;
       if (end > p_.persistent_bytes[tier])
         report(name(i) + ": persistent value '" + whole.name + "' leaves persistent storage");
@@ -155,9 +155,9 @@ class Verifier {
                 [](const auto& a, const auto& b) { return a.first.begin < b.first.begin; });
       for (std::size_t k = 1; k < places.size(); ++k)
         if (places[k].first.begin < places[k - 1].first.end)
-          report("persistent values '" + places[k - 1].second + "' and '" + places[k].second +
-                 "' overlap at " + std::string(name_of(static_cast<Tier>(tier))) + " byte " +
-                 std::to_string(places[k].first.begin));
+          report(fmt::format("persistent values '{}' and '{}' overlap at {} byte {}",
+                             places[k - 1].second, places[k].second,
+                             name_of(static_cast<Tier>(tier)), places[k].first.begin));
     }
   }
 
@@ -175,7 +175,7 @@ class Verifier {
           report(name(i) + " is predicated, which " + std::string(in.operation->name) +
                  " does not know");
         if (in.predicate->bytes < static_cast<std::int64_t>(sizeof(std::uint32_t)))
-          report(name(i) + " has a predicate of " + std::to_string(in.predicate->bytes) + " bytes");
+          report(fmt::format("{} has a predicate of {} bytes", name(i), in.predicate->bytes));
       }
       for (const Operand& out : in.outputs) {
         for (const Operand* read : reads)

@@ -1,5 +1,6 @@
 #include "runtime/program/version_replay.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <map>
@@ -144,14 +145,14 @@ class VersionReplay {
           if (!right || (content.version == value.version && !may_be_empty)) return;
           right = false;
           const std::string where =
-              "'" + value.name + "' at byte " + std::to_string(at->second.base + byte);
+              fmt::format("'{}' at byte {}", value.name, at->second.base + byte);
           if (content.version == value.version)
             report_(describe_instruction(program_, i) + " reads " + where +
                     ", which is written under another condition only");
           else if (content.version != VersionMap::kNothing)
-            report_(describe_instruction(program_, i) + " reads version " +
-                    std::to_string(value.version) + " of " + where + ", which holds version " +
-                    std::to_string(content.version));
+            report_(fmt::format("{} reads version {} of {}, which holds version {}",
+                                describe_instruction(program_, i), value.version, where,
+                                content.version));
           else
             report_(describe_instruction(program_, i) + " reads " + where +
                     (content.lost_to == kNoValue
@@ -180,10 +181,9 @@ class VersionReplay {
           const bool first = content.version == VersionMap::kNothing;
           if (content.version >= value.version && right) {
             right = false;
-            report_(describe_instruction(program_, i) + " writes version " +
-                    std::to_string(value.version) + " of '" + value.name + "' at byte " +
-                    std::to_string(at->second.base + byte) + ", which holds version " +
-                    std::to_string(content.version));
+            report_(fmt::format("{} writes version {} of '{}' at byte {}, which holds version {}",
+                                describe_instruction(program_, i), value.version, value.name,
+                                at->second.base + byte, content.version));
           }
           content = {value.version, kNoValue,
                      condition_ == 0 ? 0 : (first ? condition_ : content.condition)};
@@ -224,9 +224,8 @@ class VersionReplay {
             if (content.version == VersionMap::kNothing)
               return report_("'" + whole.name + "' is handed on to the next Program, but '" +
                              program_.values[content.lost_to].name + "' overwrote it");
-            report_("'" + whole.name + "' ends with version " + std::to_string(content.version) +
-                    " at byte " + std::to_string(contents.base + byte) + " and version " +
-                    std::to_string(first) + " before it");
+            report_(fmt::format("'{}' ends with version {} at byte {} and version {} before it",
+                                whole.name, content.version, contents.base + byte, first));
           });
     }
   }
@@ -251,7 +250,7 @@ class VersionReplay {
 }  // namespace
 
 std::string describe_instruction(const Program& program, std::int32_t index) {
-  return "#" + std::to_string(index) + " '" + program.instructions[index].label + "'";
+  return fmt::format("#{} '{}'", index, program.instructions[index].label);
 }
 
 void replay_versions(const Program& program, const std::vector<ValueId>& roots,

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
+#include <vector>
+
+#include "runtime/program/stretches.h"
 
 namespace strata::runtime {
 namespace {
@@ -14,28 +16,6 @@ struct LastTouch {
   std::int32_t writer = kNone;
   std::array<std::int32_t, kQueues> readers;
   LastTouch() { readers.fill(kNone); }
-};
-
-/// Holds disjoint stretches of one arena, keyed by begin; a stretch ends where the next begins.
-class TouchMap {
- public:
-  TouchMap() { stretches_[0] = LastTouch{}; }
-
-  template <typename Visit>
-  void visit(std::int64_t begin, std::int64_t end, const Visit& visitor) {
-    if (begin >= end) return;
-    auto from = split(begin);
-    split(end);
-    for (auto at = from; at != stretches_.end() && at->first < end; ++at) visitor(at->second);
-  }
-
- private:
-  std::map<std::int64_t, LastTouch>::iterator split(std::int64_t at) {
-    auto next = stretches_.lower_bound(at);
-    if (next != stretches_.end() && next->first == at) return next;
-    return stretches_.emplace_hint(next, at, std::prev(next)->second);
-  }
-  std::map<std::int64_t, LastTouch> stretches_;
 };
 
 /// Tells what is complete when an instruction starts: the latest list index per queue.
@@ -119,7 +99,7 @@ class WaitPlacer {
   std::vector<VectorClock> clocks_;
   std::array<VectorClock, kQueues> queue_clocks_{};
   std::array<std::int32_t, kQueues> needed_{};
-  std::array<TouchMap, kTiers> maps_;
+  std::array<Stretches<LastTouch>, kTiers> maps_;
 };
 
 }  // namespace

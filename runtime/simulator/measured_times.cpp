@@ -1,5 +1,6 @@
 #include "runtime/simulator/measured_times.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <utility>
 
@@ -39,9 +40,9 @@ void meet(const std::vector<Recording>& ranks, std::vector<std::vector<PerInstru
           meetings[r].push_back(&ready_ns[r][k][i]);
   for (const auto& of_rank : meetings)
     if (of_rank.size() != meetings[0].size())
-      throw InvalidArgument("ranks recorded " + std::to_string(meetings[0].size()) + " and " +
-                            std::to_string(of_rank.size()) +
-                            " collectives; record the same steps on all of them");
+      throw InvalidArgument(
+          fmt::format("ranks recorded {} and {} collectives; record the same steps on all of them",
+                      meetings[0].size(), of_rank.size()));
   for (std::size_t m = 0; m < meetings[0].size(); ++m) {
     std::int64_t last = 0;
     for (const auto& of_rank : meetings) last = std::max(last, *of_rank[m]);
@@ -63,9 +64,9 @@ InstructionWork MeasuredTimes::work_of(const Program& program, int instruction) 
   const auto place = static_cast<std::size_t>(instruction);
   if (found == ns_.end() || found->second.size() != program.instructions.size() ||
       found->second[place] < 0)
-    throw InvalidArgument("nobody measured instruction " + std::to_string(instruction) + " ('" +
-                          program.instructions[place].label + "') of Program '" + program.name +
-                          "'; measure a run of the same Programs");
+    throw InvalidArgument(fmt::format(
+        "nobody measured instruction {} ('{}') of Program '{}'; measure a run of the same Programs",
+        instruction, program.instructions[place].label, program.name));
   return {std::max<std::int64_t>(1, found->second[place]), {}};
 }
 

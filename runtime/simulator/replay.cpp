@@ -1,5 +1,6 @@
 #include "runtime/simulator/replay.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <memory>
 
@@ -36,9 +37,9 @@ std::vector<std::vector<ReplayedRun>> replay(const comm::Mesh& mesh,
   for (std::size_t k = 0; k < runs; ++k)
     for (std::size_t r = 0; r < ranks.size(); ++r) {
       if (ranks[r].size() != runs)
-        throw InvalidArgument("rank " + std::to_string(r) + " recorded " +
-                              std::to_string(ranks[r].size()) + " runs, and rank 0 " +
-                              std::to_string(runs) + "; record the same steps on all of them");
+        throw InvalidArgument(fmt::format(
+            "rank {} recorded {} runs, and rank 0 {}; record the same steps on all of them", r,
+            ranks[r].size(), runs));
       SimulatedRank& rank = world.rank(static_cast<int>(r));
       if (k > 0) rank.wait_inputs_read(static_cast<RunNumber>(k) - 1);
       times[r].select(k);

@@ -1,5 +1,6 @@
 #include "runtime/simulator/simulated_ranks.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <queue>
 #include <tuple>
@@ -101,10 +102,9 @@ class SimulatedWorld {
     for (const int other : meetings_.ranks(rank, collective.axes)) {
       const Instruction& of_other = queues_of(other).running(Queue::communication);
       if (of_other.collective->kind != collective.kind)
-        throw InternalError("rank " + std::to_string(rank) + " came to '" +
-                            queues_of(rank).running(Queue::communication).label + "' and rank " +
-                            std::to_string(other) + " to '" + of_other.label +
-                            "', which are different collectives");
+        throw InternalError(fmt::format(
+            "rank {} came to '{}' and rank {} to '{}', which are different collectives", rank,
+            queues_of(rank).running(Queue::communication).label, other, of_other.label));
       run(other, Queue::communication);
     }
   }
@@ -150,15 +150,15 @@ class SimulatedWorld {
 
   [[noreturn]] void stand_still() {
     constexpr int kMost = 16;  // ranks that are named
-    std::string text = "the simulation stands still at " + std::to_string(now_ns_) + " ns";
+    std::string text = fmt::format("the simulation stands still at {} ns", now_ns_);
     for (int rank = 0; rank < std::min(ranks(), kMost); ++rank) {
       std::vector<std::string> all = queues_of(rank).waits();
       if (queues_of(rank).is_busy(Queue::communication)) all.push_back(missing_at(rank));
       if (all.empty()) all.emplace_back("nothing is started");
-      text += "; rank " + std::to_string(rank);
+      text += fmt::format("; rank {}", rank);
       for (std::size_t i = 0; i < all.size(); ++i) text += (i == 0 ? ": " : ", ") + all[i];
     }
-    if (ranks() > kMost) text += "; and " + std::to_string(ranks() - kMost) + " ranks more";
+    if (ranks() > kMost) text += fmt::format("; and {} ranks more", ranks() - kMost);
     throw InternalError(text);
   }
 
@@ -167,7 +167,7 @@ class SimulatedWorld {
     std::string missing;
     for (const int other : meetings_.ranks(rank, in.collective->axes))
       if (!queues_of(other).is_busy(Queue::communication))
-        missing += (missing.empty() ? " " : " and ") + std::to_string(other);
+        missing += fmt::format("{}{}", missing.empty() ? " " : " and ", other);
     return std::string(name_of(Queue::communication)) + ": '" + in.label + "' waits for rank" +
            missing;
   }

@@ -53,9 +53,10 @@ std::byte* BlockWriter::allocate(std::size_t bytes) {
   memory_.reset(static_cast<std::byte*>(std::aligned_alloc(
       huge ? kHugePageBytes : static_cast<std::size_t>(kDirectAlignmentBytes), bytes)));
   if (memory_ == nullptr)
-    throw OutOfMemory("out of host memory: " + std::to_string(bytes) +
-                      " bytes for the blocks of a checkpoint; start fewer ranks on this host, or "
-                      "move less state to its memory");
+    throw OutOfMemory(
+        fmt::format("out of host memory: {} bytes for the blocks of a checkpoint; start fewer "
+                    "ranks on this host, or move less state to its memory",
+                    bytes));
   if (huge) ::madvise(memory_.get(), bytes, MADV_HUGEPAGE);
   std::memset(memory_.get(), 0, bytes);
   return memory_.get();

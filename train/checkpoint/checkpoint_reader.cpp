@@ -33,8 +33,10 @@ AlignedBuffer aligned_buffer(std::int64_t bytes) {
   AlignedBuffer memory(static_cast<std::byte*>(std::aligned_alloc(
       static_cast<std::size_t>(kDirectAlignmentBytes), static_cast<std::size_t>(bytes))));
   if (memory == nullptr)
-    throw OutOfMemory("out of host memory: " + std::to_string(bytes) +
-                      " bytes for the blocks of a checkpoint; read with fewer threads or ranks");
+    throw OutOfMemory(
+        fmt::format("out of host memory: {} bytes for the blocks of a checkpoint; read with fewer "
+                    "threads or ranks",
+                    bytes));
   return memory;
 }
 

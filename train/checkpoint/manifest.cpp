@@ -162,7 +162,7 @@ Manifest make_manifest(const CheckpointLayout& layout, std::int64_t step, Facts 
   for (const BlockHash& hash : hashes) {
     const auto number = static_cast<std::size_t>(hash.block);
     if (hash.block < 0 || hash.block >= layout.blocks())
-      throw InternalError(which + "it has no block " + std::to_string(hash.block));
+      throw InternalError(fmt::format("{}it has no block {}", which, hash.block));
     if (written[number]) throw InternalError(which + "two ranks wrote " + place(hash.block));
     written[number] = true;
     ordered[number] = hash.hash;

@@ -44,8 +44,8 @@ void drop_the_weaker(BatchRequest& r, std::int64_t world, std::string& note) {
 }
 
 std::string ranks(const BatchRequest& r, std::int64_t world) {
-  return std::to_string(world) + (r.virtual_ranks ? " virtual" : "") +
-         (world == 1 ? " rank" : " ranks");
+  return fmt::format("{}{}{}", world, r.virtual_ranks ? " virtual" : "",
+                     world == 1 ? " rank" : " ranks");
 }
 
 /// Finds the other factor when the global batch and one factor are given.

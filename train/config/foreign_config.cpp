@@ -1,5 +1,6 @@
 #include "train/config/foreign_config.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <map>
@@ -129,8 +130,8 @@ std::optional<std::string> yaml_advice(std::string_view text, const std::string&
   };
   for (const char* key : {"deepspeed_config_file", "deepspeed"})
     if (const YamlLine* file = at(key))
-      return source + " is YAML, not a DeepSpeed JSON; its line " + std::to_string(file->number) +
-             " names one: --config " + file->value;
+      return fmt::format("{} is YAML, not a DeepSpeed JSON; its line {} names one: --config {}",
+                         source, file->number, file->value);
   if (at("distributed_type") == nullptr && at("zero_stage") == nullptr)
     return source + " is YAML, not a DeepSpeed JSON; give what it says as flags (train --help)";
   std::string flags;

@@ -1,5 +1,6 @@
 #include "train/config/json_words.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cctype>
 #include <cmath>
@@ -65,7 +66,7 @@ JsonWords text_words(const JsonValue& value) {
 }  // namespace
 
 std::string place_of(const JsonValue& value) {
-  return value.file() + ":" + std::to_string(value.line()) + ": " + value.path();
+  return fmt::format("{}:{}: {}", value.file(), value.line(), value.path());
 }
 
 std::string word_of(const JsonValue& value) {

@@ -140,7 +140,7 @@ plan::Choices choices_of(const TrainOptions& options) {
   choices.again = options.activation_checkpointing ? plan::Again::everything
                   : options.recompute_norms        ? plan::Again::norms
                                                    : plan::Again::nothing;
-  choices.segments = options.checkpoint_segments;
+  choices.layer_runs = options.checkpoint_segments;
   choices.again_part = options.checkpoint_ratio;
   choices.optimizer = static_cast<plan::Home>(offload.optimizer);
   choices.parameters = static_cast<plan::Home>(offload.parameters);

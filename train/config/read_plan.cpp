@@ -59,11 +59,10 @@ std::string first_on_disk(const runtime::Plan& plan) {
   using runtime::Tier;
   for (std::size_t r = 0; r < plan.saved.size(); ++r)
     for (const auto& [name, action] : plan.saved[r].actions)
-      if (action == runtime::SavedAction::disk)
-        return "saved[" + std::to_string(r) + "].actions." + name;
+      if (action == runtime::SavedAction::disk) return fmt::format("saved[{}].actions.{}", r, name);
   for (std::size_t u = 0; u < plan.units.size(); ++u) {
     const runtime::UnitPlan& unit = plan.units[u];
-    const std::string tier = "units[" + std::to_string(u) + "].tier.";
+    const std::string tier = fmt::format("units[{}].tier.", u);
     if (unit.optimizer_tier == Tier::disk) return tier + "optimizer";
     if (unit.gradient_tier == Tier::disk) return tier + "gradient";
     if (unit.parameter_tier == Tier::disk) return tier + "parameter";

@@ -1,5 +1,6 @@
 #include "train/data/token_source.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
 
@@ -40,7 +41,7 @@ class ConcatenatedTokens : public TokenSource {
 
   [[nodiscard]] std::string name() const override {
     if (parts_.size() == 1) return parts_[0]->name();
-    return parts_[0]->name() + " and " + std::to_string(parts_.size() - 1) + " more";
+    return fmt::format("{} and {} more", parts_[0]->name(), parts_.size() - 1);
   }
 
  private:

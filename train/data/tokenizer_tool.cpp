@@ -1,5 +1,6 @@
 #include "train/data/tokenizer_tool.h"
 
+#include <fmt/core.h>
 #include <utility>
 
 #include "core/error.h"
@@ -69,8 +70,8 @@ std::string TokenizerTool::run(const std::string& mode, std::vector<std::string>
   if (result.exit_code == kBadData) throw DataError(errors);
   if (result.exit_code == kPackageMissing) throw HostError(errors);
   if (result.exit_code == kBadCache) throw Error(ExitCode::io, errors);
-  throw HostError(python_ + " ended with code " + std::to_string(result.exit_code) +
-                  " while it used " + tokenizer_ + (errors.empty() ? "" : ":\n" + errors));
+  throw HostError(fmt::format("{} ended with code {} while it used {}{}", python_, result.exit_code,
+                              tokenizer_, errors.empty() ? "" : ":\n" + errors));
 }
 
 std::string TokenizerTool::encode_texts(

@@ -1,5 +1,6 @@
 #include "train/engine/engine.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -56,9 +57,9 @@ void check_tokens(const char* what, std::span<const std::int32_t> numbers, std::
                   std::int64_t vocabulary) {
   for (std::size_t i = 0; i < numbers.size(); ++i)
     if (numbers[i] < lowest || numbers[i] >= vocabulary)
-      throw InvalidArgument(std::string(what) + " " + std::to_string(i) + " of a micro-batch is " +
-                            std::to_string(numbers[i]) + ", expected one of a vocabulary of " +
-                            std::to_string(vocabulary));
+      throw InvalidArgument(
+          fmt::format("{} {} of a micro-batch is {}, expected one of a vocabulary of {}", what, i,
+                      numbers[i], vocabulary));
 }
 
 /// The flag of the agreed word whose sum over ranks is 0 if all run Programs of one length: rank 0
@@ -128,9 +129,9 @@ Engine::SampleLength Engine::sample_length(std::int64_t sequence) const {
   const runtime::Plan& plan = programs_.settings.plan;
   const std::int64_t longest = plan.shape.sequence;
   if (sequence < 0 || sequence > longest)
-    throw InvalidArgument("Engine: samples of " + std::to_string(sequence) +
-                          " tokens, expected 1 to " + std::to_string(longest) +
-                          " (the Plan's shape.sequence), or 0 for that");
+    throw InvalidArgument(fmt::format(
+        "Engine: samples of {} tokens, expected 1 to {} (the Plan's shape.sequence), or 0 for that",
+        sequence, longest));
   if (sequence == 0) return {longest, longest, 0};
   const auto shorter = std::ranges::lower_bound(plan.shorter_sequences, sequence);
   if (shorter == plan.shorter_sequences.end()) return {sequence, longest, 0};
@@ -329,8 +330,8 @@ std::vector<float> Engine::logits(const std::vector<std::int32_t>& tokens) {
   require(generation.has_value(), "logits() needs the Programs of build_generation()");
   const std::span<std::int32_t> row = input<std::int32_t>("tokens");
   if (tokens.empty() || tokens.size() > row.size())
-    throw InvalidArgument("Engine: logits() of " + std::to_string(tokens.size()) +
-                          " tokens, expected 1 to " + std::to_string(row.size()));
+    throw InvalidArgument(
+        fmt::format("Engine: logits() of {} tokens, expected 1 to {}", tokens.size(), row.size()));
   if (programs_.vocabulary > 0) check_tokens("token", tokens, 0, programs_.vocabulary);
   // Attention is causal: tokens after the row that is read have no effect.
   std::fill(std::copy(tokens.begin(), tokens.end(), row.begin()), row.end(), 0);

@@ -1,4 +1,5 @@
 // The Programs of an engine: loading them at its start, and swapping them between steps.
+#include <fmt/core.h>
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -26,9 +27,9 @@ void Engine::check_programs(const compile::StepPrograms& programs) const {
   }
   const std::int64_t host_bytes = compile::host_arena_bytes(programs);
   if (host_bytes > programs.settings.plan.host_bytes)
-    throw OutOfMemory("the Programs take " + std::to_string(host_bytes) +
-                      " bytes of host memory, and their Plan allows " +
-                      std::to_string(programs.settings.plan.host_bytes));
+    throw OutOfMemory(
+        fmt::format("the Programs take {} bytes of host memory, and their Plan allows {}",
+                    host_bytes, programs.settings.plan.host_bytes));
   comm::require_equal_sequences(site_->host_communicator(), sequence);
 }
 
@@ -79,10 +80,10 @@ void Engine::adopt(compile::StepPrograms programs) {
   for (const runtime::Tier tier : runtime::kAllTiers) {
     const std::int64_t has = tier == runtime::Tier::disk ? disk_bytes_ : arena(tier).bytes();
     if (const std::int64_t needs = programs.arena_bytes(tier); needs > has)
-      throw InvalidArgument("adopt() got Programs that take " + std::to_string(needs) +
-                            " bytes of tier " + std::string(name_of(tier)) +
-                            ", and the engine has " + std::to_string(has) +
-                            "; make it with those that need most");
+      throw InvalidArgument(
+          fmt::format("adopt() got Programs that take {} bytes of tier {}, and the engine has {}; "
+                      "make it with those that need most",
+                      needs, name_of(tier), has));
   }
   check_programs(programs);
   executor_->forget_recordings();

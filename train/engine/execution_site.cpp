@@ -1,5 +1,6 @@
 #include "train/engine/execution_site.h"
 
+#include <fmt/core.h>
 #include <utility>
 
 #include "core/error.h"
@@ -9,8 +10,8 @@ namespace {
 
 int checked(int threads) {
   if (threads < 1)
-    throw InvalidArgument("ExecutionSite: " + std::to_string(threads) +
-                          " threads of the host, expected 1 or more");
+    throw InvalidArgument(
+        fmt::format("ExecutionSite: {} threads of the host, expected 1 or more", threads));
   return threads;
 }
 

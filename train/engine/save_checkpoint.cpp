@@ -1,5 +1,6 @@
 #include "train/engine/save_checkpoint.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -75,8 +76,8 @@ CheckpointSave::CheckpointSave(Engine& engine, FileSystem& files, SaveRequest re
       has_windows_(engine.programs().outlet().bytes() > 0) {
   check_attempt(request_.attempt);
   if (request_.step < 0)
-    throw InvalidArgument("SaveRequest::step is " + std::to_string(request_.step) +
-                          ", expected the number of steps that are done");
+    throw InvalidArgument(fmt::format(
+        "SaveRequest::step is {}, expected the number of steps that are done", request_.step));
   // Rank 0 goes first, then the others, so that no rank begins a save that another cannot finish.
   fail_together([&] {
     if (rank() == 0)
@@ -144,7 +145,7 @@ void CheckpointSave::fail_together(const Body& body) {
   std::string all;
   for (std::size_t r = 0; r < failure->messages.size(); ++r)
     if (!failure->messages[r].empty())
-      all += (all.empty() ? "rank " : "; rank ") + std::to_string(r) + ": " + failure->messages[r];
+      all += fmt::format("{}{}: {}", all.empty() ? "rank " : "; rank ", r, failure->messages[r]);
   give_up_staging();
   throw Error(failure->code, all);
 }

@@ -131,7 +131,7 @@ std::string verify_checkpoint(FileSystem& files, const std::string& path, int th
     damage = reader.find_damage();
     const auto named = step_of_checkpoint(fs::weakly_canonical(folder).filename().string());
     if (named && *named != step)
-      damage.push_back(folder + ": its manifest is of step " + std::to_string(step));
+      damage.push_back(fmt::format("{}: its manifest is of step {}", folder, step));
   } catch (const DataError& error) {
     damage.emplace_back(error.what());
   }
@@ -175,10 +175,10 @@ Comparison compare(FileSystem& files, const std::string& path_a, const std::stri
       table.add({stored.name, std::to_string(difference.elements),
                  std::to_string(stored.elements()), number_text(difference.largest)});
   }
-  result.text +=
-      table.text() + std::to_string(same) + " of " +
-      count_text(static_cast<std::int64_t>(a.tensors().size() + found.only_b.size()), "tensor") +
-      (result.same ? " the same: no difference\n" : " the same\n");
+  result.text += fmt::format(
+      "{}{} of {}{}", table.text(), same,
+      count_text(static_cast<std::int64_t>(a.tensors().size() + found.only_b.size()), "tensor"),
+      result.same ? " the same: no difference\n" : " the same\n");
   return result;
 }
 

@@ -1,5 +1,6 @@
 #include "train/inspect/stored_digests.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <map>
@@ -129,7 +130,7 @@ std::string describe_scalars(const TensorFolder& folder) {
   for (const TrainerState::Scalar& scalar : state.scalars) {
     lines += scalar.name + " scalar ";
     if (const auto* whole = std::get_if<std::int64_t>(&scalar.value))
-      lines += std::string(name_of(DType::i64)) + " " + std::to_string(*whole) + "\n";
+      lines += fmt::format("{} {}\n", name_of(DType::i64), *whole);
     else
       lines += std::string(name_of(DType::f64)) + " " +
                json_number(std::get<double>(scalar.value)) + "\n";

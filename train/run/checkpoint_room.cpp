@@ -1,5 +1,6 @@
 #include "train/run/checkpoint_room.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 
 #include "core/error.h"
@@ -11,7 +12,7 @@ namespace {
 /// Text of a number of bytes: rounded for people, exact for scripts.
 std::string bytes_text(std::int64_t bytes) {
   const std::string text = format_bytes(bytes);
-  return bytes < 1024 ? text : text + " (" + std::to_string(bytes) + " bytes)";
+  return bytes < 1024 ? text : fmt::format("{} ({} bytes)", text, bytes);
 }
 
 }  // namespace
@@ -38,14 +39,15 @@ std::string require_room(const CheckpointRoom& room, const TrainOptions& options
                     " are free; make room, or name an --output on another disk");
   const std::int64_t count = checkpoints_to_come(options, first_step, room.there);
   if (count <= room.free_bytes / room.one_bytes) return "";
-  return room.output + ": up to " + std::to_string(count) + " more checkpoints of " +
-         bytes_text(room.one_bytes) + " are to come" +
-         (options.checkpoint.keep > 0 ? " (--keep " + std::to_string(options.checkpoint.keep) +
-                                            ": an old one goes when the next is whole)"
-                                      : " (--keep N keeps the newest N)") +
-         ", and " + bytes_text(room.free_bytes) + " are free, which is room for " +
-         std::to_string(room.free_bytes / room.one_bytes) +
-         "; a save without room is left out, and the last one would be lost";
+  return fmt::format(
+      "{}: up to {} more checkpoints of {} are to come{}, and {} are free, which is room for {}; a "
+      "save without room is left out, and the last one would be lost",
+      room.output, count, bytes_text(room.one_bytes),
+      options.checkpoint.keep > 0
+          ? fmt::format(" (--keep {}: an old one goes when the next is whole)",
+                        options.checkpoint.keep)
+          : " (--keep N keeps the newest N)",
+      bytes_text(room.free_bytes), room.free_bytes / room.one_bytes);
 }
 
 }  // namespace strata::train

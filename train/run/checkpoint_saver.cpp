@@ -1,5 +1,6 @@
 #include "train/run/checkpoint_saver.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
 #include <thread>
@@ -51,7 +52,7 @@ void CheckpointSaver::raise_flags(Engine& engine, std::int64_t step) {
 
 void CheckpointSaver::hear(const kernels::StepMetrics& metrics) {
   heard_step_ = metrics.step + 1;
-  bad_loss_ = std::isfinite(metrics.loss) ? "" : "loss of step " + std::to_string(heard_step_);
+  bad_loss_ = std::isfinite(metrics.loss) ? "" : fmt::format("loss of step {}", heard_step_);
   if (save_ && heard_step_ >= save_->step() && next_is_of_saved_) {
     saved_bad_loss_ = bad_loss_;
     // A step that is skipped leaves the state as it was, so the next one also computes from it.
@@ -73,8 +74,9 @@ bool CheckpointSaver::is_due(std::int64_t step) {
   const bool due = std::exchange(due_by_clock_, false) || by_steps;
   if (stage_ == Stage::none) return std::exchange(postponed_, false) || due;
   if (due && !postponed_)
-    listeners_.note("the checkpoint due at step " + std::to_string(step) + " waits: that of step " +
-                    std::to_string(save_->step()) + " is still being written");
+    listeners_.note(
+        fmt::format("the checkpoint due at step {} waits: that of step {} is still being written",
+                    step, save_->step()));
   postponed_ = postponed_ || due;
   return false;
 }
@@ -128,15 +130,16 @@ bool CheckpointSaver::attempt(std::int64_t step, Failing failing,
     throw;
   } catch (const Error& error) {
     const std::string lost =
-        "the checkpoint of step " + std::to_string(step) + " could not be written: " + error.what();
+        fmt::format("the checkpoint of step {} could not be written: {}", step, error.what());
     save_.reset();
     stage_ = Stage::none;
     said_due_ = false;
     last_commit_ = Clock::now();
     if (failing == Failing::tries_again && may_be_mended(error.exit_code())) {
-      listeners_.warn(lost + "; trying again: make room, or mend what is named; --save-retry " +
-                      std::to_string(options_.retry_seconds) + " gives this up after " +
-                      std::to_string(options_.retry_seconds) + " s, or at the end of a grace");
+      listeners_.warn(
+          fmt::format("{}; trying again: make room, or mend what is named; --save-retry {} gives "
+                      "this up after {} s, or at the end of a grace",
+                      lost, options_.retry_seconds, options_.retry_seconds));
       return false;
     }
     const bool has_earlier = has_checkpoints();
@@ -253,8 +256,7 @@ std::optional<Saved> CheckpointSaver::finish() {
               std::move(result.not_finite)};
   for (const std::string& path : std::exchange(removed_, {})) listeners_.print("removed " + path);
   for (const std::string& warning : std::exchange(warnings_, {}))
-    listeners_.warn("the checkpoint of step " + std::to_string(step) +
-                    " is whole, but: " + warning);
+    listeners_.warn(fmt::format("the checkpoint of step {} is whole, but: {}", step, warning));
   if (!saved.not_finite.empty())
     listeners_.warn(saved.directory + " is not finite: " + saved.not_finite +
                     "; 'latest', --resume auto and --keep count on the newest checkpoint that is");

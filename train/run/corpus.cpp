@@ -1,5 +1,6 @@
 #include "train/run/corpus.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <filesystem>
 #include <optional>
@@ -63,7 +64,7 @@ class DataFiles {
       parts.push_back(open_one(paths[i]));
     }
     std::string name = paths[0];
-    if (paths.size() > 1) name += " and " + std::to_string(paths.size() - 1) + " more";
+    if (paths.size() > 1) name += fmt::format(" and {} more", paths.size() - 1);
     return paths.size() == 1 ? parts[0] : renamed(concatenate(std::move(parts)), name);
   }
 
@@ -91,8 +92,8 @@ class DataFiles {
     if (!end_token_)
       return "neither the tokenizer " + tokenizer_ +
              " nor the model names an end token: data files follow one another without one";
-    return "the end token " + end_token_->text + " (" + std::to_string(end_token_->id) +
-           ") stands between data files, as " + end_token_->from + " says";
+    return fmt::format("the end token {} ({}) stands between data files, as {} says",
+                       end_token_->text, end_token_->id, end_token_->from);
   }
 
   std::int64_t vocabulary_;

@@ -1,5 +1,6 @@
 #include "train/run/evaluation.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <exception>
 #include <functional>
@@ -61,8 +62,8 @@ void evaluate(RunParts& run) {
   const double loss = run.engine->evaluate(count, std::ref(forgiving));
   if (const auto failure = comm::fail_together(*run.communicator, [&] { forgiving.rethrow(); })) {
     if (run.first)
-      run.late_failures.add(failure->code, "no held-out loss of step " + std::to_string(step) +
-                                               ": " + failure->message_with_rank());
+      run.late_failures.add(failure->code, fmt::format("no held-out loss of step {}: {}", step,
+                                                       failure->message_with_rank()));
     return;
   }
   run.tell(Evaluated{step, steps, loss});

@@ -1,5 +1,6 @@
 #include "train/run/host_limits.h"
 
+#include <fmt/core.h>
 #include <string>
 
 #include "core/error.h"
@@ -20,8 +21,8 @@ void require_host_memory(std::int64_t arena_bytes, int ranks, std::int64_t free_
   const std::string all = format_bytes(needed_bytes);
   throw OutOfMemory("out of memory: " +
                     (ranks == 1 ? "the one rank on this host plans " + each
-                                : std::to_string(ranks) + " ranks on this host plan " + each +
-                                      " each, " + all + " together") +
+                                : fmt::format("{} ranks on this host plan {} each, {} together",
+                                              ranks, each, all)) +
                     ", and " + format_bytes(free_bytes) + " are free");
 }
 

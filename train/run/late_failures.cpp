@@ -1,5 +1,7 @@
 #include "train/run/late_failures.h"
 
+#include <fmt/core.h>
+
 namespace strata::train {
 
 void LateFailures::add(ExitCode code, const std::string& message) {
@@ -13,7 +15,7 @@ void LateFailures::add(ExitCode code, const std::string& message) {
 void LateFailures::throw_if_any() const {
   if (count_ == 0) return;
   std::string text = "all steps are done and saved, but: " + first_;
-  if (count_ > 1) text += " (and " + std::to_string(count_ - 1) + " more, said when they came)";
+  if (count_ > 1) text += fmt::format(" (and {} more, said when they came)", count_ - 1);
   throw Error(code_, text);
 }
 

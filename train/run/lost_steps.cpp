@@ -1,5 +1,6 @@
 #include "train/run/lost_steps.h"
 
+#include <fmt/core.h>
 #include <exception>
 #include <optional>
 #include <vector>
@@ -20,8 +21,8 @@ std::optional<FoundCheckpoint> newest_in(const std::string& output) noexcept {
 }
 
 std::string steps(std::int64_t first, std::int64_t last) {
-  if (first >= last) return "step " + std::to_string(last) + " is lost";
-  return "steps " + std::to_string(first) + " to " + std::to_string(last) + " are lost";
+  if (first >= last) return fmt::format("step {} is lost", last);
+  return fmt::format("steps {} to {} are lost", first, last);
 }
 
 }  // namespace

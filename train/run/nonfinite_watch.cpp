@@ -1,17 +1,16 @@
 #include "train/run/nonfinite_watch.h"
 
+#include <fmt/core.h>
 #include <cmath>
 #include <utility>
 
 namespace strata::train {
 namespace {
 
-std::string step_text(const StepDone& report) {
-  return "step " + std::to_string(report.step) + ": ";
-}
+std::string step_text(const StepDone& report) { return fmt::format("step {}: ", report.step); }
 
 std::string steps_text(std::int64_t count) {
-  return std::to_string(count) + (count == 1 ? " step" : " steps");
+  return fmt::format("{}{}", count, count == 1 ? " step" : " steps");
 }
 
 }  // namespace
@@ -42,7 +41,7 @@ std::string NonFiniteWatch::describe(const StepDone& report) const {
     text += "the loss is not finite (or over 8,192)";
   else
     text += "the loss is finite, but a gradient is not";
-  if (is_scaled_) text += ", at loss scale " + std::to_string(std::llround(metrics.loss_scale));
+  if (is_scaled_) text += fmt::format(", at loss scale {}", std::llround(metrics.loss_scale));
   return text;
 }
 

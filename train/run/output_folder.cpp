@@ -1,5 +1,6 @@
 #include "train/run/output_folder.h"
 
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <cctype>
@@ -133,9 +134,10 @@ void OutputFolder::probe() {
     try {
       (void)files_.open_for_reading(file, Caching::cached);
     } catch (const IoError&) {
-      unseen = "rank " + std::to_string(context_.rank) + " on " + context_.host +
-               " does not see what rank 0 wrote to " + path_ +
-               "; --output must be a folder that all hosts share";
+      unseen = fmt::format(
+          "rank {} on {} does not see what rank 0 wrote to {}; --output must be a folder that all "
+          "hosts share",
+          context_.rank, context_.host, path_);
     }
   });
   fail_together([&] {  // all ranks have looked for the probe

@@ -1,5 +1,7 @@
 #include "train/run/plan_report.h"
 
+#include <fmt/core.h>
+
 #include "train/data/sample_order.h"
 #include "train/engine/memory_report.h"
 #include "train/run/format_number.h"
@@ -15,7 +17,7 @@ std::string counted(std::int64_t count, const std::string& what) {
 std::string names(const std::vector<std::string>& files) {
   if (files.empty()) return "the text of this installation";
   if (files.size() <= 2) return files.front() + (files.size() == 2 ? " and " + files.back() : "");
-  return files.front() + " and " + std::to_string(files.size() - 1) + " other files";
+  return fmt::format("{} and {} other files", files.front(), files.size() - 1);
 }
 
 std::string describe_model(const TrainOptions& options, const compile::StepPrograms& programs,
@@ -29,7 +31,7 @@ std::string describe_model(const TrainOptions& options, const compile::StepProgr
            ? grouped(parameters) + " parameters, "
            : format_number("%.1f M parameters, ", static_cast<double>(parameters) / 1e6)) +
       std::string(name_of(options.dtype)) +
-      (options.plan.empty() ? ", ZeRO-" + std::to_string(options.zero.stage)
+      (options.plan.empty() ? fmt::format(", ZeRO-{}", options.zero.stage)
                             : ", sharded as the Plan in " + options.plan + " says,") +
       " over ";
   if (options.virtual_ranks > 0) text += counted(options.virtual_ranks, "virtual rank") + " on ";
@@ -55,13 +57,13 @@ std::string describe_data(const TrainOptions& options, const RunFacts& facts) {
 
 std::string describe_steps(const TrainOptions& options, const RunFacts& facts) {
   const std::int64_t samples = options.steps * options.global_batch;
-  std::string text = "training: " + counted(options.steps, "step") + " of " +
-                     counted(options.global_batch, "sample") + " (" +
-                     (options.virtual_ranks > 0 ? counted(options.virtual_ranks, "virtual rank")
-                                                : counted(facts.ranks, "rank")) +
-                     " x micro-batch " + std::to_string(options.micro_batch) + " x accumulation " +
-                     std::to_string(options.accumulation) + "), " +
-                     counted(samples * options.sequence_length, "token");
+  std::string text =
+      fmt::format("training: {} of {} ({} x micro-batch {} x accumulation {}), {}",
+                  counted(options.steps, "step"), counted(options.global_batch, "sample"),
+                  options.virtual_ranks > 0 ? counted(options.virtual_ranks, "virtual rank")
+                                            : counted(facts.ranks, "rank"),
+                  options.micro_batch, options.accumulation,
+                  counted(samples * options.sequence_length, "token"));
   if (facts.tokens)
     text +=
         format_number(", %.3g epochs", static_cast<double>(samples) /

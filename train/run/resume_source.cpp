@@ -1,5 +1,6 @@
 #include "train/run/resume_source.h"
 
+#include <fmt/core.h>
 #include <filesystem>
 #include <system_error>
 
@@ -60,8 +61,8 @@ ResumePoint ResumeSource::open(const std::string& directory) {
     point.model =
         parse_model_config(reader.whole_file(kConfigName), directory + "/" + kConfigName, own_);
   if (point.state.step != reader.manifest().step)
-    throw DataError(file + ": is of step " + std::to_string(point.state.step) +
-                    ", the checkpoint of step " + std::to_string(reader.manifest().step));
+    throw DataError(fmt::format("{}: is of step {}, the checkpoint of step {}", file,
+                                point.state.step, reader.manifest().step));
   return point;
 }
 

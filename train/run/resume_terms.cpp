@@ -1,5 +1,6 @@
 #include "train/run/resume_terms.h"
 
+#include <fmt/core.h>
 #include <bit>
 #include <utility>
 
@@ -28,11 +29,11 @@ class Comparison {
   }
   void refuse_unknown(const TrainerState& saved) const {
     if (saved.data_digest == kUnknownData)
-      throw ConfigError("cannot resume from " + where_ +
-                        ": it was imported, and nothing in it says which data it was trained on; "
-                        "--resume-with-changed-data goes on with the data, seed and sequence "
-                        "length of this run after " +
-                        std::to_string(saved.consumed_samples) + " samples");
+      throw ConfigError(
+          fmt::format("cannot resume from {}: it was imported, and nothing in it says which data "
+                      "it was trained on; --resume-with-changed-data goes on with the data, seed "
+                      "and sequence length of this run after {} samples",
+                      where_, saved.consumed_samples));
   }
 
  private:
@@ -46,19 +47,18 @@ std::string_view family(std::string_view optimizer) {
 void require_same_samples(const Comparison& comparison, const TrainerState& saved,
                           const ResumingRun& run, const TrainOptions& options) {
   comparison.refuse_unknown(saved);
-  comparison.require(
-      "seed", saved.seed, options.seed,
-      "set --seed " + std::to_string(saved.seed) + ", or --resume-with-changed-data");
+  comparison.require("seed", saved.seed, options.seed,
+                     fmt::format("set --seed {}, or --resume-with-changed-data", saved.seed));
   const std::string advice = "; or accept that samples repeat: --resume-with-changed-data";
   const auto data = [](const std::string& digest, std::int64_t tokens) {
-    return digest + " (" + std::to_string(tokens) + " tokens)";
+    return fmt::format("{} ({} tokens)", digest, tokens);
   };
   comparison.require(
       saved.data_digest == run.data_digest && saved.data_tokens == run.data_tokens, "data",
       data(saved.data_digest, saved.data_tokens), data(run.data_digest, run.data_tokens),
       "give the same --data, and the --model and --tokenizer whose tokens it becomes" + advice);
   comparison.require("sequence length", saved.sequence_length, options.sequence_length,
-                     "set --sequence-length " + std::to_string(saved.sequence_length) + advice);
+                     fmt::format("set --sequence-length {}{}", saved.sequence_length, advice));
   comparison.require(saved.shuffle == options.shuffle, "shuffle", saved.shuffle ? "true" : "false",
                      options.shuffle ? "true" : "false", "set it as it was" + advice);
 }
@@ -74,11 +74,12 @@ std::string option_text(const TrainOptions& options, std::string_view name) {
 std::string note_on_leaves(std::int64_t saved, int world, const TrainOptions& options) {
   const std::int64_t now = leaves(options, world);
   if (saved <= 0 || saved == now) return "";
-  std::string note = "the checkpoint is of a run with the sums of " + std::to_string(saved) +
-                     " ranks, this one makes those of " + std::to_string(now) +
-                     ": the state is the same, losses of later steps agree closely, not to the bit";
+  std::string note = fmt::format(
+      "the checkpoint is of a run with the sums of {} ranks, this one makes those of {}: the state "
+      "is the same, losses of later steps agree closely, not to the bit",
+      saved, now);
   if (std::has_single_bit(static_cast<std::uint64_t>(saved)) && saved % world == 0)
-    note += "; --virtual-ranks " + std::to_string(saved) + " keeps the bits";
+    note += fmt::format("; --virtual-ranks {} keeps the bits", saved);
   return note;
 }
 
@@ -119,20 +120,20 @@ std::string take_terms(const TrainerState& saved, const std::string& where, cons
     comparison.require(
         saved.global_batch % per_micro_step == 0, "a global batch of",
         std::to_string(saved.global_batch), std::to_string(options.global_batch),
-        std::to_string(ranks) + kind + " x micro-batch " + std::to_string(options.micro_batch) +
-            " do not divide it: " +
-            (saved.global_batch % ranks == 0
-                 ? "set --micro-batch to a divisor of " + std::to_string(saved.global_batch / ranks)
-                 : "go on with a number of" + kind + " that does"));
+        fmt::format(
+            "{}{} x micro-batch {} do not divide it: {}", ranks, kind, options.micro_batch,
+            saved.global_batch % ranks == 0
+                ? fmt::format("set --micro-batch to a divisor of {}", saved.global_batch / ranks)
+                : "go on with a number of" + kind + " that does"));
     const std::int64_t asked = std::exchange(options.global_batch, saved.global_batch);
     options.accumulation = saved.global_batch / per_micro_step;
-    note = "global batch " + std::to_string(saved.global_batch) + " as saved, not " +
-           std::to_string(asked) + ": accumulation " + std::to_string(options.accumulation);
+    note = fmt::format("global batch {} as saved, not {}: accumulation {}", saved.global_batch,
+                       asked, options.accumulation);
   }
   settle_steps(options, run.samples);
   const bool to_do = saved.step < options.steps || (run.may_be_done && saved.step == options.steps);
   comparison.require(to_do, "step", std::to_string(saved.step),
-                     std::to_string(options.steps) + " to do", "set --steps to more");
+                     fmt::format("{} to do", options.steps), "set --steps to more");
   return note;
 }
 

@@ -1,5 +1,6 @@
 #include "train/run/run_beginning.h"
 
+#include <fmt/core.h>
 #include <chrono>
 #include <string>
 #include <utility>
@@ -44,8 +45,9 @@ void require_terms(const RunParts& run, const ResumePoint& older) {
   TrainOptions options = run.options;
   (void)take_terms(older.state, older.directory, resuming_run(run), options);
   if (older.state.global_batch != options.global_batch)
-    throw ConfigError(older.directory + ": an older checkpoint of another global batch (" +
-                      std::to_string(older.state.global_batch) + "); name it with --resume");
+    throw ConfigError(
+        fmt::format("{}: an older checkpoint of another global batch ({}); name it with --resume",
+                    older.directory, older.state.global_batch));
 }
 
 void resume(RunParts& run) {
@@ -64,12 +66,12 @@ void resume(RunParts& run) {
   for (const std::string& note : notes) run.listeners.print("note: " + note);
   const double rate = kernels::learning_rate(
       kernels::schedule_from(control_attributes(run.options)), step_state(*run.engine).updates);
-  run.listeners.print(
-      "resumed from " + point.directory + ": step " + std::to_string(position.steps_done) + " of " +
-      std::to_string(run.options.steps) + ", learning rate " + format_number("%.6g", rate) + ", " +
-      std::to_string(position.consumed_samples) + " samples consumed, data " + run.data_digest +
-      "; loaded in " +
-      format_number("%.2f s", std::chrono::duration<double>(Clock::now() - begin).count()));
+  run.listeners.print(fmt::format(
+      "resumed from {}: step {} of {}, learning rate {}, {} samples consumed, data {}; loaded in "
+      "{}",
+      point.directory, position.steps_done, run.options.steps, format_number("%.6g", rate),
+      position.consumed_samples, run.data_digest,
+      format_number("%.2f s", std::chrono::duration<double>(Clock::now() - begin).count())));
 }
 
 /// Changes the options so that the run goes on as the one that wrote the checkpoint.
@@ -98,13 +100,14 @@ void find_beginning(RunParts& run) {
     run.listeners.print(epochs);
   const StepRange& traced = run.options.trace_steps;
   if (!run.options.trace.empty() && traced.first > run.options.steps)
-    throw InvalidArgument("--trace-steps begins with step " + std::to_string(traced.first) +
-                          ", the run ends with step " + std::to_string(run.options.steps));
+    throw InvalidArgument(
+        fmt::format("--trace-steps begins with step {}, the run ends with step {}", traced.first,
+                    run.options.steps));
   const std::int64_t done = run.resume_point ? run.resume_point->state.step : 0;
   if (!run.options.trace.empty() && traced.last <= done)
-    run.listeners.warn("--trace-steps ends with step " + std::to_string(traced.last) +
-                       ", the run goes on after step " + std::to_string(done) +
-                       ": the trace will be empty");
+    run.listeners.warn(fmt::format(
+        "--trace-steps ends with step {}, the run goes on after step {}: the trace will be empty",
+        traced.last, done));
   const SaveInterval& every = run.options.checkpoint.every;
   if (run.options.output.empty())
     run.listeners.print("nothing will be saved: no --output names a folder");
@@ -122,7 +125,7 @@ void load(RunParts& run) {
   const TrainOptions& options = run.options;
   const bool stored = ModelFiles::has_weights(options.model);
   run.listeners.print("weights: " + (stored ? "reading " + options.model
-                                            : "new, from seed " + std::to_string(options.seed)));
+                                            : fmt::format("new, from seed {}", options.seed)));
   if (stored) {
     run.print_notes(
         load_stored_weights(*run.engine, options.model, run.request.model, *run.communicator));

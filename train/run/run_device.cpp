@@ -1,5 +1,6 @@
 #include "train/run/run_device.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -46,9 +47,10 @@ void RunDevice::make(const TrainOptions& options, int local_rank) {
   const std::vector<std::int64_t> devices = comm::gather_numbers(host_, count.devices);
   for (std::size_t rank = 0; rank < devices.size(); ++rank)
     if ((devices[rank] == 0) != (devices[0] == 0))
-      throw HostError("rank " + std::to_string(rank) + " sees " + std::to_string(devices[rank]) +
-                      " GPUs, rank 0 sees " + std::to_string(devices[0]) +
-                      "; look at CUDA_VISIBLE_DEVICES and the drivers, or use --device cpu");
+      throw HostError(
+          fmt::format("rank {} sees {} GPUs, rank 0 sees {}; look at CUDA_VISIBLE_DEVICES and the "
+                      "drivers, or use --device cpu",
+                      rank, devices[rank], devices[0]));
   if (count.devices == 0) {
     if (choice == DeviceChoice::cuda)
       throw HostError("--device cuda: " + count.why_none + "; or use --device cpu");

@@ -1,5 +1,6 @@
 #include "train/run/run_disk.h"
 
+#include <fmt/core.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -71,9 +72,9 @@ void RunDisk::require_room(std::int64_t bytes, int ranks) const {
     room = std::min(room, offload::free_bytes(path));
   room *= static_cast<std::int64_t>(options_.nvme_paths.size());
   if (bytes * ranks > room)
-    throw HostError("out of disk space: " + std::to_string(ranks) + " rank(s) need " +
-                    std::to_string(bytes) + " bytes each on --nvme-path, and " +
-                    std::to_string(room) + " are free");
+    throw HostError(fmt::format(
+        "out of disk space: {} rank(s) need {} bytes each on --nvme-path, and {} are free", ranks,
+        bytes, room));
 }
 
 void RunDisk::open(std::int64_t bytes) {

@@ -1,5 +1,6 @@
 #include "train/run/run_end.h"
 
+#include <fmt/core.h>
 #include <string>
 
 #include "comm/gather_texts.h"
@@ -39,9 +40,10 @@ std::string save_finite_state(RunParts& run) {
 
 /// Says why a run ended because of data that a rank could not read.
 std::string data_failure(const RunParts& run) {
-  return run.data_failure->message_with_rank() + "; the run ends after step " +
-         std::to_string(run.position.steps_done) + " of " + std::to_string(run.options.steps) +
-         (run.saver->saves() ? ", which is saved" : "; without --output its weights are lost");
+  return fmt::format(
+      "{}; the run ends after step {} of {}{}", run.data_failure->message_with_rank(),
+      run.position.steps_done, run.options.steps,
+      run.saver->saves() ? ", which is saved" : "; without --output its weights are lost");
 }
 
 void report_transfers(RunParts& run) {
@@ -67,9 +69,8 @@ void report(RunParts& run) {
   report_transfers(run);
   dump_state(run);
   if (run.options.check_device)
-    run.listeners.print("the device agrees with the CPU in " +
-                        std::to_string(run.position.steps_done) + " steps:\n" +
-                        run.device->compared().to_string());
+    run.listeners.print(fmt::format("the device agrees with the CPU in {} steps:\n{}",
+                                    run.position.steps_done, run.device->compared().to_string()));
   run.tell(
       Ending{*run.communicator, run.engine->programs(), run.machine, run.device->description()});
 }
@@ -103,10 +104,9 @@ ExitCode finish(RunParts& run) {
   report(run);
   const bool on_request = nonfinite.empty() && !run.data_failure && run.stopped_early();
   if (on_request)
-    run.listeners.print(
-        "stopped on request after step " + std::to_string(run.position.steps_done) + " of " +
-        std::to_string(run.options.steps) +
-        (run.options.output.empty() ? "; without --output its weights are lost" : ""));
+    run.listeners.print(fmt::format(
+        "stopped on request after step {} of {}{}", run.position.steps_done, run.options.steps,
+        run.options.output.empty() ? "; without --output its weights are lost" : ""));
   leave(run);
   if (!nonfinite.empty()) throw Error(ExitCode::do_not_restart, nonfinite + "; " + left);
   if (run.data_failure) throw Error(run.data_failure->code, data_failure(run));
@@ -116,8 +116,9 @@ ExitCode finish(RunParts& run) {
 }
 
 ExitCode leave_done(RunParts& run) {
-  run.listeners.print(run.resume_point->directory + ": all " + std::to_string(run.options.steps) +
-                      " steps are done, so nothing is to do; more --steps go on from here");
+  run.listeners.print(
+      fmt::format("{}: all {} steps are done, so nothing is to do; more --steps go on from here",
+                  run.resume_point->directory, run.options.steps));
   leave(run);
   run.late_failures.throw_if_any();
   return ExitCode::done;

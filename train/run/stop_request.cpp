@@ -1,5 +1,6 @@
 #include "train/run/stop_request.h"
 
+#include <fmt/core.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
@@ -55,8 +56,8 @@ void have_default_effect(int number) {
 
 std::string seconds_text(milliseconds time) {
   const std::int64_t tenths = (time.count() + 50) / 100;
-  return std::to_string(tenths / 10) + (tenths % 10 != 0 ? "." + std::to_string(tenths % 10) : "") +
-         " s";
+  return fmt::format("{}{} s", tenths / 10,
+                     tenths % 10 != 0 ? fmt::format(".{}", tenths % 10) : "");
 }
 
 }  // namespace
@@ -65,10 +66,10 @@ StopLimits stop_limits(const CheckpointOptions& options, std::chrono::seconds la
   const std::chrono::seconds own(options.grace_seconds);
   if (own.count() > 0) {
     if (launcher_grace.count() > 0 && own > launcher_grace)
-      throw ConfigError("--grace " + std::to_string(own.count()) +
-                        " is longer than the launcher waits before it kills, " +
-                        std::to_string(launcher_grace.count()) + " s: mlaunch --grace " +
-                        std::to_string(own.count()) + " ...");
+      throw ConfigError(
+          fmt::format("--grace {} is longer than the launcher waits before it kills, {} s: mlaunch "
+                      "--grace {} ...",
+                      own.count(), launcher_grace.count(), own.count()));
     return {own, own};
   }
   const milliseconds all = launcher_grace;

@@ -1,5 +1,6 @@
 #include "train/run/stored_weights.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <span>
 #include <string_view>
@@ -63,9 +64,9 @@ std::string describe_unused(const ModelFiles& files, const Engine& engine,
     if (++unused <= kNamed) names += (names.empty() ? "'" : ", '") + tensor.name + "'";
   }
   if (unused == 0) return "";
-  if (unused > kNamed) names += " and " + std::to_string(unused - kNamed) + " more";
-  return std::to_string(unused) + " stored " + (unused == 1 ? "tensor is" : "tensors are") +
-         " no part of this model, neither trained nor saved: " + names;
+  if (unused > kNamed) names += fmt::format(" and {} more", unused - kNamed);
+  return fmt::format("{} stored {} no part of this model, neither trained nor saved: {}", unused,
+                     unused == 1 ? "tensor is" : "tensors are", names);
 }
 
 }  // namespace

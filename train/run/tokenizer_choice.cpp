@@ -1,5 +1,6 @@
 #include "train/run/tokenizer_choice.h"
 
+#include <fmt/core.h>
 #include <filesystem>
 
 #include "core/error.h"
@@ -50,10 +51,10 @@ std::string choose_tokenizer(const std::string& asked, const std::string& model,
   if (const std::string own = tokenizer_of(model); !own.empty()) return own;
   if (vocabulary <= kByteVocabulary) return "";
   throw InvalidArgument(
-      "--model " + model + " has " + std::to_string(vocabulary) +
-      " tokens and no tokenizer to make them from text: name one with --tokenizer DIR (a directory "
-      "with tokenizer.json), give token files (.bin), or say --tokenizer bytes to make every byte "
-      "a token");
+      fmt::format("--model {} has {} tokens and no tokenizer to make them from text: name one with "
+                  "--tokenizer DIR (a directory with tokenizer.json), give token files (.bin), or "
+                  "say --tokenizer bytes to make every byte a token",
+                  model, vocabulary));
 }
 
 }  // namespace strata::train

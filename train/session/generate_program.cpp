@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <string>
@@ -25,11 +26,10 @@ void print_sample(Generator& generator, const TokenizerTool& tokenizer, bool as_
   if (tokens.empty()) throw InvalidArgument("--prompt must hold at least one token");
   for (const std::int32_t token : tokens)
     if (token >= generator.config().vocabulary)
-      throw InvalidArgument("token " + std::to_string(token) +
-                            " of the prompt is outside the model's "
-                            "vocabulary of " +
-                            std::to_string(generator.config().vocabulary) +
-                            "; name the tokenizer that it was trained with (--tokenizer)");
+      throw InvalidArgument(
+          fmt::format("token {} of the prompt is outside the model's vocabulary of {}; name the "
+                      "tokenizer that it was trained with (--tokenizer)",
+                      token, generator.config().vocabulary));
   if (as_bytes) std::fputs(prompt.c_str(), stdout);
   for (std::int64_t i = 0; i < count; ++i) {
     tokens.push_back(generator.next(tokens));
@@ -67,11 +67,10 @@ int run(int argc, char** argv, std::span<const ModelFamily> own) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::usage);
   }
-  if (tokens < 1)
-    throw InvalidArgument("--tokens " + std::to_string(tokens) + ": expected 1 or more");
+  if (tokens < 1) throw InvalidArgument(fmt::format("--tokens {}: expected 1 or more", tokens));
   if (!(options.temperature >= 0))  // also true for NaN
-    throw InvalidArgument("--temperature " + std::to_string(options.temperature) +
-                          ": expected 0 (always the likeliest token) or more");
+    throw InvalidArgument(fmt::format(
+        "--temperature {}: expected 0 (always the likeliest token) or more", options.temperature));
   options.model = resolve_model_directory(options.model);
   options.dtype = dtype_from_name(dtype);
   TrainOptions train_options;

@@ -1,5 +1,6 @@
 #include "train/session/profile_listener.h"
 
+#include <fmt/core.h>
 #include <vector>
 
 #include "comm/gather_texts.h"
@@ -27,9 +28,9 @@ void ProfileListener::begin(const Equipping& equipping) {
     throw ConfigError("--profile measures steps, --check-device compares them; choose one");
   const std::int64_t enough = equipping.first_step + kLeftOut + 1;
   if (equipping.steps < enough)
-    throw ConfigError("--profile leaves out the first " + std::to_string(kLeftOut) +
-                      " steps and none is left; give --steps " + std::to_string(enough) +
-                      " or more");
+    throw ConfigError(fmt::format(
+        "--profile leaves out the first {} steps and none is left; give --steps {} or more",
+        kLeftOut, enough));
   note_replaced("--profile", file_, listeners_);
   machine_ = equipping.machine;
   const bool on_cpu = machine_.host_is_device();
@@ -42,8 +43,8 @@ void ProfileListener::begin(const Equipping& equipping) {
 void ProfileListener::write(const Ending& ending) const {
   const ProfileReport report = make_report(*recorder_, machine_);
   if (report.steps == 0)  // the same on all ranks
-    return listeners_.print("no profile: the run ended within the first " +
-                            std::to_string(kLeftOut) + " steps\n");
+    return listeners_.print(
+        fmt::format("no profile: the run ended within the first {} steps\n", kLeftOut));
   comm::Communicator& host = ending.ranks;
   const std::vector<std::string> ranks = comm::gather_texts(host, to_json(report, host.rank()));
   listeners_.print(describe(report) +

@@ -1,5 +1,6 @@
 #include "train/session/profile_report.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -20,7 +21,7 @@ std::string source_of(const machine::Machine& machine) {
   const bool guessed = device.fp32_flops.source == machine::Source::assumed;
   if (machine.host_is_device())
     return guessed ? "not measured"
-                   : "measured on " + std::to_string(machine.processor.cores.whole()) + " threads";
+                   : fmt::format("measured on {} threads", machine.processor.cores.whole());
   const std::string name = device.names.empty() ? "this device" : device.names.front();
   return (guessed ? "not known of " : std::string(name_of(device.fp32_flops.source)) + " of ") +
          name;
@@ -45,7 +46,7 @@ std::string shape_of(const runtime::Instruction& in) {
   const kernels::TensorType* last = nullptr;
   int repeated = 0;
   const auto close = [&] {
-    if (repeated > 1) text += " x" + std::to_string(repeated);
+    if (repeated > 1) text += fmt::format(" x{}", repeated);
   };
   for (const auto* operands : {&in.inputs, &in.outputs})
     for (const runtime::Operand& operand : *operands) {
@@ -59,7 +60,7 @@ std::string shape_of(const runtime::Instruction& in) {
         text += (last == nullptr ? "" : ", ") + std::string(name_of(type.dtype));
       text += " [";
       for (int i = 0; i < type.shape.ndim(); ++i)
-        text += (i == 0 ? "" : ",") + std::to_string(type.shape[i]);
+        text += fmt::format("{}{}", i == 0 ? "" : ",", type.shape[i]);
       text += "]";
       last = &type;
       repeated = 1;
@@ -153,9 +154,8 @@ std::string describe(const ProfileReport& report, int most_rows) {
   const auto share = [&](std::int64_t ns) {
     return number("%.1f %%", 100 * static_cast<double>(ns) * 1e-9 / steps / report.step_seconds);
   };
-  std::string text = "profile of steps " + std::to_string(report.first_step + 1) + " to " +
-                     std::to_string(report.first_step + report.steps) + ", " +
-                     time_text(report.step_seconds) + " each:";
+  std::string text = fmt::format("profile of steps {} to {}, {} each:", report.first_step + 1,
+                                 report.first_step + report.steps, time_text(report.step_seconds));
   std::int64_t waited = 0;
   for (const Queue queue : runtime::kAllQueues) {
     const runtime::QueueTime& time = report.queues[static_cast<std::size_t>(queue)];

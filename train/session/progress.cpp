@@ -1,5 +1,6 @@
 #include "train/session/progress.h"
 
+#include <fmt/core.h>
 #include <cmath>
 #include <utility>
 
@@ -10,7 +11,7 @@ namespace strata::train {
 namespace {
 
 std::string step_of(std::int64_t step, std::int64_t steps) {
-  return "step " + std::to_string(step) + "/" + std::to_string(steps);
+  return fmt::format("step {}/{}", step, steps);
 }
 
 }  // namespace
@@ -20,11 +21,11 @@ std::string format_duration(double seconds) {
   const long long s = std::llround(seconds);
   const auto two = [](long long large, const char* large_unit, long long small,
                       const char* small_unit) {
-    return std::to_string(large) + large_unit + std::to_string(small) + small_unit;
+    return fmt::format("{}{}{}{}", large, large_unit, small, small_unit);
   };
-  if (s < 60) return std::to_string(s) + " s";
+  if (s < 60) return fmt::format("{} s", s);
   if (s < 600) return two(s / 60, " min ", s % 60, " s");
-  if (s < 3600) return std::to_string(s / 60) + " min";
+  if (s < 3600) return fmt::format("{} min", s / 60);
   if (s < 86400) return two(s / 3600, " h ", s / 60 % 60, " min");
   return two(s / 86400, " d ", s / 3600 % 24, " h");
 }
@@ -80,9 +81,8 @@ bool Progress::is_due() const {
 }
 
 void Progress::show(const Evaluating& e) {
-  std::vector<std::string> fields{
-      step_of(e.step, e.steps),
-      "evaluating, batch " + std::to_string(e.batch + 1) + "/" + std::to_string(e.batches)};
+  std::vector<std::string> fields{step_of(e.step, e.steps),
+                                  fmt::format("evaluating, batch {}/{}", e.batch + 1, e.batches)};
   if (console_.rewrites()) return console_.show_progress(std::move(fields));
   if (!is_due()) return;
   print(fields);

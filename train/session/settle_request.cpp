@@ -1,5 +1,7 @@
 #include "train/session/settle_request.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 
@@ -51,9 +53,8 @@ void assume_ranks(int world, RunRequest& request) {
   machine::Machine& hardware = *request.hardware;
   if (const int devices = hardware.hosts * hardware.devices;
       world > devices && !hardware.host_is_device())
-    throw InvalidArgument("--world-size " + std::to_string(world) +
-                          ": the machine of --hardware has " + std::to_string(devices) +
-                          " devices");
+    throw InvalidArgument(
+        fmt::format("--world-size {}: the machine of --hardware has {} devices", world, devices));
   const int spread = (world + hardware.hosts - 1) / hardware.hosts;
   context.local_world = std::max(std::min(world, hardware.devices), spread);
   hardware.hosts = (world + context.local_world - 1) / context.local_world;  // used ones

@@ -1,5 +1,6 @@
 #include "train/session/step_breakdown.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cstdio>
 
@@ -70,8 +71,8 @@ std::optional<std::string> StepBreakdown::complete(std::int64_t step, double sec
   ++steps_;
   seconds_ += seconds;
   if (step % every_ != 0 && step != last_step_) return {};
-  std::string text = "wall clock of steps " + std::to_string(step - steps_ + 1) + " to " +
-                     std::to_string(step) + ": " + describe();
+  std::string text =
+      fmt::format("wall clock of steps {} to {}: {}", step - steps_ + 1, step, describe());
   steps_ = 0;
   seconds_ = 0;
   return text;

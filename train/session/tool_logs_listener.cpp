@@ -1,5 +1,6 @@
 #include "train/session/tool_logs_listener.h"
 
+#include <fmt/core.h>
 #include <ctime>
 #include <filesystem>
 #include <system_error>
@@ -34,7 +35,7 @@ std::string run_folder(const std::string& runs, bool goes_on) {
   const std::string base = runs + "/" + time + "_" + host_label();
   std::string folder = base;
   for (int number = 2; !fs::create_directories(folder); ++number)
-    folder = base + "-" + std::to_string(number);
+    folder = fmt::format("{}-{}", base, number);
   return folder;
 }
 

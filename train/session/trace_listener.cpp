@@ -1,5 +1,7 @@
 #include "train/session/trace_listener.h"
 
+#include <fmt/core.h>
+
 #include "train/session/note_replaced.h"
 #include "train/session/trace_file.h"
 
@@ -29,9 +31,10 @@ void TraceListener::begin(const Equipping& equipping) {
 void TraceListener::write(comm::Communicator& ranks) const {
   const std::int64_t dropped = write_trace(path_, recorder_->events(), recorder_->dropped(), ranks);
   if (dropped > 0)
-    listeners_.note("the trace holds the first instructions of each queue; " +
-                    std::to_string(dropped) +
-                    " found no room: choose steps with --trace-steps FIRST:LAST");
+    listeners_.note(
+        fmt::format("the trace holds the first instructions of each queue; {} found no room: "
+                    "choose steps with --trace-steps FIRST:LAST",
+                    dropped));
 }
 
 }  // namespace strata::train

@@ -11,29 +11,29 @@
 
 namespace strata::kernels {
 
-constexpr std::int64_t kSegment = 1024;  ///< most elements of a segment
+constexpr std::int64_t kRowPartElements = 1024;  ///< most elements of a part
 
 /// Columns [column, column + count) of a row.
-struct Segment {
+struct RowPart {
   std::int64_t row;
   std::int64_t column;
   std::int64_t count;
 };
 
-/// A body gets the segment of each input as fp32, and room for that of each output.
-using SegmentBody =
-    std::function<void(const float* const* inputs, float* const* outputs, const Segment& segment)>;
+/// A body gets the part of each input as fp32, and room for that of each output.
+using RowPartBody =
+    std::function<void(const float* const* inputs, float* const* outputs, const RowPart& part)>;
 
-void for_each_segment_of(ThreadPool& pool, std::initializer_list<Tensor> inputs,
-                         std::initializer_list<Tensor> outputs, const SegmentBody& body);
+void for_each_row_part_of(ThreadPool& pool, std::initializer_list<Tensor> inputs,
+                          std::initializer_list<Tensor> outputs, const RowPartBody& body);
 
-/// Calls `body` for all segments, on all threads of `pool`. All tensors have the same rows and
+/// Calls `body` for all parts, on all threads of `pool`. All tensors have the same rows and
 /// columns and any float type; an output may be the same view as an input. At most four inputs and
 /// outputs each. Allocates nothing.
 template <typename Body>
-void for_each_segment(ThreadPool& pool, std::initializer_list<Tensor> inputs,
-                      std::initializer_list<Tensor> outputs, const Body& body) {
-  for_each_segment_of(pool, inputs, outputs, std::cref(body));
+void for_each_row_part(ThreadPool& pool, std::initializer_list<Tensor> inputs,
+                       std::initializer_list<Tensor> outputs, const Body& body) {
+  for_each_row_part_of(pool, inputs, outputs, std::cref(body));
 }
 
 /// Returns a view of columns [first, first + count) of a 2-D tensor.
