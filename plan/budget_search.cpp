@@ -28,11 +28,17 @@ constexpr double kShare = 1.0 / 16;
 /// Choices that are estimated to be small, of which the smallest is found by compiling.
 constexpr std::size_t kSmallOnes = 6;
 
-bool moves_no_less(const Choices& choices, const Choices& than) {
-  return choices.micro_batch == than.micro_batch && choices.layer_major == than.layer_major &&
-         again_part_of(choices) >= again_part_of(than) && choices.sharding == than.sharding &&
-         choices.optimizer >= than.optimizer &&
-         (than.optimizer == Home::device || choices.optimizer_part >= than.optimizer_part) &&
+/// True if the choices differ in nothing but parameters or saved values that go farther, or in
+/// more recomputation, which makes no step faster. (State of the optimizer may: its updates are
+/// hidden behind the next step.)
+bool costs_more(const Choices& choices, const Choices& than) {
+  Choices like = choices;
+  like.parameters = than.parameters;
+  like.activations = than.activations;
+  set_again_part(like, again_part_of(than));
+  Choices same = than;
+  set_again_part(same, again_part_of(than));
+  return like == same && again_part_of(choices) >= again_part_of(than) &&
          choices.parameters >= than.parameters && choices.activations >= than.activations;
 }
 
@@ -313,8 +319,8 @@ std::vector<BudgetSearch::Tried> BudgetSearch::try_all(const MemoryLimits& limit
   while (const std::optional<Entry> next = open.pop()) {
     const double reached = tried.size() < kTellingTries ? kReached : std::max(kReached, closest);
     if (!may_work() || (!tried.empty() && next->seconds * reached >= best)) break;
-    if (std::ranges::any_of(
-            tried, [&](const Tried& t) { return moves_no_less(next->choices, t.choices); }))
+    if (std::ranges::any_of(tried,
+                            [&](const Tried& t) { return costs_more(next->choices, t.choices); }))
       continue;
     if (divides(limits) && !next->is_bound) {
       if (std::optional<Entry> entry = bounded(*next, limits)) open.push(*entry);

@@ -10,7 +10,7 @@ namespace strata::train {
 
 /// Memory that a process of a run takes beside its arenas: code, libraries, threads, the next
 /// batch.
-inline constexpr std::int64_t kProcessBytes = 64 << 20;
+inline constexpr std::int64_t kProcessBytes = 40 << 20;
 
 /// Returns the target in bytes; `all`, what `what` has ("the device"), for "auto". 0: not known.
 /// Throws InvalidArgument if the target exceeds it.

@@ -1,0 +1,221 @@
+#include "plan/planner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/error.h"
+#include "plan/step_estimate.h"
+#include "plan/testing/small_training.h"
+
+namespace strata::plan {
+namespace {
+
+using runtime::Tier;
+
+/// A GPU that computes so fast that its link, host and disk matter for a small model.
+machine::Machine small_gpu() {
+  kernels::DeviceCapabilities capabilities;
+  capabilities.backend = kernels::DeviceCapabilities::Backend::cuda;
+  machine::Machine machine = machine::typical_machine(capabilities);
+  machine.device.fp32_flops = machine::assumed(2e11);
+  machine.instruction_seconds = machine::assumed(1e-7);
+  return machine;
+}
+
+class PlanRun : public testing::Test {
+ protected:
+  explicit PlanRun(machine::Machine machine = small_gpu(), int ranks = 1)
+      : machine_(std::move(machine)), frame_(small_frame(ranks)) {
+    frame_.backend = machine_.device.capabilities.backend;
+    asked_.micro_batch = 8;
+  }
+
+  [[nodiscard]] PlannerAnswer plan(std::int64_t bytes, Strategy strategy = Strategy::balanced,
+                                   const Freedom& free = {},
+                                   std::int64_t most_work = 2'000'000) const {
+    runtime::Plan frame = frame_;
+    if (machine_.host_is_device())
+      frame.host_bytes = bytes;
+    else
+      frame.budget_bytes[static_cast<std::size_t>(Tier::device)] = bytes;
+    const Search search{model_, frame, machine_, {frame.mesh, {}}};
+    return plan_run({search, asked_, free, strategy, most_work});
+  }
+  [[nodiscard]] std::int64_t bytes(const PlannedStep& step) const {
+    return scarce_bytes(step.needs, machine_);
+  }
+  [[nodiscard]] static double seconds(const PlannedStep& step) {
+    return step.forecast.step_seconds;
+  }
+  /// From what the fastest step needs down to about the least.
+  [[nodiscard]] std::vector<std::int64_t> budgets() const {
+    const PlannerAnswer least = plan(1);
+    std::vector<std::int64_t> all;
+    const auto low = static_cast<double>(bytes(*least.smallest));
+    const auto high = static_cast<double>(bytes(*least.unlimited));
+    for (int i = 0; i <= 8; ++i) all.push_back(std::llround(high * std::pow(low / high, i / 8.0)));
+    all.back() = std::llround(low * 1.03);  // balanced keeps 2 % free
+    return all;
+  }
+
+  compile::TrainingModel model_ = small_training(4);
+  machine::Machine machine_;
+  runtime::Plan frame_;
+  Choices asked_;
+};
+
+class PlanRunOnCpu : public PlanRun {
+ protected:
+  PlanRunOnCpu() : PlanRun(machine::cpu_machine(2)) {}
+};
+
+class PlanRanks : public PlanRun {
+ protected:
+  PlanRanks() : PlanRun(small_gpu(), 4) {}
+};
+
+TEST_F(PlanRun, WhatFitsStaysAsItWasAsked) {
+  const PlannerAnswer answer = plan(runtime::kUnlimited);
+  ASSERT_TRUE(answer.chosen);
+  EXPECT_TRUE(answer.is_asked);
+  EXPECT_EQ(answer.chosen->choices, asked_);
+  EXPECT_EQ(answer.refusal, PlannerRefusal::none);
+}
+
+TEST_F(PlanRun, BudgetsAreKeptAndLargerOnesAreNotSlower) {
+  double slowest = 0;
+  for (const std::int64_t budget : budgets()) {
+    const PlannerAnswer answer = plan(budget);
+    ASSERT_TRUE(answer.chosen) << budget;
+    EXPECT_LE(bytes(*answer.chosen), budget);
+    EXPECT_EQ(answer.chosen->choices.micro_batch * answer.chosen->choices.micro_steps, 8);
+    EXPECT_GE(seconds(*answer.chosen), slowest * 0.98) << budget;
+    slowest = std::max(slowest, seconds(*answer.chosen));
+  }
+}
+
+TEST_F(PlanRunOnCpu, BudgetsOfAProcessAreKept) {
+  for (const std::int64_t budget : budgets()) {
+    const PlannerAnswer answer = plan(budget);
+    ASSERT_TRUE(answer.chosen) << budget;
+    EXPECT_LE(bytes(*answer.chosen), budget);
+  }
+}
+
+TEST_F(PlanRun, ARefusalNamesTheLeastThatWorks) {
+  const PlannerAnswer refused = plan(1);
+  EXPECT_FALSE(refused.chosen);
+  EXPECT_EQ(refused.refusal, PlannerRefusal::too_large);
+  ASSERT_TRUE(refused.smallest);
+  const auto least =
+      static_cast<double>(bytes(*refused.smallest)) / share_of_budget(Strategy::balanced);
+  EXPECT_TRUE(plan(std::llround(std::ceil(least))).chosen);
+  EXPECT_FALSE(plan(std::llround(least * 0.99)).chosen);
+}
+
+TEST_F(PlanRun, WhatWasGivenStays) {
+  Freedom free;
+  free.micro_batch = free.saved = false;
+  const std::vector<std::int64_t> all = budgets();
+  const PlannerAnswer answer = plan(all[4], Strategy::balanced, free);
+  if (answer.chosen) {
+    EXPECT_EQ(answer.chosen->choices.micro_batch, asked_.micro_batch);
+    EXPECT_EQ(answer.chosen->choices.again, asked_.again);
+  }
+  free = {false, false, false, false, false, false, false, Home::disk};
+  EXPECT_FALSE(plan(all[4], Strategy::balanced, free).chosen);
+}
+
+TEST_F(PlanRun, ConservativeKeepsOffTheDiskAndRefusesSlowSteps) {
+  const std::vector<std::int64_t> all = budgets();
+  for (const std::int64_t budget : all) {
+    const PlannerAnswer answer = plan(budget, Strategy::conservative);
+    const std::optional<PlannedStep>& step = answer.chosen ? answer.chosen : answer.fitting;
+    if (!step) continue;
+    EXPECT_LE(static_cast<double>(bytes(*step)), 0.95 * static_cast<double>(budget));
+    EXPECT_NE(step->choices.optimizer, Home::disk);
+    EXPECT_EQ(answer.slowdown(*step) > 1.15, answer.refusal == PlannerRefusal::too_slow);
+  }
+  EXPECT_NE(plan(all.back(), Strategy::conservative).refusal, PlannerRefusal::none);
+}
+
+TEST_F(PlanRun, StrategiesTradeTimeForMemory) {
+  const std::int64_t ample = bytes(*plan(1).unlimited) * 2;
+  const PlannerAnswer aggressive = plan(ample, Strategy::aggressive);
+  const PlannerAnswer maximum = plan(ample, Strategy::maximum);
+  ASSERT_TRUE(aggressive.chosen && maximum.chosen);
+  EXPECT_LE(aggressive.slowdown(*aggressive.chosen), 1.4);
+  EXPECT_LT(bytes(*aggressive.chosen), bytes(*aggressive.unlimited));
+  EXPECT_LE(bytes(*maximum.chosen), bytes(*aggressive.chosen));
+}
+
+TEST_F(PlanRun, EqualRequestsGetEqualAnswers) {
+  const std::int64_t budget = budgets()[3];
+  const PlannerAnswer first = plan(budget), second = plan(budget);
+  EXPECT_EQ(first.chosen->plan, second.chosen->plan);
+  EXPECT_EQ(first.work, second.work);
+}
+
+TEST_F(PlanRun, WorkIsLimited) {
+  const PlannerAnswer answer = plan(budgets()[5], Strategy::balanced, {}, 1);
+  EXPECT_FALSE(answer.complete);
+}
+
+TEST_F(PlanRun, ContradictionsAreRefused) {
+  asked_.updates = runtime::Updates::gradient;
+  model_.control.set("clip", 1.0);
+  EXPECT_THROW((void)plan(1 << 20), InvalidArgument);
+}
+
+TEST_F(PlanRanks, HigherStagesAreChosenWhereMemoryIsShort) {
+  const std::vector<std::int64_t> all = budgets();
+  const PlannerAnswer answer = plan(all[5]);
+  ASSERT_TRUE(answer.chosen);
+  EXPECT_LE(bytes(*answer.chosen), all[5]);
+  EXPECT_GT(answer.chosen->choices.sharding.stage, 0);
+}
+
+/// The planner beside all alternatives that are open, with many shares of recomputation, compiled.
+class Exhaustive : public PlanRun {
+ protected:
+  Exhaustive() {
+    model_ = small_training(3);
+    asked_.micro_batch = 4;
+    asked_.micro_steps = 2;
+    free_.micro_batch = false;
+  }
+  [[nodiscard]] double best_of_all(std::int64_t budget) const {
+    runtime::Plan frame = frame_;
+    frame.budget_bytes[static_cast<std::size_t>(Tier::device)] =
+        std::llround(share_of_budget(Strategy::balanced) * static_cast<double>(budget));
+    double best = std::numeric_limits<double>::infinity();
+    for (Choices choices : alternatives(asked_, free_, frame, true))
+      for (const double part : {0.0, 0.25, 0.5, 0.75, 1.0}) {
+        set_again_part(choices, part);
+        const compile::Compiled found = find_plan(
+            {model_, with_choices(frame, choices, model_.build), machine_, {frame.mesh, {}}});
+        if (!found.fit.fits()) continue;
+        best = std::min(best, foresee(found.programs, machine_).step_seconds);
+      }
+    return best;
+  }
+
+  Freedom free_;
+};
+
+TEST_F(Exhaustive, ThePlannerComesCloseToTheBestOfAll) {
+  for (const std::int64_t budget : budgets()) {
+    const PlannerAnswer answer = plan(budget, Strategy::balanced, free_);
+    const double best = best_of_all(budget);
+    EXPECT_EQ(answer.chosen.has_value(), std::isfinite(best)) << budget;
+    if (!answer.chosen) continue;
+    EXPECT_LE(seconds(*answer.chosen), 1.02 * best) << budget;
+  }
+}
+
+}  // namespace
+}  // namespace strata::plan

@@ -1,0 +1,160 @@
+"""`train --target-memory` and `plan`: settings that fit, the same losses, refusals that name what works, tables and files."""
+import json
+import re
+import unittest
+
+from programs import BIN, QUICK, ProgramTest, mlaunch, train
+
+USAGE, DOES_NOT_FIT, CONFIGURATION = 2, 69, 78
+MEGABYTE = 1_000_000
+# Activations are most of this model's memory, so that settings matter.
+CONFIG = {"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "vocab_size": 256, "n_positions": 256, "n_embd": 128, "n_layer": 6, "n_head": 4}
+MODEL = ["--model", "model.json", "--sequence-length", "256"]
+RUN = [*MODEL, "--steps", "2", "--calibrate", "off", "--device", "cpu", "--threads", "1"]
+SAMPLES = ["--global-batch", "16"]
+
+
+def plan(*arguments):
+    return [str(BIN / "plan"), *map(str, arguments)]
+
+
+class TargetTest(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.write("model.json", json.dumps(CONFIG))
+
+
+class TargetMemory(TargetTest):
+    def losses(self, *arguments):
+        self.run_program(train(*RUN, *arguments, "--metrics", "metrics"))
+        lines = self.step_metrics("metrics")
+        return [line["loss"] for line in lines], max(line["peak_rss_bytes"] for line in lines), lines[0]["arena_bytes"]
+
+    def test_a_run_stays_inside_its_target(self):
+        free, most, arena = self.losses(*SAMPLES)
+        for target in (most * 7 // 10, most * 5 // 10):
+            losses, peak, smaller = self.losses(*SAMPLES, "--target-memory", target)
+            self.assertLessEqual(peak, target)
+            self.assertLess(smaller, arena)
+            for mine, asked in zip(losses, free):
+                self.assertAlmostEqual(mine, asked, places=4)
+
+    def test_recomputation_alone_changes_no_bit(self):
+        given = ["--micro-batch", "16", "--accumulation", "1"]
+        free, most, _ = self.losses(*given)
+        planned, peak, _ = self.losses(*given, "--target-memory", most * 8 // 10)
+        self.assertEqual(planned, free)
+        self.assertLessEqual(peak, most * 8 // 10)
+
+    def test_what_fits_stays(self):
+        done = self.run_program(train(*QUICK, "--target-memory", "auto"))
+        self.assertRegex(done.stdout, r"target memory \S+ GiB: the settings fit as they are, and nothing changes")
+        self.assertNotIn("--micro-batch", done.stdout)
+
+    def test_flags_that_are_named_do_the_same(self):
+        """What is printed is what one could type."""
+        done = self.run_program(train(*RUN, *SAMPLES, "--target-memory", "120MB", "--print-config", "--metrics", "planned"))
+        flags = re.search(r"target memory 120MB \(balanced\): (.*)", done.stdout)[1].split()
+        self.assertRegex(done.stdout, r"\nmicro_batch +\d+ +planned \(--target-memory\)")
+        typed = [flag for flag in flags]
+        self.run_program(train(*RUN, *SAMPLES, *typed, "--metrics", "typed"))
+        same = ("loss", "grad_norm", "arena_bytes")
+        self.assertEqual(*([[line[key] for key in same] for line in self.step_metrics(name)] for name in ("planned", "typed")))
+
+    def test_ranks_agree(self):
+        done = self.run_program(mlaunch(2, *RUN, *SAMPLES, "--target-memory", "120MB", "--metrics", "metrics", options=["--no-prefix"]))
+        self.assertRegex(done.stdout, r"target memory 120MB \(balanced\): ")
+        self.assertTrue(all(line["peak_rss_bytes"] <= 120 * MEGABYTE for line in self.step_metrics("metrics")))
+
+    def test_a_refusal_names_a_target_that_works(self):
+        refused = self.run_program(train(*RUN, *SAMPLES, "--target-memory", "50MB"), expect=DOES_NOT_FIT)
+        self.assertIn("no --nvme-path for offload to a drive", refused.stderr)
+        least = int(re.search(r"the least that works is --target-memory (\d+)MB", refused.stderr)[1])
+        self.run_program(train(*RUN, *SAMPLES, "--target-memory", f"{least}MB"))
+        again = self.run_program(train(*RUN, *SAMPLES, "--target-memory", f"{least * 99 // 100 - 1}MB"), expect=DOES_NOT_FIT)
+        self.assertIn(f"the least that works is --target-memory {least}MB", again.stderr)
+
+    def test_a_refusal_names_the_settings_that_forbid_more(self):
+        refused = self.run_program(train(*RUN, "--micro-batch", "16", "--target-memory", "60MB", "--allow-offload", "none"), expect=DOES_NOT_FIT)
+        self.assertIn("these settings forbid what may need less: --micro-batch 16, --allow-offload none", refused.stderr)
+
+    def test_broken_targets(self):
+        for arguments, code, message in (
+                (["--target-memory", "much"], CONFIGURATION, "--target-memory: found 'much', expected an amount of memory such as 24GB"),
+                (["--target-memory", "0"], CONFIGURATION, "--target-memory: found '0', expected an amount of memory"),
+                (["--target-memory", "900TB"], USAGE, r"--target-memory 900TB: each process on this machine has .*; give at most that, or auto"),
+                (["--target-memory", "1MB"], USAGE, "--target-memory 1MB: a process without any arena alone takes 40.00 MiB; give more"),
+                (["--target-memory", "1GB", "--device-memory", "1GB"], CONFIGURATION, "cannot be combined with --device-memory: it limits the arena alone"),
+                (["--target-memory", "1GB", "--plan", "file"], CONFIGURATION, "cannot be combined with --plan: a Plan from a file is run as it is"),
+                (["--strategy", "bold"], USAGE, "--strategy: found 'bold'"),
+                (["--allow-offload", "moon"], USAGE, "--allow-offload: found 'moon'")):
+            with self.subTest(arguments):
+                done = self.run_program(train(*QUICK, "--device", "cpu", *arguments), expect=code)
+                self.assertRegex(done.stderr, message)
+
+    def test_a_file_may_say_it(self):
+        self.write("ds.json", json.dumps({"train_batch_size": 16, "strata": {"target_memory": "120MB", "strategy": "balanced", "allow_offload": "none"}}))
+        done = self.run_program(train(*RUN, "--config", "ds.json"))
+        self.assertRegex(done.stdout, r"target memory 120MB \(balanced\): ")
+
+
+class Plan(TargetTest):
+    SEVEN_B = ["--model", "llama-2-7b", "--dtype", "bf16", "--sequence-length", "4096", "--global-batch", "8"]
+
+    def test_a_table_of_machines(self):
+        done = self.run_program(plan(*self.SEVEN_B, "--hardware", "rtx4090,8xh100", "--price", "0.5,2.5"))
+        table = done.stdout[done.stdout.rindex("\n\n"):].strip().splitlines()
+        self.assertEqual(re.split(r"  +", table[0]), ["machine", "ranks", "device", "host", "drive", "s/step", "tokens/s", "bound by", "slower", "per 1e9 tokens"])
+        self.assertEqual([line.split()[:2] for line in table[1:]], [["rtx4090", "1"], ["8xh100", "8"]])
+
+    def test_json_fits_what_is_asked(self):
+        done = self.run_program(plan(*self.SEVEN_B, "--target-memory", "20GB", "--hardware", "rtx4090", "--json"))
+        (found,) = json.loads(done.stdout)
+        self.assertTrue(found["fits"])
+        self.assertLessEqual(found["device_bytes"], 20e9)
+        self.assertLessEqual(found["host_bytes"], 128e9)
+        self.assertGreater(found["tokens_per_second"], 0)
+        self.assertIn("--offload-optimizer", found["flags"])
+
+    def test_files_repeat_the_plan(self):
+        self.run_program(plan(*MODEL, *SAMPLES, "--target-memory", "120MB", "--write-plan", "plan.json", "--write-config", "ds.json"))
+        asked = json.loads(self.read("ds.json"))
+        self.assertEqual(asked["train_batch_size"], 16)
+        samples = [asked["train_micro_batch_size_per_gpu"], asked["gradient_accumulation_steps"]]
+        self.assertEqual(samples[0] * samples[1], 16)
+        arenas = []
+        for arguments in (["--plan", "plan.json", "--micro-batch", samples[0], "--accumulation", samples[1]], ["--config", "ds.json"]):
+            self.run_program(train(*RUN, *arguments, "--metrics", "metrics"))
+            arenas.append(self.step_metrics("metrics")[0]["arena_bytes"])
+        self.assertEqual(arenas[0], arenas[1])
+
+    def test_what_does_not_fit_is_told_apart(self):
+        done = self.run_program(plan(*self.SEVEN_B, "--hardware", "rtx4090,8xh100", "--allow-offload", "none"), expect=1)
+        self.assertRegex(done.stdout, r"rtx4090: nothing fits; the least that works is --target-memory \d+MB")
+        self.assertRegex(done.stdout, r"\nrtx4090 +1 +does not fit")
+        self.assertRegex(done.stdout, r"\n8xh100 +8 +\d+\.\d+ GiB")
+
+    def test_what_was_compared(self):
+        done = self.run_program(plan(*MODEL, *SAMPLES, "--target-memory", "120MB", "--explain"))
+        self.assertRegex(done.stdout, r"compared:\n *s/step +guessed +settings\n *[\d.]+ +[\d.]+ ")
+
+    def test_broken_words(self):
+        for arguments, code, message in (
+                (["--price", "cheap"], USAGE, "--price: found 'cheap', expected a price per device and hour"),
+                (["--hardware", "rtx4090,h100", "--price", "1,2,3"], USAGE, "--price: found 3 prices for 2 machines"),
+                (["--hosts", "2"], USAGE, "--hosts needs --hardware"),
+                (["--world", "0"], USAGE, "--world: found '0', expected a whole number from 1"),
+                (["--hardware", "rtx4090,h100", "--write-config", "f"], USAGE, "--write-config writes the settings for one machine"),
+                (["--hardware", "rtx4091"], CONFIGURATION, "rtx4091"),
+                (["--hardware", "rtx4090", "--target-memory", "30GB"], USAGE, r"--target-memory 30GB: rtx4090 has 24.00 GiB"),
+                (["--targetmemory", "3GB"], USAGE, r"unknown flag --targetmemory.*--target-memory")):
+            with self.subTest(arguments):
+                done = self.run_program(plan(*MODEL, *arguments), expect=code)
+                self.assertRegex(done.stderr, message)
+
+    def test_help(self):
+        self.assertIn("usage: plan --model MODEL", self.run_program(plan("--help")).stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
