@@ -150,7 +150,9 @@ compile::Compiled plan_programs(const ProgramRequest& request, const comm::Seat&
                           .machine = machine,
                           .where = where,
                           .savings = savings,
-                          .accepts = accepts});
+                          .accepts = accepts,
+                          .save_every_steps = request.options.checkpoint.every.steps,
+                          .save_every_seconds = request.options.checkpoint.every.seconds});
 }
 
 compile::StepPrograms build_programs(const ProgramRequest& request, const comm::Seat& seat,

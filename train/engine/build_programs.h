@@ -30,7 +30,7 @@ class PlanFileLimit : public OutOfMemory {
   using OutOfMemory::OutOfMemory;
 };
 
-/// The ways of saving that the options allow, the fastest first.
+/// The ways of saving that the options allow, the one that disturbs training least first.
 std::vector<runtime::SaveMemory> savings_of(const TrainOptions& options);
 
 /// All that compiling must know about the model and its training.

@@ -19,12 +19,15 @@ bool RoomForSaving::accepts(const compile::Compiled& tried) {
 }
 
 std::string RoomForSaving::note(runtime::SaveMemory chosen) const {
+  const std::string reason =
+      refusals_.empty() ? "steps are faster with the host memory that a snapshot would keep"
+                        : refusals_.back();
   if (chosen == runtime::SaveMemory::windows)
     return "the step after a saved one waits for the drive, as what is saved goes there in "
            "windows: " +
-           refusals_.back();
+           reason;
   if (chosen == runtime::SaveMemory::writing)
-    return "training will stand still while a checkpoint is written: " + refusals_.back();
+    return "training will stand still while a checkpoint is written: " + reason;
   return "";
 }
 

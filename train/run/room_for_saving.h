@@ -26,7 +26,7 @@ class RoomForSaving {
 
   /// Collective, a plan::Accepts: true if all fits on all ranks. Throws what does not concern room.
   bool accepts(const compile::Compiled& tried);
-  /// Explains a way of saving that is not the fastest; empty if it is.
+  /// Explains a way of saving that disturbs training more than others; empty if none does less.
   [[nodiscard]] std::string note(runtime::SaveMemory chosen) const;
 
  private:
