@@ -1,8 +1,5 @@
 #include "train/run/host_limits.h"
 
-#include <string>
-
-#include "core/error.h"
 #include "core/format_bytes.h"
 
 namespace strata::train {
@@ -13,16 +10,16 @@ std::int64_t host_limit_on_cpu(const OffloadOptions& options) {
   return limits ? options.host_memory_bytes : 0;
 }
 
-void require_host_memory(std::int64_t arena_bytes, int ranks, std::int64_t free_bytes) {
+std::string lacking_host_memory(std::int64_t arena_bytes, int ranks, std::int64_t free_bytes) {
   const std::int64_t needed_bytes = arena_bytes * ranks;
-  if (free_bytes == 0 || needed_bytes <= free_bytes) return;
+  if (free_bytes == 0 || needed_bytes <= free_bytes) return "";
   const std::string each = format_bytes(arena_bytes);
   const std::string all = format_bytes(needed_bytes);
-  throw OutOfMemory("out of memory: " +
-                    (ranks == 1 ? "the one rank on this host plans " + each
-                                : std::to_string(ranks) + " ranks on this host plan " + each +
-                                      " each, " + all + " together") +
-                    ", and " + format_bytes(free_bytes) + " are free");
+  return "out of memory: " +
+         (ranks == 1 ? "the one rank on this host plans " + each
+                     : std::to_string(ranks) + " ranks on this host plan " + each + " each, " +
+                           all + " together") +
+         ", and " + format_bytes(free_bytes) + " are free";
 }
 
 }  // namespace strata::train
