@@ -35,6 +35,12 @@ void finish(const ProgramKey& key, Graph& graph, const comm::MeshSeat& where) {
   STRATA_CHECK(problem.empty(), name_of(key), problem);
 }
 
+enum class Extent : std::uint8_t { step, all };
+
+bool is_of_step(const ProgramKey& key) {
+  return key.is_train() || key.kind == ProgramKind::drain || key.kind == ProgramKind::read_ahead;
+}
+
 class Compiling {
  public:
   Compiling(const TrainingModel& model, const runtime::Plan& plan, const machine::Machine& machine,
@@ -47,7 +53,9 @@ class Compiling {
     set_.settings = settings_of(model, plan, where);
   }
 
-  Compiled run() {
+  /// `made`: the Programs that need not be made again.
+  Compiled run(Extent extent, std::map<ProgramKey, runtime::Program> made = {}) {
+    set_.programs = std::move(made);
     BuiltModel built = model_.build(plan_.shape, ModelUse::train);
     set_.units = built.graph.units;
     const auto rules = kernels::StepRules::from(model_.control);
@@ -65,7 +73,7 @@ class Compiling {
       add_steps(of_length, shorter);
       if (plan_.evaluates) add_evaluation(shorter);
     }
-    return lower_all();
+    return lower_all(extent);
   }
 
  private:
@@ -190,7 +198,7 @@ class Compiling {
       if (key.shorter_sequence > 0) set_.persistent.add_state(graph);
   }
 
-  Compiled lower_all() {
+  Compiled lower_all(Extent extent) {
     lay_out_persistent();
     runtime::TierBytes budget = plan_.budget_bytes;
     Fit short_fit;
@@ -198,6 +206,7 @@ class Compiling {
     if (short_fit.kept_too_much) return {{}, std::move(short_fit)};
     const runtime::Scheduling scheduling{plan_.limits, budget};
     for (auto& [key, graph] : graphs_) {
+      if (set_.programs.contains(key) || (extent == Extent::step && !is_of_step(key))) continue;
       const runtime::LowerOptions options{name_of(key), machine_, where_};
       if (!plan_.scheduled) {
         set_.programs[key] = runtime::lower(std::move(graph), set_.persistent, options);
@@ -256,7 +265,19 @@ step::StepSettings settings_of(const TrainingModel& model, const runtime::Plan& 
 Compiled compile(const TrainingModel& model, const runtime::Plan& plan,
                  const machine::Machine& machine, const comm::MeshSeat& where) {
   check_machine(plan, machine, where);
-  return Compiling(model, plan, machine, where).run();
+  return Compiling(model, plan, machine, where).run(Extent::all);
+}
+
+Compiled compile_step(const TrainingModel& model, const runtime::Plan& plan,
+                      const machine::Machine& machine, const comm::MeshSeat& where) {
+  check_machine(plan, machine, where);
+  return Compiling(model, plan, machine, where).run(Extent::step);
+}
+
+Compiled compile_rest(const TrainingModel& model, StepPrograms step,
+                      const machine::Machine& machine, const comm::MeshSeat& where) {
+  const runtime::Plan plan = std::move(step.settings.plan);
+  return Compiling(model, plan, machine, where).run(Extent::all, std::move(step.programs));
 }
 
 StepPrograms compile_generation(const ModelFunction& build, const runtime::BatchShape& shape,

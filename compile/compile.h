@@ -23,6 +23,15 @@ struct Compiled {
 Compiled compile(const TrainingModel& model, const runtime::Plan& plan,
                  const machine::Machine& machine, const comm::MeshSeat& where);
 
+/// Makes, as compile() does, only those Programs that decide how fast steps are and what they need:
+/// the micro-steps of Plan::shape, and what runs between steps.
+Compiled compile_step(const TrainingModel& model, const runtime::Plan& plan,
+                      const machine::Machine& machine, const comm::MeshSeat& where);
+
+/// Adds the Programs that compile_step left out, and so returns what compile() does.
+Compiled compile_rest(const TrainingModel& model, StepPrograms step,
+                      const machine::Machine& machine, const comm::MeshSeat& where);
+
 /// Gathers the settings that the step's passes read.
 step::StepSettings settings_of(const TrainingModel& model, const runtime::Plan& plan,
                                const comm::MeshSeat& where);

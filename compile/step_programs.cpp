@@ -51,7 +51,8 @@ runtime::Outlet StepPrograms::outlet() const {
 std::int64_t StepPrograms::scheduled_ns() const {
   std::int64_t ns = 0;
   for (const auto& [key, program] : programs)
-    if (key.is_train() && program.is_scheduled) ns += program.foreseen_ns;
+    if (key.is_train() && program.is_scheduled)
+      ns += zero::runs_per_step(settings.plan, key.micro_step) * program.foreseen_ns;
   return ns;
 }
 

@@ -71,7 +71,7 @@ struct StepPrograms {
   [[nodiscard]] std::int64_t disk_bytes() const {
     return arena_bytes(runtime::Tier::disk) - outlet().bytes() + second_places_bytes();
   }
-  /// Returns the sum of the scheduled times of one micro-step of each kind, for Plan::shape.
+  /// Returns the sum of the scheduled times of a step's micro-steps, for Plan::shape.
   [[nodiscard]] std::int64_t scheduled_ns() const;
 };
 

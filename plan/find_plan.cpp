@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "compile/read_ahead.h"
 #include "core/check.h"
+#include "plan/disk_time.h"
+#include "plan/foresee.h"
 #include "plan/resident_records.h"
 #include "runtime/program/arena_alignment.h"
 
@@ -50,21 +53,38 @@ bool lacks_host_memory(const compile::Fit& fit) {
          (fit.shortage && fit.shortage->tier == Tier::pinned);
 }
 
+enum class Among : std::uint8_t { all, beside_disk };
+
 /// Returns a time that no order of the same instructions can beat, even if reads for the next step
-/// move from one micro-step to another: the sum over Programs of what the busiest queue does. Reads
-/// and writes of a disk count as one queue, because they take turns.
-std::int64_t busiest_ns(const Compiled& found, const machine::Machine& machine) {
+/// move from one micro-step to another: what the busiest queue does in a step. Reads and writes of
+/// a disk count as one queue, because they take turns.
+std::int64_t busiest_ns(const compile::StepPrograms& programs, const machine::Machine& machine,
+                        Among queues) {
   std::array<std::int64_t, runtime::kQueues> busy{};
-  for (const auto& [key, program] : found.programs.programs) {
-    if (!key.is_train() || !program.is_scheduled) continue;
+  std::int64_t disk = 0;
+  for (const auto& [key, program] : programs.programs) {
+    if (!key.is_train()) continue;
+    const int runs = zero::runs_per_step(programs.settings.plan, key.micro_step);
     for (const runtime::Instruction& in : program.instructions) {
-      const bool writes = in.queue == runtime::Queue::disk_write;
-      busy[static_cast<std::size_t>(writes ? runtime::Queue::disk_read : in.queue)] +=
-          machine::foreseen_ns(machine, in.demand);
+      const bool is_disk =
+          in.queue == runtime::Queue::disk_read || in.queue == runtime::Queue::disk_write;
+      (is_disk ? disk : busy[static_cast<std::size_t>(in.queue)]) +=
+          runs * machine::foreseen_ns(machine, in.demand);
     }
   }
-  return *std::ranges::max_element(busy);
+  const std::int64_t others = *std::ranges::max_element(busy);
+  return queues == Among::all ? std::max(disk, others) : others;
 }
+
+/// One way of saving. Only if there are several, its times are foreseen.
+struct Way {
+  Plan asked;
+  double record_seconds = 0;           ///< that the disk works for records in a step, at least
+  double step_seconds = 0;             ///< of a step without saving, at least
+  double save_seconds = 0;             ///< of one save
+  std::optional<Compiled> found = {};  ///< the Programs of a step; nothing: not tried
+  bool refused = false;
+};
 
 class Searching {
  public:
@@ -87,62 +107,162 @@ class Searching {
   }
 
  private:
+  /// Makes all Programs, or those of a step, which are enough to compare Plans.
+  using Compile = Compiled (*)(const compile::TrainingModel&, const Plan&, const machine::Machine&,
+                               const comm::MeshSeat&);
+
   struct Attempt {
     Compiled found;
     /// Judged on the rank with the largest shards if something is open, so that all ranks agree.
     bool lacks_host_memory = false;
   };
 
+  /// Tries the ways that may be fastest until one of them is accepted. A way is compiled only if
+  /// no other is known to be as fast.
   [[nodiscard]] Attempt first_accepted(const Plan& asked) const {
-    STRATA_CHECK(!search_.savings.empty(), "no way of saving to try");
     const Accepts accepts =
         search_.accepts ? search_.accepts : [](const Compiled& found) { return found.fit.fits(); };
-    for (std::size_t i = 0; i + 1 < search_.savings.size(); ++i)
-      if (Attempt attempt = try_saving(asked, search_.savings[i]); accepts(attempt.found))
-        return {std::move(attempt.found)};
-    return try_saving(asked, search_.savings.back());
+    std::vector<Way> ways = ways_of(asked);
+    while (Way* way = most_promising(ways)) {
+      const bool is_last = way == &ways.back();
+      if (!way->found) {
+        way->found = planned(way->asked, compile::compile_step);
+        if (way->found->fit.fits())
+          compare(ways, *way);
+        else
+          way->refused = is_last || !accepts(*way->found);
+      } else if (is_last) {
+        break;
+      } else {
+        Attempt attempt = completed(*way);
+        if (accepts(attempt.found)) return attempt;
+        way->refused = true;
+      }
+    }
+    return completed(ways.back());
   }
 
-  /// Compiles for the rank with the largest shards, the last one.
-  [[nodiscard]] Compiled compiled(const Plan& plan) const {
-    return compile::compile(search_.model, plan, search_.machine, widest_);
+  [[nodiscard]] std::vector<Way> ways_of(Plan plan) const {
+    STRATA_CHECK(!search_.savings.empty(), "no way of saving to try");
+    std::vector<Way> ways;
+    for (const SaveMemory saving : search_.savings) {
+      plan.saving = saving;
+      Way& way = ways.emplace_back(Way{.asked = plan});
+      if (search_.savings.size() == 1) break;
+      const step::StepSettings settings =
+          settings_of(keeps_some_records(plan) ? with_resident_records(plan, 1) : plan);
+      way.step_seconds = way.record_seconds = record_seconds(settings, units_, search_.machine);
+      way.save_seconds = save_seconds(settings, units_, search_.machine);
+    }
+    return ways;
   }
+
+  /// Returns the first of the ways that may be as fast as any; null if all are refused.
+  [[nodiscard]] Way* most_promising(std::vector<Way>& ways) const {
+    double least = std::numeric_limits<double>::infinity();
+    for (const Way& way : ways)
+      if (!way.refused) least = std::min(least, saving_step_seconds(way));
+    const auto first = std::ranges::find_if(ways, [&](const Way& way) {
+      return !way.refused && saving_step_seconds(way) <= least * kAsFast;
+    });
+    return first == ways.end() ? nullptr : &*first;
+  }
+
+  /// Returns the seconds of a step with its part of a save, at least.
+  [[nodiscard]] double saving_step_seconds(const Way& way) const {
+    double saves = 0;  // in a step
+    if (search_.save_every_steps > 0) saves = 1 / static_cast<double>(search_.save_every_steps);
+    if (search_.save_every_seconds > 0)
+      saves = std::max(saves, way.step_seconds / static_cast<double>(search_.save_every_seconds));
+    return way.step_seconds + saves * way.save_seconds;
+  }
+
+  /// Foresees the step of `tried`, and the least that follows for ways that were not tried: these
+  /// compute and send the same, and gain at most the time in which the disk does less.
+  void compare(std::vector<Way>& ways, Way& tried) const {
+    if (ways.size() == 1) return;
+    const compile::StepPrograms& programs = tried.found->programs;
+    tried.step_seconds = foresee(programs, search_.machine).step_seconds;
+    const double records = record_seconds(programs.settings, units_, search_.machine);
+    const double others =
+        1e-9 * static_cast<double>(busiest_ns(programs, search_.machine, Among::beside_disk));
+    for (Way& way : ways)
+      if (!way.found)
+        way.step_seconds =
+            std::max({way.step_seconds, others,
+                      tried.step_seconds - std::max(0.0, records - way.record_seconds)});
+  }
+
+  /// Adds the Programs that are not a step's, and answers for the rank that asks.
+  [[nodiscard]] Attempt completed(Way& way) const {
+    Compiled found = std::move(*way.found);
+    if (found.fit.fits()) found = with_all_programs(way.asked, std::move(found.programs));
+    if (!found.fit.fits()) return {std::move(found), lacks_host_memory(found.fit)};
+    const Plan& plan = found.programs.settings.plan;
+    if (!is_open(way.asked) || widest_ == search_.where) return {std::move(found)};
+    return {compile::compile(search_.model, plan, search_.machine, search_.where)};
+  }
+
+  /// A snapshot by windows takes as many as it may: without a limit, it gets its own beside those
+  /// of `step`. If the other Programs do not fit as the step was planned, plans all together.
+  [[nodiscard]] Compiled with_all_programs(const Plan& asked, compile::StepPrograms step) const {
+    Plan plan = step.settings.plan;
+    std::int64_t& budget = plan.budget_bytes[static_cast<std::size_t>(Tier::pinned)];
+    if (plan.saving == SaveMemory::windows && plan.host_bytes == runtime::kUnlimited)
+      budget = std::min(budget, step.arena_bytes(Tier::pinned) + snapshot_window_bytes(step));
+    const comm::MeshSeat& seat = is_open(asked) ? widest_ : search_.where;
+    Compiled found =
+        plan == step.settings.plan
+            ? compile::compile_rest(search_.model, std::move(step), search_.machine, seat)
+            : compile::compile(search_.model, plan, search_.machine, seat);
+    return found.fit.fits() ? std::move(found) : planned(asked, compile::compile);
+  }
+
+  /// Returns the bytes of the windows through which snapshots go; 0 if they take none.
+  [[nodiscard]] static std::int64_t snapshot_window_bytes(const compile::StepPrograms& programs) {
+    if (programs.settings.plan.saving != SaveMemory::windows) return 0;
+    std::int64_t window = 0;
+    for (const step::SnapshotPiece& piece : programs.snapshot_pieces)
+      window = std::max(window, runtime::room_of(piece.end - piece.begin, Tier::pinned));
+    return kSnapshotWindows * window;
+  }
+
   [[nodiscard]] step::StepSettings settings_of(const Plan& plan) const {
     return compile::settings_of(search_.model, plan, widest_);
   }
-  [[nodiscard]] Compiled compiled_here(const Plan& plan) const {
-    return compile::compile(search_.model, plan, search_.machine, search_.where);
+  [[nodiscard]] Compiled compiled(const Plan& plan, Compile make) const {
+    return make(search_.model, plan, search_.machine, widest_);
   }
 
-  /// Answers for the rank that asks. If nothing is open in the Plan, that rank alone is compiled.
-  [[nodiscard]] Attempt try_saving(Plan plan, SaveMemory saving) const {
-    plan.saving = saving;
-    const bool shares = compile::shares_host_memory(plan);
-    const bool open =
-        plan.scheduled && (has_records_on_disk(plan) || saving == SaveMemory::windows ||
-                           may_move_gradients(plan) || shares);
-    Compiled found = !open ? compiled_here(plan) : shares ? divide(plan) : close(plan);
-    const bool lacks = lacks_host_memory(found.fit);
-    if (!open) return {std::move(found), lacks};
-    if (!found.fit.fits() || widest_ == search_.where) return {std::move(found), lacks};
-    return {compiled_here(found.programs.settings.plan)};
+  [[nodiscard]] static bool is_open(const Plan& plan) {
+    return plan.scheduled && (has_records_on_disk(plan) || plan.saving == SaveMemory::windows ||
+                              may_move_gradients(plan) || compile::shares_host_memory(plan));
+  }
+
+  /// Compiles for the rank with the largest shards, the last one. If nothing is open in the Plan,
+  /// the rank that asks is compiled, and no other.
+  [[nodiscard]] Compiled planned(const Plan& plan, Compile make) const {
+    if (!is_open(plan)) return make(search_.model, plan, search_.machine, search_.where);
+    Compiled plain =
+        compile::shares_host_memory(plan) ? divide(plan, make) : with_fewer_records(plan, make);
+    return with_records_ahead(std::move(plain), make);
   }
 
   /// Divides the memory of a host that is the device. Schedules take all memory that makes them
   /// faster and know of no sum over tiers. So the device gets what its schedules take; if that is
   /// too much, its least need and half of what is left; else its least need. The host gets the
   /// rest. The Plan without a schedule says the least needs, and is returned if nothing else fits.
-  [[nodiscard]] Compiled divide(const Plan& plan) const {
+  [[nodiscard]] Compiled divide(const Plan& plan, Compile make) const {
     Plan unscheduled = plan;
     unscheduled.scheduled = false;
-    Compiled least = compiled(unscheduled);
+    Compiled least = compiled(unscheduled, make);
     if (!least.fit.fits()) return least;
     const std::int64_t needed = least.programs.arena_bytes(Tier::device);
     const std::int64_t left = plan.host_bytes - compile::host_arena_bytes(least.programs);
-    const bool closed = !has_records_on_disk(plan) && plan.saving != SaveMemory::windows;
+    const bool closed = !has_records_on_disk(plan);
     Plan ample = plan;
     if (!closed) ample.budget_bytes[static_cast<std::size_t>(Tier::device)] = needed + left;
-    Compiled whole = compiled(ample);
+    Compiled whole = compiled(ample, make);
     const bool fits = whole.fit.fits();
     if (fits && closed) return whole;
     std::vector<std::int64_t> sizes{needed + left / 2, needed};
@@ -150,18 +270,19 @@ class Searching {
     if (fits && taken + compile::host_arena_bytes(whole.programs) <= plan.host_bytes)
       sizes.insert(sizes.begin(), taken);
     for (const std::int64_t bytes : sizes)
-      if (Compiled found = with_device_bytes(plan, bytes); found.fit.fits()) return found;
+      if (Compiled found = with_device_bytes(plan, bytes, make); found.fit.fits()) return found;
     return least;
   }
 
   /// Gives the device `bytes`, or the least that its schedules need.
-  [[nodiscard]] Compiled with_device_bytes(const Plan& plan, std::int64_t bytes) const {
+  [[nodiscard]] Compiled with_device_bytes(const Plan& plan, std::int64_t bytes,
+                                           Compile make) const {
     Plan divided = plan;
     std::int64_t& budget = divided.budget_bytes[static_cast<std::size_t>(Tier::device)];
     for (;;) {
       budget = bytes;
       divided.host_bytes = plan.host_bytes - bytes;
-      Compiled found = close(divided);
+      Compiled found = with_fewer_records(divided, make);
       const std::optional<runtime::Shortage>& shortage = found.fit.shortage;
       if (!shortage || shortage->tier != Tier::device || shortage->floor_bytes > plan.host_bytes)
         return found;
@@ -169,50 +290,37 @@ class Searching {
     }
   }
 
-  [[nodiscard]] Compiled close(Plan plan) const {
-    if (plan.saving == SaveMemory::windows) {
-      std::optional<std::int64_t> pinned_bytes = with_windows(plan);
-      if (!pinned_bytes) return compiled(plan);
-      std::int64_t& budget = plan.budget_bytes[static_cast<std::size_t>(Tier::pinned)];
-      budget = std::min(budget, *pinned_bytes);
+  [[nodiscard]] static bool keeps_some_records(const Plan& plan) {
+    return has_records_on_disk(plan) && plan.host_bytes != runtime::kUnlimited;
+  }
+
+  /// Compiles Plans with fewer and fewer records in host memory until one fits: only a schedule
+  /// tells how much of it transfers need.
+  [[nodiscard]] Compiled with_fewer_records(const Plan& plan, Compile make) const {
+    if (keeps_some_records(plan)) {
+      Plan last = plan;
+      for (const double share : {1.0, 0.5, 0.25}) {
+        const Plan resident = with_resident_records(plan, share);
+        if (resident == std::exchange(last, resident)) break;
+        if (Compiled found = compiled(resident, make); found.fit.fits()) return found;
+      }
     }
-    return with_fewer_records(plan,
-                              [&](const Plan& resident) { return with_records_ahead(resident); });
+    return compiled(plan, make);
   }
 
-  /// Returns the pinned bytes to allow, since schedules take as many windows as they may: those
-  /// without a snapshot, and the snapshot's. Reading ahead needs no more memory than these windows.
-  [[nodiscard]] std::optional<std::int64_t> with_windows(Plan plan) const {
-    plan.saving = SaveMemory::writing;
-    const Compiled still =
-        with_fewer_records(plan, [&](const Plan& resident) { return compiled(resident); });
-    if (!still.fit.fits()) return {};
-    std::int64_t window = 0;
-    for (const step::SnapshotPiece& piece :
-         step::list_snapshot(units_, still.programs.settings, step::SnapshotCopies::windows))
-      window = std::max(window, runtime::room_of(piece.end - piece.begin, Tier::pinned));
-    return still.programs.arena_bytes(Tier::pinned) + kSnapshotWindows * window;
-  }
-
-  /// Calls `attempt` for Plans with fewer and fewer records in host memory until one fits: only a
-  /// schedule tells how much of it transfers need.
-  template <typename Attempt>
-  [[nodiscard]] Compiled with_fewer_records(const Plan& plan, const Attempt& attempt) const {
-    if (!has_records_on_disk(plan) || plan.host_bytes == runtime::kUnlimited) return attempt(plan);
-    for (const double share : {1.0, 0.5, 0.25})
-      if (Compiled found = attempt(with_resident_records(plan, share)); found.fit.fits())
-        return found;
-    return attempt(plan);
-  }
-
-  /// Keeps records in `share` of the host memory that gradients, parameters and windows of the disk
-  /// leave free.
+  /// Keeps records in `share` of the host memory that gradients, parameters, windows of the disk
+  /// and a snapshot leave free. A snapshot also copies the records that stay.
   [[nodiscard]] Plan with_resident_records(const Plan& plan, double share) const {
     step::StepSettings settings = settings_of(plan);
     runtime::PersistentLayout others;
     step::declare_state(others, units_, settings);
-    const std::int64_t free_bytes =
+    std::int64_t free_bytes =
         plan.host_bytes - others.bytes(Tier::pinned) - window_bytes(settings, units_);
+    if (plan.saving == SaveMemory::snapshot) {
+      for (const step::SnapshotPiece& piece : step::list_snapshot(units_, settings))
+        free_bytes -= piece.end - piece.begin;
+      free_bytes /= 2;
+    }
     keep_records_in_host_memory(settings, units_,
                                 std::llround(share * static_cast<double>(free_bytes)));
     return settings.plan;
@@ -223,15 +331,15 @@ class Searching {
   /// with fewer: those leave windows to the other records, which otherwise are read, updated and
   /// written in turn. A number of records is tried only if it may pay: the gain is at most the time
   /// to read them, and the time by which the plain schedule exceeds the busiest queue.
-  [[nodiscard]] Compiled with_records_ahead(const Plan& plan) const {
-    Compiled plain = compiled(plan);
-    if (!plain.fit.fits() || !has_records_on_disk(plan) ||
+  [[nodiscard]] Compiled with_records_ahead(Compiled plain, Compile make) const {
+    const Plan plan = plain.programs.settings.plan;
+    if (!plain.fit.fits() || !plan.scheduled || !has_records_on_disk(plan) ||
         plan.updates != runtime::Updates::next_step)
       return plain;
     const std::int64_t arena = plain.programs.arena_bytes(Tier::pinned);
     const std::int64_t windows = arena - plain.programs.persistent.bytes(Tier::pinned);
     const std::int64_t plain_ns = plain.programs.scheduled_ns();
-    const std::int64_t least_ns = busiest_ns(plain, search_.machine);
+    const std::int64_t least_ns = busiest_ns(plain.programs, search_.machine, Among::all);
     std::optional<Compiled> best;
     const auto is_faster = [&](std::int64_t ns, const Compiled& than) {
       return static_cast<double>(ns) * kAsFast < static_cast<double>(than.programs.scheduled_ns());
@@ -244,13 +352,14 @@ class Searching {
     for (const std::int64_t quarters : {4, 3, 2, 1}) {
       Plan ahead = plan;
       ahead.read_ahead_bytes = windows / 4 * quarters;
-      ahead.budget_bytes[static_cast<std::size_t>(Tier::pinned)] = arena;
+      ahead.budget_bytes[static_cast<std::size_t>(Tier::pinned)] =
+          arena + snapshot_window_bytes(plain.programs);
       const std::vector<offload::ReadAhead> read =
           compile::records_read_ahead(settings_of(ahead), units_, ahead.read_ahead_bytes);
       if (read.empty() || read.size() == std::exchange(records, read.size())) continue;
       const std::int64_t gained_ns = std::min(plain_ns - least_ns, reading_ns(read));
       if (!is_faster(plain_ns - gained_ns, best ? *best : plain)) break;
-      consider(compiled(ahead));
+      consider(compiled(ahead, make));
     }
     consider(std::move(plain));
     return std::move(*best);

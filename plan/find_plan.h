@@ -20,16 +20,20 @@ struct Search {
   runtime::Plan plan;
   const machine::Machine& machine;
   comm::MeshSeat where;
-  /// Ways of saving, the fastest first.
+  /// Ways of saving, the one that disturbs training least first.
   std::vector<runtime::SaveMemory> savings = {runtime::SaveMemory::none};
-  /// Called for each way of saving in turn but the last, on all ranks or on none, so it may use
+  /// Called for ways of saving but the last, in the same order on all ranks, so it may use
   /// collectives. The default accepts what fits its Plan.
   Accepts accepts = {};
+  /// Training is saved after so many steps, or so many seconds; 0: neither.
+  std::int64_t save_every_steps = 0, save_every_seconds = 0;
 };
 
-/// Returns the first Programs that are accepted, else those of the last way of saving, even if they
-/// do not fit. Among Plans that fit, takes the one with the shortest foreseen step. Equal arguments
-/// give equal answers, and all ranks find the same Plan: that of the rank with the largest shards.
+/// Returns the first Programs that are accepted, in the order of the foreseen time of a step with
+/// its part of a save; ways of saving that are about as fast keep their order. If none is, returns
+/// those of the last way, even if they do not fit. Among other Plans that fit, takes the one with
+/// the shortest foreseen step. Equal arguments give equal answers, and all ranks find the same
+/// Plan: that of the rank with the largest shards.
 compile::Compiled find_plan(const Search& search);
 
 }  // namespace strata::plan

@@ -73,6 +73,26 @@ TEST_F(FindPlan, WhereNothingFitsTheLastWayOfSavingSaysWhy) {
   EXPECT_EQ(plan_of(found).saving, SaveMemory::writing);
 }
 
+/// A snapshot takes host memory that otherwise holds records, which the disk then brings in every
+/// step; windows take the disk's time only when the state is saved.
+TEST_F(FindPlan, TheWayOfSavingIsTheOneThatCostsTheLeastTime) {
+  machine_.disk.read_rate.value = machine_.disk.write_rate.value = 1e7;
+  Search asked = on_disk();
+  asked.savings = {SaveMemory::snapshot, SaveMemory::windows, SaveMemory::writing};
+  const auto saving = [&](std::int64_t host_bytes, std::int64_t every_steps) {
+    asked.plan.host_bytes = host_bytes;
+    asked.save_every_steps = every_steps;
+    const Compiled found = find_plan(asked);
+    EXPECT_TRUE(found.fit.fits()) << describe(found.fit);
+    EXPECT_TRUE(found.programs.find(compile::ProgramKind::snapshot));
+    return plan_of(found).saving;
+  };
+  EXPECT_EQ(saving(1800 << 10, 1000), SaveMemory::windows);
+  EXPECT_EQ(saving(1800 << 10, 1), SaveMemory::snapshot) << "windows would write in every step";
+  EXPECT_EQ(saving(64 << 20, 1000), SaveMemory::snapshot) << "all records stay";
+  EXPECT_EQ(saving(runtime::kUnlimited, 1000), SaveMemory::snapshot);
+}
+
 TEST_F(FindPlan, HostMemoryHoldsTheRecordsThatItHasRoomFor) {
   Search asked = on_disk();
   const auto resident = [](const runtime::Plan& plan) {

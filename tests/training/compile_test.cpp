@@ -41,6 +41,14 @@ class Requested {
   [[nodiscard]] Compiled compiled(const Plan& plan, const machine::Machine& machine) const {
     return compile::compile(model_, plan, machine, comm::MeshSeat::of(kSecondOfTwo));
   }
+  [[nodiscard]] Compiled compiled_step(const Plan& plan, const machine::Machine& machine) const {
+    return compile::compile_step(model_, plan, machine, comm::MeshSeat::of(kSecondOfTwo));
+  }
+  [[nodiscard]] Compiled completed(compile::StepPrograms step,
+                                   const machine::Machine& machine) const {
+    return compile::compile_rest(model_, std::move(step), machine,
+                                 comm::MeshSeat::of(kSecondOfTwo));
+  }
   [[nodiscard]] std::string refusal(const Plan& plan, const machine::Machine& machine) const {
     try {
       (void)compiled(plan, machine);
@@ -135,6 +143,25 @@ TEST(Compile, MakesMicroStepsForShorterSequencesOverTheSameState) {
   EXPECT_EQ(plan::foresee(some.programs, cpu).step_seconds,
             plan::foresee(one.programs, cpu).step_seconds);
   EXPECT_EQ(some.programs.scheduled_ns(), one.programs.scheduled_ns());
+}
+
+TEST(Compile, TheProgramsOfAStepAndTheRestAreAll) {
+  const Requested requested;
+  const machine::Machine cpu = machine::cpu_machine(1);
+  Plan plan = requested.plan(cpu);
+  plan.read_ahead_bytes = 1 << 20;
+  plan.shorter_sequences = {4};
+  const Compiled all = requested.compiled(plan, cpu);
+  Compiled step = requested.compiled_step(plan, cpu);
+  using enum compile::ProgramKind;
+  for (const auto& [key, program] : step.programs.programs)
+    EXPECT_TRUE(key.is_train() || key.kind == drain || key.kind == read_ahead) << program.name;
+  EXPECT_EQ(step.programs.programs.size(), 3u);
+  EXPECT_EQ(plan::foresee(step.programs, cpu).step_seconds,
+            plan::foresee(all.programs, cpu).step_seconds);
+  const Compiled whole = requested.completed(std::move(step.programs), cpu);
+  EXPECT_EQ(text_of(whole.programs), text_of(all.programs));
+  EXPECT_EQ(whole.programs.settings.plan, plan);
 }
 
 TEST(Compile, RefusesShorterSequencesThatAreNone) {

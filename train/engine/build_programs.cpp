@@ -84,22 +84,27 @@ static std::string describe_host(const compile::TierFit& host, int ranks) {
          format_bytes(host.budget_bytes * ranks) + " are what --host-memory allows";
 }
 
-void require_fit(const compile::Fit& fit, const ProgramRequest& request) {
-  if (fit.fits()) return;
-  if (!fit.host.fits()) throw OutOfMemory(describe_host(fit.host, request.local_ranks));
-  if (!fit.kept_too_much) throw OutOfMemory(describe(fit) + least_host_memory(fit, request));
+std::string lacking_memory(const compile::Fit& fit, const ProgramRequest& request) {
+  if (fit.fits()) return "";
+  if (!fit.host.fits()) return describe_host(fit.host, request.local_ranks);
+  if (!fit.kept_too_much) return describe(fit) + least_host_memory(fit, request);
   const compile::KeptTooMuch& kept = *fit.kept_too_much;
   const OffloadOptions& options = request.options.offload;
   const bool more =
       options.optimizer != OffloadTarget::nvme || options.parameters != OffloadTarget::nvme;
-  throw OutOfMemory(
-      "out of host memory: each of " + std::to_string(request.local_ranks) + " ranks may use " +
-      std::to_string(kept.budget_bytes) + " bytes of the --host-memory budget, and keeps " +
-      std::to_string(kept.state_bytes) + " of state and inputs there" +
-      (kept.saving_bytes > 0 ? " and " + std::to_string(kept.saving_bytes) + " for saving"
-                             : std::string()) +
-      ", before anything is transferred; raise the budget" +
-      (more ? ", or move more to the disk (--offload-optimizer nvme, --offload-param nvme)" : ""));
+  return "out of host memory: each of " + std::to_string(request.local_ranks) + " ranks may use " +
+         std::to_string(kept.budget_bytes) + " bytes of the --host-memory budget, and keeps " +
+         std::to_string(kept.state_bytes) + " of state and inputs there" +
+         (kept.saving_bytes > 0 ? " and " + std::to_string(kept.saving_bytes) + " for saving"
+                                : std::string()) +
+         ", before anything is transferred; raise the budget" +
+         (more ? ", or move more to the disk (--offload-optimizer nvme, --offload-param nvme)"
+               : "");
+}
+
+void require_fit(const compile::Fit& fit, const ProgramRequest& request) {
+  if (const std::string lacking = lacking_memory(fit, request); !lacking.empty())
+    throw OutOfMemory(lacking);
 }
 
 /// Throws if a limit of the file, not of an option, is too small. `given`: the file's Plan;
@@ -109,8 +114,8 @@ static void require_own_limits(const std::string& file, const runtime::Plan& giv
   const auto require = [&](const std::string& field, std::int64_t has, std::int64_t options_give,
                            std::int64_t needed) {
     if (has >= options_give || has >= needed) return;
-    throw PlanFileLimit(file + ": " + field + ": the Plan has " + std::to_string(has) +
-                        " bytes, and needs at least " + std::to_string(needed) + "; raise it");
+    throw OutOfMemory(file + ": " + field + ": the Plan has " + std::to_string(has) +
+                      " bytes, and needs at least " + std::to_string(needed) + "; raise it");
   };
   runtime::TierBytes needed{};
   for (std::size_t t = 0; t < needed.size(); ++t) needed[t] = fit.tiers[t].needed_bytes;
@@ -150,7 +155,9 @@ compile::Compiled plan_programs(const ProgramRequest& request, const comm::Seat&
                           .machine = machine,
                           .where = where,
                           .savings = savings,
-                          .accepts = accepts});
+                          .accepts = accepts,
+                          .save_every_steps = request.options.checkpoint.every.steps,
+                          .save_every_seconds = request.options.checkpoint.every.seconds});
 }
 
 compile::StepPrograms build_programs(const ProgramRequest& request, const comm::Seat& seat,

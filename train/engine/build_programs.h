@@ -3,11 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "comm/seat.h"
 #include "compile/compile.h"
-#include "core/error.h"
 #include "machine/machine.h"
 #include "plan/find_plan.h"
 #include "train/config/options.h"
@@ -25,12 +25,7 @@ struct ProgramRequest {
   std::vector<std::int64_t> shorter_sequences = {};  ///< Plan::shorter_sequences
 };
 
-/// Thrown for a Plan from a file whose budgets are smaller than its run needs.
-class PlanFileLimit : public OutOfMemory {
-  using OutOfMemory::OutOfMemory;
-};
-
-/// The ways of saving that the options allow, the fastest first.
+/// The ways of saving that the options allow, the one that disturbs training least first.
 std::vector<runtime::SaveMemory> savings_of(const TrainOptions& options);
 
 /// All that compiling must know about the model and its training.
@@ -47,13 +42,16 @@ runtime::Plan requested_plan(const ProgramRequest& request, const compile::Train
 /// Compiles the Plan that plan::find_plan finds for the request, or the one in the file
 /// TrainOptions::plan, which may not fit. plan::Search explains `savings` and `accepts`. Throws as
 /// requested_plan does, ConfigError naming file and field where a Plan is for another run, and
-/// PlanFileLimit naming the field whose limit is too small.
+/// OutOfMemory naming the field of a file whose limit is too small.
 compile::Compiled plan_programs(const ProgramRequest& request, const comm::Seat& seat,
                                 const machine::Machine& machine,
                                 const std::vector<runtime::SaveMemory>& savings,
                                 const plan::Accepts& accepts = {});
 
-/// Throws OutOfMemory, saying what is missing and which settings provide it, unless all fits.
+/// Says which memory is lacking and which settings provide it; empty if all fits.
+std::string lacking_memory(const compile::Fit& fit, const ProgramRequest& request);
+
+/// Throws OutOfMemory with what is lacking, unless all fits.
 void require_fit(const compile::Fit& fit, const ProgramRequest& request);
 
 /// The Programs of the best Plan that saves as ProgramRequest::saving says. SaveMemory::windows

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "comm/factory.h"
+#include "core/error.h"
 #include "core/file_system.h"
 #include "kernels/math/philox.h"
 #include "train/checkpoint/check_weights.h"
@@ -31,7 +32,10 @@ Generator::Generator(const GeneratorOptions& options)
   parts.programs =
       build_generation(config_, {options_.dtype, 1, options_.sequence},
                        runtime_->communicator->seat(), machine::cpu_machine(options_.threads));
-  require_host_memory(parts.programs.arena_bytes(runtime::Tier::device), 1);
+  if (const std::string lacking =
+          lacking_host_memory(parts.programs.arena_bytes(runtime::Tier::device), 1);
+      !lacking.empty())
+    throw OutOfMemory(lacking);
   parts.site = std::make_unique<CpuSite>(*runtime_->communicator, options_.threads);
   runtime_->engine = std::make_unique<Engine>(std::move(parts));
   load_weights(*runtime_->engine, ModelFiles(options_.model), *config_.family);

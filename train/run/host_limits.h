@@ -1,7 +1,8 @@
-// Refuses plans that need more memory than this host may give.
+// Compares what plans need with the memory that this host may give.
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "machine/host_memory.h"
 #include "train/config/options.h"
@@ -12,9 +13,9 @@ namespace strata::train {
 /// memory, unless --device-memory limits it. 0: no such limit.
 std::int64_t host_limit_on_cpu(const OffloadOptions& options);
 
-/// Throws OutOfMemory with the amounts if `ranks` arenas of `arena_bytes` do not fit into
-/// `free_bytes` (0: unknown, nothing is refused). memory_advice.h says what to change.
-void require_host_memory(std::int64_t arena_bytes, int ranks,
-                         std::int64_t free_bytes = machine::available_host_bytes());
+/// Says with the amounts that `ranks` arenas of `arena_bytes` do not fit into `free_bytes`; empty
+/// if they do (0: unknown, nothing is refused). memory_advice.h says what to change.
+std::string lacking_host_memory(std::int64_t arena_bytes, int ranks,
+                                std::int64_t free_bytes = machine::available_host_bytes());
 
 }  // namespace strata::train

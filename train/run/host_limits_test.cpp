@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "core/error.h"
-
 namespace strata::train {
 namespace {
 
@@ -18,28 +16,18 @@ TEST(HostLimits, IsLimitedByTheFlagWhereTheArenaHasNoLimitOfItsOwn) {
   EXPECT_EQ(host_limit_on_cpu(options), 0);
 }
 
-std::string refusal(std::int64_t arena_bytes, int ranks, std::int64_t free_bytes) {
-  try {
-    require_host_memory(arena_bytes, ranks, free_bytes);
-  } catch (const OutOfMemory& error) {
-    EXPECT_EQ(error.exit_code(), ExitCode::host);
-    return error.what();
-  }
-  return "";
-}
-
 TEST(HostLimits, RefusesWhatDoesNotFitInAmountsThatPeopleRead) {
-  EXPECT_EQ(refusal(3 * kGiB, 8, 20 * kGiB),
+  EXPECT_EQ(lacking_host_memory(3 * kGiB, 8, 20 * kGiB),
             "out of memory: 8 ranks on this host plan 3.00 GiB each, 24.00 GiB together, and 20.00 "
             "GiB are free");
-  EXPECT_EQ(refusal(3 * kGiB, 1, kGiB / 2),
+  EXPECT_EQ(lacking_host_memory(3 * kGiB, 1, kGiB / 2),
             "out of memory: the one rank on this host plans 3.00 GiB, and 512.00 MiB are free");
 }
 
 TEST(HostLimits, AcceptsWhatJustFitsAndWhatNobodyKnows) {
-  EXPECT_EQ(refusal(3 * kGiB, 8, 24 * kGiB), "");
-  EXPECT_NE(refusal(3 * kGiB, 8, 24 * kGiB - 1), "");
-  EXPECT_EQ(refusal(3 * kGiB, 8, 0), "");
+  EXPECT_EQ(lacking_host_memory(3 * kGiB, 8, 24 * kGiB), "");
+  EXPECT_NE(lacking_host_memory(3 * kGiB, 8, 24 * kGiB - 1), "");
+  EXPECT_EQ(lacking_host_memory(3 * kGiB, 8, 0), "");
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "train/run/plan_only.h"
 
 #include <algorithm>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -68,15 +67,20 @@ comm::Exchange exchange_of(const RunRequest& request, bool on_cuda) {
                                                         : comm::Exchange::peer_memory;
 }
 
-void require_room(const compile::StepPrograms& set, const MachineMemory& memory,
-                  const std::string& says) {
-  const MemoryNeeds needs = plan::memory_needs(set);
-  if (memory.holds(needs)) return;
+/// Says which memory is lacking; empty if all fits.
+std::string lacking_memory(const RunRequest& request, const compile::Compiled& found,
+                           const MachineMemory& memory) {
+  if (!found.fit.fits()) return lacking_memory(found.fit, programs_of(request));
+  const MemoryNeeds needs = plan::memory_needs(found.programs);
+  if (memory.holds(needs)) return "";
   if (memory.device_bytes && needs.device > *memory.device_bytes)
-    throw OutOfMemory("this plan needs " + format_bytes(needs.device) +
-                      " on the device, which has " + format_bytes(*memory.device_bytes));
-  throw OutOfMemory("this plan needs " + describe(needs, memory) + ", and " +
-                    format_bytes(memory.host_bytes) + " are " + says);
+    return "this plan needs " + format_bytes(needs.device) + " on the device, which has " +
+           format_bytes(*memory.device_bytes);
+  return "this plan needs " + describe(needs, memory) + ", and " + format_bytes(memory.host_bytes) +
+         " are " +
+         (request.hardware ? "what the host of --hardware has"
+                           : "free on this machine (--host-memory SIZE and --hardware NAME plan "
+                             "for another one)");
 }
 
 /// Throws unless the drives of the machine to plan for hold what its ranks put there.
@@ -89,20 +93,13 @@ void require_drive(const RunRequest& request, const compile::StepPrograms& set) 
                   format_bytes(request.hardware->disk.bytes));
 }
 
-compile::StepPrograms build(const RunRequest& request, const machine::Machine& machine,
+compile::Compiled find_plan(const RunRequest& request, const machine::Machine& machine,
                             const comm::Seat& seat, const MachineMemory& memory) {
   const ProgramRequest programs = programs_of(request);
-  compile::Compiled found =
-      plan_programs(programs, seat, machine, savings_of(programs.options), [&](const auto& tried) {
+  return plan_programs(
+      programs, seat, machine, savings_of(programs.options), [&](const auto& tried) {
         return tried.fit.fits() && memory.holds(plan::memory_needs(tried.programs));
       });
-  require_fit(found.fit, programs);
-  require_room(found.programs, memory,
-               request.hardware ? "what the host of --hardware has"
-                                : "free on this machine (--host-memory SIZE and --hardware NAME "
-                                  "plan for another one)");
-  require_drive(request, found.programs);
-  return std::move(found.programs);
 }
 
 std::string describe_device(const RunRequest& request, bool on_cuda) {
@@ -155,28 +152,25 @@ void print_plan_only(const RunRequest& request, const RunListeners& listeners) {
   const MachineMemory memory = memory_of(request, on_cuda);
   const comm::Seat seat{0, request.context.world, exchange_of(request, on_cuda)};
   require_report_directory(options.memory_report);
-  std::optional<compile::StepPrograms> set;
-  try {
-    set = build(request, machine, seat, memory);
-  } catch (const PlanFileLimit&) {
-    throw;
-  } catch (const OutOfMemory& error) {
+  const compile::Compiled found = find_plan(request, machine, seat, memory);
+  if (const std::string lacking = lacking_memory(request, found, memory); !lacking.empty())
     throw OutOfMemory(
-        std::string(error.what()) + "; " +
+        lacking + "; " +
         memory_advice(programs_of(request), {.seat = seat, .machine = machine, .memory = memory}) +
         (on_cuda || request.hardware ? " (device: " + describe_device(request, on_cuda) + ")"
                                      : ""));
-  }
-  print_plan(request.config, options, *set,
+  const compile::StepPrograms& set = found.programs;
+  require_drive(request, set);
+  print_plan(request.config, options, set,
              {.ranks = request.context.world,
               .transport = "planned only",
               .device = describe_device(request, on_cuda),
-              .foreseen_seconds = plan::foresee(*set, machine).step_seconds,
+              .foreseen_seconds = plan::foresee(set, machine).step_seconds,
               .rates = machine.device.fp32_flops.source},
              listeners);
-  listeners.print("this plan fits: it needs " + describe(plan::memory_needs(*set), memory));
+  listeners.print("this plan fits: it needs " + describe(plan::memory_needs(set), memory));
   if (options.memory_report.empty()) return;
-  report_plan(request, machine, seat, *set, describe_device(request, on_cuda));
+  report_plan(request, machine, seat, set, describe_device(request, on_cuda));
   listeners.print("memory report: " + report_files(options.memory_report).back());
 }
 

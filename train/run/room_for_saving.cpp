@@ -1,30 +1,40 @@
 #include "train/run/room_for_saving.h"
 
 #include "comm/fail_together.h"
+#include "comm/gather_texts.h"
 #include "core/error.h"
 
 namespace strata::train {
 
 bool RoomForSaving::accepts(const compile::Compiled& tried) {
-  const auto failure = comm::fail_together(machines_.ranks, [&] {
-    require_fit(tried.fit, machines_.request);
-    machines_.require_memory(tried.programs);
-    machines_.disk.require_room(tried.programs.disk_bytes(), machines_.request.local_ranks);
-  });
-  if (!failure) return true;
-  refusals_.push_back(failure->message());
-  if (failure->code != ExitCode::host && failure->code != ExitCode::io)
-    throw Error(failure->code, refusals_.back());
-  return false;
+  std::string mine;
+  if (const auto failure = comm::fail_together(machines_.ranks, [&] { mine = lacking(tried); }))
+    throw Error(failure->code, failure->message());
+  for (const std::string& lacks : comm::gather_texts(machines_.ranks, mine)) {
+    if (lacks.empty()) continue;
+    refusals_.push_back(lacks);
+    return false;
+  }
+  return true;
+}
+
+std::string RoomForSaving::lacking(const compile::Compiled& tried) const {
+  if (!tried.fit.fits()) return lacking_memory(tried.fit, machines_.request);
+  std::string memory = machines_.lacking_memory(tried.programs);
+  if (!memory.empty()) return memory;
+  return machines_.disk.lacking_room(tried.programs.disk_bytes(), machines_.request.local_ranks);
 }
 
 std::string RoomForSaving::note(runtime::SaveMemory chosen) const {
+  const std::string reason =
+      refusals_.empty() ? "steps are faster with the host memory that a snapshot would keep"
+                        : refusals_.back();
   if (chosen == runtime::SaveMemory::windows)
     return "the step after a saved one waits for the drive, as what is saved goes there in "
            "windows: " +
-           refusals_.back();
+           reason;
   if (chosen == runtime::SaveMemory::writing)
-    return "training will stand still while a checkpoint is written: " + refusals_.back();
+    return "training will stand still while a checkpoint is written: " + reason;
   return "";
 }
 

@@ -16,20 +16,22 @@ struct SavingMachines {
   comm::Communicator& ranks;
   RunDisk& disk;
   const ProgramRequest& request;
-  /// Throws HostError if the machine does not have the memory that the Programs need.
-  std::function<void(const compile::StepPrograms&)> require_memory;
+  /// Says which memory that the Programs need the machine does not have; empty if it has all.
+  std::function<std::string(const compile::StepPrograms&)> lacking_memory;
 };
 
 class RoomForSaving {
  public:
   explicit RoomForSaving(SavingMachines machines) : machines_(std::move(machines)) {}
 
-  /// Collective, a plan::Accepts: true if all fits on all ranks. Throws what does not concern room.
+  /// Collective, a plan::Accepts: true if all fits on all ranks.
   bool accepts(const compile::Compiled& tried);
-  /// Explains a way of saving that is not the fastest; empty if it is.
+  /// Explains a way of saving that disturbs training more than others; empty if none does less.
   [[nodiscard]] std::string note(runtime::SaveMemory chosen) const;
 
  private:
+  [[nodiscard]] std::string lacking(const compile::Compiled& tried) const;
+
   SavingMachines machines_;
   std::vector<std::string> refusals_;  ///< reasons against the ways that were tried, in order
 };

@@ -88,15 +88,15 @@ std::optional<int> RunDevice::node() const {
   return device_ ? machine::node_of_device(device_->pci_address()) : std::nullopt;
 }
 
-void RunDevice::require_memory(std::int64_t arena_bytes) const {
-  if (!device_) return;
+std::string RunDevice::lacking_memory(std::int64_t arena_bytes) const {
+  if (!device_) return "";
   const kernels::DeviceMemoryFacts memory = device_->memory();
   // free_bytes() leaves room for what comes later: kernels, graphs and libraries' own buffers.
-  if (arena_bytes <= *free_bytes()) return;
-  throw OutOfMemory("out of device memory: this rank plans " + format_bytes(arena_bytes) + ", " +
-                    device_->name() + " has " + format_bytes(memory.free_bytes) + " free of " +
-                    format_bytes(memory.total_bytes) + ", of which " +
-                    format_bytes(kBesideTheArenaBytes) + " are left for kernels and libraries");
+  if (arena_bytes <= *free_bytes()) return "";
+  return "out of device memory: this rank plans " + format_bytes(arena_bytes) + ", " +
+         device_->name() + " has " + format_bytes(memory.free_bytes) + " free of " +
+         format_bytes(memory.total_bytes) + ", of which " + format_bytes(kBesideTheArenaBytes) +
+         " are left for kernels and libraries";
 }
 
 std::optional<std::int64_t> RunDevice::free_bytes() const {
@@ -109,19 +109,18 @@ std::optional<kernels::DeviceMemoryFacts> RunDevice::memory() const {
   return device_->memory();
 }
 
-void RunDevice::prepare(const compile::StepPrograms& programs, const TrainOptions& options) {
-  if (!device_) return;
+std::string RunDevice::prepare(const compile::StepPrograms& programs, const TrainOptions& options) {
+  if (!device_) return "";
   choose(programs, options);
   warm_up(*device_, *communicator_, programs);
   const kernels::DeviceMemoryFacts memory = device_->memory();
   used_before_bytes_ = memory.total_bytes - memory.free_bytes;
   const std::int64_t arena_bytes = programs.arena_bytes(runtime::Tier::device);
-  if (arena_bytes <= memory.free_bytes) return;
-  throw OutOfMemory("out of device memory: this rank plans " + format_bytes(arena_bytes) +
-                    ", and with kernels and " + "libraries loaded " + device_->name() + " has " +
-                    format_bytes(memory.free_bytes) + " free of " +
-                    format_bytes(memory.total_bytes) + "; plan for less with --device-memory " +
-                    format_bytes(memory.free_bytes));
+  if (arena_bytes <= memory.free_bytes) return "";
+  return "out of device memory: this rank plans " + format_bytes(arena_bytes) +
+         ", and with kernels and " + "libraries loaded " + device_->name() + " has " +
+         format_bytes(memory.free_bytes) + " free of " + format_bytes(memory.total_bytes) +
+         "; plan for less with --device-memory " + format_bytes(memory.free_bytes);
 }
 
 void RunDevice::choose(const compile::StepPrograms& programs, const TrainOptions& options) {

@@ -32,18 +32,19 @@ class RunDevice {
   }
   /// Makes the site for an engine whose host has `threads` threads, and starts these.
   [[nodiscard]] std::unique_ptr<ExecutionSite> make_site(const TrainOptions& options, int threads);
-  /// Throws OutOfMemory if the device has less than `arena_bytes` free; require_host_memory checks
-  /// the host's memory.
-  void require_memory(std::int64_t arena_bytes) const;
+  /// Says that the device has less than `arena_bytes` free; empty if it has as much.
+  /// lacking_host_memory checks the host's memory.
+  [[nodiscard]] std::string lacking_memory(std::int64_t arena_bytes) const;
   /// Bytes of the device that an arena may take now; nullopt on the CPU (host memory).
   [[nodiscard]] std::optional<std::int64_t> free_bytes() const;
   /// Returns what the device has and has free; nullopt on the CPU.
   [[nodiscard]] std::optional<kernels::DeviceMemoryFacts> memory() const;
   /// Collective, before the engine is made. Chooses algorithms of the device's libraries: takes
   /// those in --choices or the model's directory, chooses the rest, and writes all to --choices.
-  /// Loads what would be loaded at first use (train/engine/warm_up.h). Throws OutOfMemory if less
-  /// memory is left than the arena needs.
-  void prepare(const compile::StepPrograms& programs, const TrainOptions& options);
+  /// Loads what would be loaded at first use (train/engine/warm_up.h). Returns what is lacking
+  /// if less memory is left than the arena needs; empty if it suffices.
+  [[nodiscard]] std::string prepare(const compile::StepPrograms& programs,
+                                    const TrainOptions& options);
   /// Files, by name, to store beside saved weights.
   [[nodiscard]] std::map<std::string, std::string> files() const;
   /// Messages for people: slower ways that had to be taken.

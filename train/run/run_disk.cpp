@@ -65,16 +65,16 @@ void RunDisk::add_to(machine::Machine& machine, int ranks) const {
   machine.disk = share_of_rank(measured_, ranks);
 }
 
-void RunDisk::require_room(std::int64_t bytes, int ranks) const {
-  if (!used_ || bytes == 0) return;
+std::string RunDisk::lacking_room(std::int64_t bytes, int ranks) const {
+  if (!used_ || bytes == 0) return "";
   std::int64_t room = std::numeric_limits<std::int64_t>::max();  // striped: each takes as much
   for (const std::string& path : options_.nvme_paths)
     room = std::min(room, offload::free_bytes(path));
   room *= static_cast<std::int64_t>(options_.nvme_paths.size());
-  if (bytes * ranks > room)
-    throw HostError(fmt::format(
-        "out of disk space: {} rank(s) need {} bytes each on --nvme-path, and {} are free", ranks,
-        bytes, room));
+  if (bytes * ranks <= room) return "";
+  return fmt::format(
+      "out of disk space: {} rank(s) need {} bytes each on --nvme-path, and {} are free", ranks,
+      bytes, room);
 }
 
 void RunDisk::open(std::int64_t bytes) {

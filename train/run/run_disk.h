@@ -22,8 +22,9 @@ class RunDisk {
   /// Puts the measurements into `machine`, for one of `ranks` on this host that use the same drives
   /// at the same time.
   void add_to(machine::Machine& machine, int ranks) const;
-  /// Throws HostError with the amounts if the paths have no room for `bytes` from each of `ranks`.
-  void require_room(std::int64_t bytes, int ranks) const;
+  /// Says with the amounts that the paths have no room for `bytes` from each of `ranks`; empty if
+  /// they have. Throws IoError naming a path that cannot be asked.
+  [[nodiscard]] std::string lacking_room(std::int64_t bytes, int ranks) const;
   /// Reserves this rank's space. Throws IoError naming the path, needed and available bytes.
   void open(std::int64_t bytes);
   /// Registers memory for transfers; it must outlive this object or the next registration.

@@ -28,34 +28,38 @@ std::optional<machine::DevicePlace> device_place(const RunParts& run) {
   return machine::DevicePlace{*mine, static_cast<int>(std::ranges::count(nodes, *mine))};
 }
 
-void require_memory(const RunParts& run, const compile::StepPrograms& programs) {
+std::string lacking_memory(const RunParts& run, const compile::StepPrograms& programs) {
   const std::int64_t arena_bytes = programs.arena_bytes(runtime::Tier::device);
-  run.device->require_memory(arena_bytes);
+  std::string of_device = run.device->lacking_memory(arena_bytes);
+  if (!of_device.empty()) return of_device;
   const bool on_cpu = run.machine.host_is_device();
   const std::int64_t host_bytes = programs.arena_bytes(runtime::Tier::pinned) +
                                   programs.arena_bytes(runtime::Tier::pageable) +
                                   (on_cpu ? arena_bytes : 0);
-  require_host_memory(host_bytes, run.request.context.local_world);
+  return lacking_host_memory(host_bytes, run.request.context.local_world);
 }
 
-/// Builds Programs that have room for snapshots, if saves want them and the machine has the memory.
-compile::StepPrograms build_programs_for_saving(RunParts& run) {
+ProgramRequest programs_of(const RunParts& run) {
   ProgramRequest request{run.request.model, run.options};
   request.evaluate = run.corpus.held_out != nullptr;
   request.local_ranks = run.request.context.local_world;
+  return request;
+}
+
+/// Plans Programs that have room for snapshots, if saves want them and the machine has the memory.
+compile::Compiled plan_for_saving(RunParts& run, const ProgramRequest& request) {
   const comm::Seat seat = run.device->communicator().seat();
   RoomForSaving room(
       {*run.communicator, *run.disk, request,
-       [&run](const compile::StepPrograms& programs) { require_memory(run, programs); }});
+       [&run](const compile::StepPrograms& programs) { return lacking_memory(run, programs); }});
   const std::vector<runtime::SaveMemory> savings = savings_of(run.options);
   compile::Compiled found =
       plan_programs(request, seat, run.machine, savings,
                     [&](const compile::Compiled& tried) { return room.accepts(tried); });
-  require_fit(found.fit, request);
-  if (savings.size() > 1 && run.options.plan.empty())
+  if (found.fit.fits() && savings.size() > 1 && run.options.plan.empty())
     if (const std::string note = room.note(found.programs.settings.plan.saving); !note.empty())
       run.listeners.note(note);
-  return std::move(found.programs);
+  return found;
 }
 
 /// Checks that the disk has room for checkpoints. Collective.
@@ -116,7 +120,7 @@ void add_observers(RunParts& run, EngineParts& parts) {
 
 }  // namespace
 
-void build_engine(RunParts& run) {
+std::string build_engine(RunParts& run) {
   const TrainOptions& options = run.options;
   const RankContext& context = run.request.context;
   const int threads = threads_per_rank(options, context);
@@ -124,12 +128,16 @@ void build_engine(RunParts& run) {
   const machine::RankPlace place =
       place_rank(nodes, context.local_rank, context.local_world, device_place(run));
   const machine::NearMemory near(place);
+  const ProgramRequest request = programs_of(run);
+  compile::Compiled found = plan_for_saving(run, request);
+  if (!found.fit.fits()) return lacking_memory(found.fit, request);
   EngineParts parts;
-  parts.programs = build_programs_for_saving(run);
+  parts.programs = std::move(found.programs);
   const double foreseen_seconds = foresee_together(run, parts.programs);
   report_plan(run, parts.programs, describe(place, nodes.size()), foreseen_seconds);
-  require_memory(run, parts.programs);
-  run.device->prepare(parts.programs, options);
+  if (std::string lacking = lacking_memory(run, parts.programs); !lacking.empty()) return lacking;
+  if (std::string lacking = run.device->prepare(parts.programs, options); !lacking.empty())
+    return lacking;
   run.disk->open(parts.programs.disk_bytes());
   require_checkpoint_room(run, parts.programs);
   run.print_notes();
@@ -139,6 +147,7 @@ void build_engine(RunParts& run) {
   run.engine = std::make_unique<Engine>(std::move(parts));
   register_windows(run);
   run.meter.begin(*run.engine, run.request.model, options, run.machine, foreseen_seconds);
+  return "";
 }
 
 }  // namespace strata::train

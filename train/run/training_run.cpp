@@ -85,13 +85,8 @@ std::string advice(const RunParts& run) {
 }
 
 void build_engine_or_advise(RunParts& run) {
-  try {
-    build_engine(run);
-  } catch (const PlanFileLimit&) {
-    throw;
-  } catch (const OutOfMemory& error) {
-    throw OutOfMemory(std::string(error.what()) + "; " + advice(run));
-  }
+  if (const std::string lacking = build_engine(run); !lacking.empty())
+    throw OutOfMemory(lacking + "; " + advice(run));
 }
 
 }  // namespace
