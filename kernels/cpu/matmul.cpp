@@ -10,7 +10,7 @@
 namespace strata::kernels {
 namespace {
 
-struct Extent {
+struct TileSize {
   std::int64_t m;
   std::int64_t n;
 };
@@ -33,7 +33,7 @@ std::int64_t part(std::int64_t extent, std::int64_t most) {
                               kPartAlignment);
 }
 
-Tiling tiling_of(std::int64_t m, std::int64_t n, Extent most) {
+Tiling tiling_of(std::int64_t m, std::int64_t n, TileSize most) {
   Tiling tiling{part(m, most.m), part(n, most.n), 0, 0};
   tiling.rows = divide_up(m, tiling.m);
   tiling.cols = divide_up(n, tiling.n);
@@ -154,7 +154,7 @@ void check_operands(const Matmul& p) {
 }
 
 /// Returns tiles of at most `most`, halved until there are `enough` or they become too small.
-Tiling at_least(std::int64_t enough, Extent most, const MatmulTypes& types) {
+Tiling at_least(std::int64_t enough, TileSize most, const MatmulTypes& types) {
   while (true) {
     const Tiling tiling = tiling_of(types.m(), types.n(), most);
     const double flops = 2.0 * static_cast<double>(tiling.m) * static_cast<double>(tiling.n) *
