@@ -94,7 +94,7 @@ TEST(SavedBytes, AreEveryRanksOwnShare) {
   on_new_weights(training, [&](train::Engine& engine) {
     const train::SavedState state(engine.programs());
     std::int64_t share = 0, ranges = 0;
-    const train::Piece* last = nullptr;
+    const train::FilePiece* last = nullptr;
     for (const train::RoutedPiece& routed : state.pieces()) {
       if (routed.saver != engine.communicator().rank()) continue;
       share += routed.piece.size_bytes();

@@ -114,7 +114,7 @@ void BlockWriter::put(std::size_t file, std::int64_t begin, std::span<const std:
       file, begin, data.size());
   while (!data.empty()) {
     const std::int64_t number = layout_.block_at(file, begin);
-    const Piece block = layout_.block(number);
+    const FilePiece block = layout_.block(number);
     const std::int64_t at = begin - block.begin;
     const auto part = static_cast<std::int64_t>(
         std::min(data.size(), static_cast<std::size_t>(block.end - begin)));
@@ -161,7 +161,7 @@ BlockWriter::Buffer& BlockWriter::open_block(std::int64_t block, Lock& lock) {
 
 /// Fills in what is known of a block that opens: its part of the header, or what was evicted.
 void BlockWriter::fill_at_opening(Buffer& buffer) {
-  const Piece block = layout_.block(buffer.block);
+  const FilePiece block = layout_.block(buffer.block);
   const auto evicted = evicted_.find(buffer.block);
   if (evicted != evicted_.end()) {
     try {
@@ -189,7 +189,7 @@ void BlockWriter::add_range(Buffer& buffer, std::int64_t begin, std::int64_t end
   const auto before = next == filled.begin() ? filled.end() : next - 1;
   if ((before != filled.end() && before->second > begin) ||
       (next != filled.end() && next->first < end)) {
-    const Piece block = layout_.block(buffer.block);
+    const FilePiece block = layout_.block(buffer.block);
     throw InternalError(directory_ + "/" + layout_.files()[block.file].name + ": " +
                         layout_.describe({block.file, block.begin + begin, block.begin + end}) +
                         " is put twice");
@@ -259,7 +259,7 @@ void BlockWriter::run() {
 }
 
 void BlockWriter::write(Buffer& buffer, Lock& lock) {
-  const Piece block = layout_.block(buffer.block);
+  const FilePiece block = layout_.block(buffer.block);
   const bool whole = is_full(buffer);
   const std::span<const std::byte> data(buffer.memory,
                                         static_cast<std::size_t>(block.size_bytes()));
@@ -293,7 +293,7 @@ void BlockWriter::write(Buffer& buffer, Lock& lock) {
 void BlockWriter::check_complete() const {
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     if (done_[i]) continue;
-    const Piece block = layout_.block(blocks_[i]);
+    const FilePiece block = layout_.block(blocks_[i]);
     Ranges filled;
     if (const auto it = filling_.find(blocks_[i]); it != filling_.end())
       filled = it->second->filled;
@@ -311,7 +311,7 @@ std::vector<BlockHash> BlockWriter::finish() {
   rethrow();
   if (creator_) {  // a block with nothing but header has had no piece
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
-      const Piece block = layout_.block(blocks_[i]);
+      const FilePiece block = layout_.block(blocks_[i]);
       const auto header = static_cast<std::int64_t>(layout_.files()[block.file].header.size());
       if (block.end <= header && !done_[i] && !filling_.contains(blocks_[i]))
         release_if_full(open_block(blocks_[i], lock));

@@ -155,7 +155,7 @@ Manifest make_manifest(const CheckpointLayout& layout, std::int64_t step, Facts 
   std::vector<bool> written(static_cast<std::size_t>(layout.blocks()));
   std::vector<Hash128> ordered(written.size());
   const auto place = [&](std::int64_t number) {
-    const Piece block = layout.block(number);
+    const FilePiece block = layout.block(number);
     return fmt::format("{} bytes {} to {} ({})", layout.files()[block.file].name, block.begin,
                        block.end, layout.describe(block));
   };
