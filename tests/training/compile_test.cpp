@@ -14,7 +14,7 @@ namespace strata::tests {
 namespace {
 
 using compile::Compiled;
-using compile::Consumer;
+using compile::MemoryUser;
 using runtime::Plan;
 using runtime::Tier;
 using testing::AllOf;
