@@ -35,10 +35,10 @@ void SnapshotDisk::release() {
 }
 
 SnapshotDisk::Kept* SnapshotDisk::find(std::int64_t offset, std::size_t bytes) {
-  const auto behind = std::ranges::upper_bound(records_, offset, {},
-                                               [](const Kept& kept) { return kept.record.offset; });
-  if (behind == records_.begin()) return nullptr;
-  Kept& kept = *std::prev(behind);
+  const auto next = std::ranges::upper_bound(records_, offset, {},
+                                             [](const Kept& kept) { return kept.record.offset; });
+  if (next == records_.begin()) return nullptr;
+  Kept& kept = *std::prev(next);
   const std::int64_t end = kept.record.offset + kept.record.bytes;
   if (offset >= end) return nullptr;
   STRATA_CHECK(offset + static_cast<std::int64_t>(bytes) <= end, "a transfer leaves its record",

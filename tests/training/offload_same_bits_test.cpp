@@ -98,7 +98,7 @@ void expect_gradients_may_wait_on_the_disk(TrainingCase training, const Training
     }
 }
 
-constexpr auto kBehindTheControl = {UpdateTime::step_end, UpdateTime::next_step};
+constexpr auto kAfterTheControl = {UpdateTime::step_end, UpdateTime::next_step};
 
 TEST_P(OffloadSameBits, GradientsOnTheDisk) {
   const int world = GetParam();
@@ -108,7 +108,7 @@ TEST_P(OffloadSameBits, GradientsOnTheDisk) {
       training.options.dtype = training.options.communication_dtype = dtype;
       const TrainingResult expected = run_training(training);
       training.options.zero.stage = stage;
-      expect_gradients_may_wait_on_the_disk(training, expected, kBehindTheControl);
+      expect_gradients_may_wait_on_the_disk(training, expected, kAfterTheControl);
     }
 }
 
@@ -124,10 +124,10 @@ TEST_P(OffloadSameBits, GradientsOnTheDiskOfSeveralMicroSteps) {
       training.options.micro_batch = 1;
       training.options.global_batch = 3 * world;
       const TrainingResult expected = run_training(training);
-      expect_gradients_may_wait_on_the_disk(training, expected, kBehindTheControl);
+      expect_gradients_may_wait_on_the_disk(training, expected, kAfterTheControl);
       if (stage >= 2 || kept != DType::f32) continue;  // layer-major reduces once per step
       training.options.offload.layer_major = true;
-      expect_gradients_may_wait_on_the_disk(training, expected, kBehindTheControl);
+      expect_gradients_may_wait_on_the_disk(training, expected, kAfterTheControl);
     }
 }
 
@@ -137,11 +137,11 @@ TEST(OffloadSameBitsOf, GradientsOnTheDiskOfSkippedSteps) {
   skip_first_steps(training.options);
   const TrainingResult expected = run_training(training);
   EXPECT_GT(expected.metrics.back().skipped, 0);
-  expect_gradients_may_wait_on_the_disk(training, expected, kBehindTheControl);
+  expect_gradients_may_wait_on_the_disk(training, expected, kAfterTheControl);
   training = small_case(2, 1);
   training.options.tile_elements = 1024;
   training.options.offload.optimizer_ratio = 0.5;
-  expect_gradients_may_wait_on_the_disk(training, run_training(training), kBehindTheControl);
+  expect_gradients_may_wait_on_the_disk(training, run_training(training), kAfterTheControl);
 }
 
 TEST_P(OffloadSameBits, GradientsOnTheDiskBehindWhichUpdatesRun) {

@@ -1,6 +1,6 @@
 // Ranks wait for one another in collectives, so the work that all of them do stands in one order on
 // all of them, however their transfers and updates of own parts differ. Sends stand early enough to
-// hide behind computation.
+// run while others compute.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -320,7 +320,7 @@ const Refused kRefused[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Table, RefusedOffload, ::testing::ValuesIn(kRefused));
 
-TEST(OffloadConfig, UpdatesBehindGradientsNeedNothingOfTheWholeGradient) {
+TEST(OffloadConfig, UpdatesAfterGradientsNeedNothingOfTheWholeGradient) {
   const std::string gradient = R"("strata": {"update_time": "gradient"})";
   const std::string where = "ds.json:2: strata.update_time: found gradient with ";
   const auto refused = [&](const std::string& members, const std::vector<std::string>& words = {}) {

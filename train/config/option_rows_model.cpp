@@ -187,8 +187,8 @@ constexpr OptionRow kModelRows[] = {
      "requests under way on each drive, 0: measured at start"},
     {FIELD(offload.updates), kUpdateTimes, Spelling{"--update-time,--update_time"},
      Key{"strata.update_time"}, Decides{"updates"},
-     "when updates of offloaded state run: step_end, next_step (hidden behind the next forward "
-     "pass) or automatic, which is next_step; or gradient, offloaded or not: each after its own "
+     "when updates of offloaded state run: step_end, next_step (while the next forward pass "
+     "runs) or automatic, which is next_step; or gradient, offloaded or not: each after its own "
      "gradient, without clipping, loss scale and skipped steps, so that a gradient that is not "
      "finite ends the run; the numbers are the same"},
     {FIELD(offload.layer_major), Spelling{"--layer-major,--layer_major"}, Key{"strata.layer_major"},
