@@ -1,25 +1,16 @@
 #include "train/checkpoint/block_writer.h"
 
 #include <fmt/core.h>
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
+#include <new>
 
 #include "core/check.h"
 #include "core/error.h"
 #include "core/hash.h"
 
 namespace strata::train {
-namespace {
-
-constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
-
-}  // namespace
-
-void BlockWriter::Free::operator()(std::byte* memory) const { std::free(memory); }
 
 BlockWriter::BlockWriter(FileSystem& files, std::string directory, const CheckpointLayout& layout,
                          std::vector<std::int64_t> blocks, Role role,
@@ -48,18 +39,14 @@ BlockWriter::BlockWriter(FileSystem& files, std::string directory, const Checkpo
 }
 
 std::byte* BlockWriter::allocate(std::size_t bytes) {
-  // A device takes a request in fewer pieces if its memory is contiguous, hence huge pages.
-  const bool huge = bytes % kHugePageBytes == 0;
-  memory_.reset(static_cast<std::byte*>(std::aligned_alloc(
-      huge ? kHugePageBytes : static_cast<std::size_t>(kDirectAlignmentBytes), bytes)));
-  if (memory_ == nullptr)
+  try {
+    return memory_.emplace(static_cast<std::int64_t>(bytes)).bytes().data();
+  } catch (const std::bad_alloc&) {
     throw OutOfMemory(
         fmt::format("out of host memory: {} bytes for the blocks of a checkpoint; start fewer "
                     "ranks on this host, or move less state to its memory",
                     bytes));
-  if (huge) ::madvise(memory_.get(), bytes, MADV_HUGEPAGE);
-  std::memset(memory_.get(), 0, bytes);
-  return memory_.get();
+  }
 }
 
 BlockWriter::~BlockWriter() {
