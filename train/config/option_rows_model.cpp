@@ -28,8 +28,8 @@ constexpr Choice kRecipes[] = {
 constexpr Choice kReductions[] = {{comm::Reduction::ordered, "ordered"},
                                   {comm::Reduction::native, "native"}};
 
-constexpr Choice kOffloadTargets[] = {
-    {OffloadTarget::none, "none"}, {OffloadTarget::cpu, "cpu"}, {OffloadTarget::nvme, "nvme"}};
+constexpr Choice kHomes[] = {
+    {plan::Home::device, "none"}, {plan::Home::host, "cpu"}, {plan::Home::disk, "nvme"}};
 
 constexpr Choice kUpdateTimes[] = {{UpdateTime::automatic, "automatic"},
                                    {UpdateTime::step_end, "step_end"},
@@ -151,17 +151,17 @@ constexpr OptionRow kModelRows[] = {
      "reductions run during backward"},
     {FIELD(zero.sub_group_elements), kElements, Key{"zero_optimization.sub_group_size", "1e9"},
      "most elements per optimizer slice, 0: no limit"},
-    {FIELD(offload.optimizer), kOffloadTargets,
+    {FIELD(offload.optimizer), kHomes,
      Spelling{"--offload-optimizer,--offload_optimizer,--offload-optimizer-device,"
               "--offload_optimizer_device"},
      Key{"zero_optimization.offload_optimizer.device", "none"},
      "where master copies and moments live: none (on the device), cpu (in host memory), nvme"},
-    {FIELD(offload.parameters), kOffloadTargets,
+    {FIELD(offload.parameters), kHomes,
      Spelling{"--offload-param,--offload_param,--offload-parameters,--offload_param_device"},
      Key{"zero_optimization.offload_param.device", "none"}, Decides{"tier.parameter"},
      "where parameters live that compute reads: none, cpu, nvme"},
-    {FIELD(offload.activations), kOffloadTargets,
-     Spelling{"--offload-activations,--offload_activations"}, Key{"strata.offload_activations"},
+    {FIELD(offload.activations), kHomes, Spelling{"--offload-activations,--offload_activations"},
+     Key{"strata.offload_activations"},
      "where activations wait for the backward pass; with recomputation the inputs of blocks: none, "
      "cpu, nvme"},
     {FIELD(offload.optimizer_ratio), kShare, Spelling{"--offload-ratio,--offload_ratio"},

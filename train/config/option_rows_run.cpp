@@ -29,36 +29,35 @@ constexpr Choice kOptimizers[] = {
 };
 
 constexpr Choice kSchedulers[] = {
-    {SchedulerType::constant, "constant"},
-    {SchedulerType::linear, "linear"},
-    {SchedulerType::cosine, "cosine"},
-    {SchedulerType::warmup, "WarmupLR"},
-    {SchedulerType::warmup_decay, "WarmupDecayLR"},
-    {SchedulerType::warmup_cosine, "WarmupCosineLR"},
-    {SchedulerType::one_cycle, "OneCycle"},
-    {SchedulerType::lr_range_test, "LRRangeTest"},
-    {SchedulerType::constant, "constant_with_warmup"},
-    {SchedulerType::cosine, "cosine_with_min_lr"},
-    {SchedulerType::cosine_warmup_with_min_lr, "cosine_warmup_with_min_lr"},
-    {SchedulerType::cosine_with_restarts, "cosine_with_restarts"},
-    {SchedulerType::polynomial, "polynomial"},
-    {SchedulerType::inverse_sqrt, "inverse_sqrt"},
-    {SchedulerType::warmup_stable_decay, "warmup_stable_decay"},
-    {SchedulerType::inverse_sqrt, "inverse-square-root"},
-    {SchedulerType::warmup_stable_decay, "WSD"},
+    {kernels::ScheduleKind::constant, "constant"},
+    {kernels::ScheduleKind::linear, "linear"},
+    {kernels::ScheduleKind::cosine, "cosine"},
+    {kernels::ScheduleKind::warmup, "WarmupLR"},
+    {kernels::ScheduleKind::warmup_decay, "WarmupDecayLR"},
+    {kernels::ScheduleKind::warmup_cosine, "WarmupCosineLR"},
+    {kernels::ScheduleKind::one_cycle, "OneCycle"},
+    {kernels::ScheduleKind::range_test, "LRRangeTest"},
+    {kernels::ScheduleKind::constant, "constant_with_warmup"},
+    {kernels::ScheduleKind::cosine, "cosine_with_min_lr"},
+    {kernels::ScheduleKind::cosine_warmup, "cosine_warmup_with_min_lr"},
+    {kernels::ScheduleKind::cosine_restarts, "cosine_with_restarts"},
+    {kernels::ScheduleKind::polynomial, "polynomial"},
+    {kernels::ScheduleKind::inverse_sqrt, "inverse_sqrt"},
+    {kernels::ScheduleKind::warmup_stable_decay, "warmup_stable_decay"},
+    {kernels::ScheduleKind::inverse_sqrt, "inverse-square-root"},
+    {kernels::ScheduleKind::warmup_stable_decay, "WSD"},
 };
 
-constexpr Choice kRampShapes[] = {{RampShape::linear, "linear"},
-                                  {RampShape::cosine, "cosine"},
-                                  {RampShape::one_minus_sqrt, "1-sqrt"}};
+constexpr Choice kRampShapes[] = {{kernels::RampShape::linear, "linear"},
+                                  {kernels::RampShape::cosine, "cosine"},
+                                  {kernels::RampShape::one_minus_sqrt, "1-sqrt"}};
 
 constexpr Choice kWarmups[] = {{WarmupType::logarithmic, "log"}, {WarmupType::linear, "linear"}};
 
 constexpr Choice kNoDecays[] = {{NoDecay::norms_and_biases, "default"}, {NoDecay::none, "none"}};
 
-constexpr Choice kCalibrations[] = {{Calibration::automatic, "auto"},
-                                    {Calibration::off, "off"},
-                                    {Calibration::again, "again"}};
+constexpr Choice kCalibrations[] = {
+    {Calibration::automatic, "auto"}, {Calibration::off, "off"}, {Calibration::again, "again"}};
 
 constexpr Choice kDevices[] = {
     {DeviceChoice::automatic, "auto"}, {DeviceChoice::cpu, "cpu"}, {DeviceChoice::cuda, "cuda"}};
@@ -185,7 +184,8 @@ constexpr OptionRow kRunRows[] = {
     {FIELD(autotune), Spelling{"--autotune"}, Key{"strata.autotune"},
      "measure the libraries' algorithms before the first step; false: their first"},
     {FIELD(calibrate), kCalibrations, Spelling{"--calibrate"}, Key{"strata.calibrate"},
-     "auto: foresee steps by times of instructions that earlier runs measured and kept, and measure "
+     "auto: foresee steps by times of instructions that earlier runs measured and kept, and "
+     "measure "
      "new ones where a run takes minutes; off; again: measure all before the first step"},
     {FIELD(plan), Spelling{"--plan", "FILE"},
      "file with the Plan to run, as --print-plan prints it: it decides what is sharded, where "
@@ -276,7 +276,8 @@ constexpr OptionRow kRunRows[] = {
      "file (JSON) of times by operation and shape from the third step on, beside the least that "
      "the machine needs; the largest losses are printed"},
     {FIELD(memory_report), Spelling{"--memory-report", "DIR"}, Key{"strata.memory_report"},
-     "directory of a report on memory and time, foreseen beside measured: report.html, summary.txt, "
+     "directory of a report on memory and time, foreseen beside measured: report.html, "
+     "summary.txt, "
      "tables and a trace; with --print-plan and --steps 0 of what is foreseen alone"},
     {FIELD(dump_state), Spelling{"--dump-state", "FILE"},
      "file with a digest per persistent tensor"},

@@ -90,8 +90,7 @@ void require_fit(const compile::Fit& fit, const ProgramRequest& request) {
   if (!fit.kept_too_much) throw OutOfMemory(describe(fit) + least_host_memory(fit, request));
   const compile::KeptTooMuch& kept = *fit.kept_too_much;
   const OffloadOptions& options = request.options.offload;
-  const bool more =
-      options.optimizer != OffloadTarget::nvme || options.parameters != OffloadTarget::nvme;
+  const bool more = options.optimizer != plan::Home::disk || options.parameters != plan::Home::disk;
   throw OutOfMemory(
       "out of host memory: each of " + std::to_string(request.local_ranks) + " ranks may use " +
       std::to_string(kept.budget_bytes) + " bytes of the --host-memory budget, and keeps " +
