@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/ops/adamw_8bit.h"
 #include "kernels/ops/step_control.h"
+#include "train/config/optimizer_recipe.h"
 
 namespace strata::train {
 namespace {
@@ -67,38 +67,6 @@ kernels::LearningRateSchedule schedule_of(const TrainOptions& options) {
       break;
   }
   return schedule;
-}
-
-runtime::OptimizerRecipe optimizer_recipe(const TrainOptions& options) {
-  const OptimizerType type = options.optimizer.type;
-  const StateRecipe state = options.state_recipe;
-  runtime::OptimizerRecipe recipe;
-  if (type == OptimizerType::sgd) {
-    recipe.operation = "sgd";
-    recipe.moments = options.optimizer.momentum > 0 ? 1 : 0;
-    return recipe;
-  }
-  const bool lion = type == OptimizerType::lion;
-  recipe.operation = lion ? "lion" : "adamw";
-  recipe.moments = lion ? 1 : 2;
-  if (is_packed(state)) {
-    recipe.operation += "_packed";
-    recipe.master = runtime::MasterFormat::packed;
-  }
-  if (has_bf16_moments(state)) {
-    recipe.moment_dtype = DType::bf16;
-    recipe.random = true;
-  }
-  if (state == StateRecipe::bf16_sr) {
-    recipe.operation += "_bf16";
-    recipe.master = runtime::MasterFormat::none;
-  }
-  if (state == StateRecipe::eight_bit) {
-    recipe.operation += "_8bit";
-    recipe.moment_dtype = DType::u8;
-    recipe.scale_block = kernels::kQuantizedBlock;
-  }
-  return recipe;
 }
 
 }  // namespace

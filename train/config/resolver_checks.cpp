@@ -4,8 +4,8 @@
 
 #include "core/check.h"
 #include "step/check_plan.h"
-#include "train/config/check_options.h"
 #include "train/config/make_plan.h"
+#include "train/config/optimizer_recipe.h"
 #include "train/config/resolver.h"
 #include "train/config/settle_steps.h"
 #include "train/models/model_family.h"
