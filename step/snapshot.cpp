@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/check.h"
+#include "core/round_up.h"
 #include "runtime/graph/node_inserter.h"
 #include "runtime/graph/transfer_node.h"
 #include "runtime/program/arena_alignment.h"
@@ -154,7 +155,7 @@ std::vector<SnapshotPiece> cut_into_windows(const std::vector<SnapshotPiece>& pi
   for (const SnapshotPiece& piece : pieces) all_bytes += piece.end - piece.begin;
   const std::int64_t most =
       std::max(std::min(settings.plan.limits.tile_elements * size_of(DType::f32), kWindowBytes),
-               runtime::room_of((all_bytes + kMostPieces - 1) / kMostPieces, Tier::disk));
+               runtime::room_of(divide_up(all_bytes, kMostPieces), Tier::disk));
   std::vector<SnapshotPiece> cut;
   for (const SnapshotPiece& piece : pieces)
     for (std::int64_t begin = piece.begin; begin < piece.end; begin += most) {

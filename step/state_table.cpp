@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "core/round_up.h"
 #include "kernels/ops/step_state.h"
 #include "runtime/graph/state_names.h"
 #include "step/check_plan.h"
@@ -25,7 +26,7 @@ struct Kept {
   /// Returns the first value at or after an element of flat space. A value belongs to the tensor in
   /// which its block begins.
   [[nodiscard]] std::int64_t value_at(std::int64_t element) const {
-    return (element + elements_per_value - 1) / elements_per_value;
+    return divide_up(element, elements_per_value);
   }
 };
 

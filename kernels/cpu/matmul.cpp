@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/check.h"
+#include "core/round_up.h"
 #include "kernels/cpu/columns.h"
 #include "kernels/cpu/convert.h"
 
@@ -22,8 +23,6 @@ constexpr std::int64_t kFewTiles = 8;
 constexpr std::int64_t kManyTiles = 48;
 /// Least number of tiles for multiply_blocks, even with one or two workers: one may be slower.
 constexpr std::int64_t kFewestBlockTiles = 4;
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 constexpr std::int64_t kPartAlignment = 16;
 

@@ -9,6 +9,7 @@
 #include "core/check.h"
 #include "core/error.h"
 #include "core/file_system.h"
+#include "core/round_up.h"
 
 namespace strata::train {
 namespace {
@@ -105,7 +106,7 @@ void CheckpointLayout::add_list(std::vector<TensorSpec> specs, const char* base_
     }
     files_.push_back({std::move(shard.name), std::move(shard.header), shard.size_bytes, blocks_,
                       first_of_list + shard.first_tensor, first_of_list + shard.end_tensor});
-    blocks_ += (shard.size_bytes + block_bytes_ - 1) / block_bytes_;
+    blocks_ += divide_up(shard.size_bytes, block_bytes_);
   }
 }
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/round_up.h"
+
 namespace strata::train {
 namespace {
 
@@ -55,7 +57,7 @@ bool has_end(kernels::ScheduleKind type) {
 }
 
 std::int64_t steps_per_epoch(const TrainOptions& options, std::int64_t samples) {
-  return std::max<std::int64_t>(1, (samples + options.global_batch - 1) / options.global_batch);
+  return std::max<std::int64_t>(1, divide_up(samples, options.global_batch));
 }
 
 void settle_steps(TrainOptions& options, std::int64_t samples) {
