@@ -97,7 +97,7 @@ class SwappedStep {
     request.model = train::read_model_config(train::find_model_config(model));
     request.options.sequence_length = 8;
     request.options.micro_batch = request.options.global_batch = 1;
-    request.options.offload.optimizer = train::OffloadTarget::nvme;
+    request.options.offload.optimizer = plan::Home::disk;
     machine::Machine machine = machine::typical_machine(host_.capabilities());
     machine.disk = found;
     compile::StepPrograms set = train::build_programs(request, communicator_.seat(), machine);

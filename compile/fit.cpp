@@ -9,19 +9,19 @@
 namespace strata::compile {
 namespace {
 
-constexpr std::size_t kMostConsumers = 8;
+constexpr std::size_t kMostUsers = 8;
 
-std::vector<Consumer> largest_consumers(const StepPrograms& programs) {
+std::vector<MemoryUser> largest_users(const StepPrograms& programs) {
   std::map<std::pair<runtime::Tier, std::string>, std::int64_t> bytes;
   for (const runtime::PersistentValue& value : programs.persistent.values())
     bytes[{value.tier, std::string(name_of(value.role))}] += value.type.span_bytes();
   for (const runtime::Tier tier : runtime::kAllTiers)
     bytes[{tier, "transient"}] = programs.arena_bytes(tier) - programs.persistent.bytes(tier);
-  std::vector<Consumer> largest;
+  std::vector<MemoryUser> largest;
   for (const auto& [key, sum] : bytes)
     if (sum > 0) largest.push_back({key.first, key.second, sum});
-  std::ranges::stable_sort(largest, std::ranges::greater{}, &Consumer::bytes);
-  largest.resize(std::min(largest.size(), kMostConsumers));
+  std::ranges::stable_sort(largest, std::ranges::greater{}, &MemoryUser::bytes);
+  largest.resize(std::min(largest.size(), kMostUsers));
   return largest;
 }
 
@@ -60,7 +60,7 @@ Fit find_fit(const StepPrograms& programs, const runtime::TierBytes& budget_byte
     fit.tiers[static_cast<std::size_t>(tier)] = {programs.arena_bytes(tier),
                                                  budget_bytes[static_cast<std::size_t>(tier)]};
   fit.host = {host_arena_bytes(programs), programs.settings.plan.host_bytes};
-  fit.largest = largest_consumers(programs);
+  fit.largest = largest_users(programs);
   for (const auto& [key, program] : programs.programs)
     if (const auto excess = runtime::over_budget(program, budget_bytes);
         fit.excess.empty() && !excess.empty())

@@ -20,7 +20,7 @@ struct TierFit {
 };
 
 /// One of the largest users of memory: parameters, a kind of state, inputs, or transient values.
-struct Consumer {
+struct MemoryUser {
   runtime::Tier tier = runtime::Tier::device;
   std::string name;
   std::int64_t bytes = 0;
@@ -41,7 +41,7 @@ struct Fit {
   TierFit host;  ///< all that counts against Plan::host_bytes
   /// Lists what is in memory at the peak of the first Program above a budget; empty if none is.
   std::string excess;
-  std::vector<Consumer> largest;  ///< largest first
+  std::vector<MemoryUser> largest;  ///< largest first
 
   [[nodiscard]] bool fits() const;
 };

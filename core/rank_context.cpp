@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <climits>
 #include <cstdlib>
 #include <optional>
@@ -14,6 +13,7 @@
 
 #include "core/error.h"
 #include "core/host_meeting.h"
+#include "core/host_name.h"
 #include "core/integer.h"
 #include "core/run_id.h"
 #include "core/socket_store.h"
@@ -55,12 +55,6 @@ int index_below(const char* name, const char* count_name, int count) {
     throw ConfigError(assignment(name) + " contradicts " + assignment(count_name) +
                       ": it must be below it");
   return index;
-}
-
-std::string host_name() {
-  std::array<char, HOST_NAME_MAX + 1> name{};
-  checked(::gethostname(name.data(), name.size() - 1), "reading this host's name");
-  return name.data();
 }
 
 /// Returns a descriptor that mlaunch left open for this process; its children get none.

@@ -20,11 +20,11 @@ namespace strata {
 namespace {
 
 constexpr std::uint64_t kPageMagic = 0x6567'6170'5441'5453;  // "STATpage"
-constexpr std::uint32_t kVersion = 3;
+constexpr std::uint32_t kVersion = 4;
 constexpr const char* kSameBuild = "; start programs and launcher from the same build";
-constexpr std::array<std::string_view, 10> kPhaseNames{"starting", "loading", "planning", "forward",
-                                                       "backward", "update",  "evaluate", "saving",
-                                                       "done",     "failed"};
+constexpr std::array<std::string_view, 11> kPhaseNames{"starting", "loading", "planning", "forward",
+                                                       "backward", "update",  "evaluate", "running",
+                                                       "saving",   "done",    "failed"};
 
 // The page is shared between processes; the lock of a locking atomic would be private to one.
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);

@@ -19,6 +19,7 @@ enum class Phase : std::uint32_t {
   backward,
   update,
   evaluate,
+  running,  ///< a device runs a Program, and the host does not know where in it
   saving,
   done,
   failed

@@ -1,9 +1,7 @@
 // The program mlaunch: parses the command line, runs the ranks, returns the exit code.
 #include <fmt/core.h>
-#include <limits.h>
 #include <unistd.h>
 
-#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/host_name.h"
 #include "core/rank_context.h"
 #include "core/run_id.h"
 #include "core/system_call.h"
@@ -47,12 +46,6 @@ void refuse_to_be_a_rank() {
   arguments.push_back(nullptr);
   ::execvp("mpirun", arguments.data());
   throw_system_error("starting mpirun (Debian: apt install openmpi-bin)");
-}
-
-std::string host_name() {
-  std::array<char, HOST_NAME_MAX + 1> name{};
-  checked(::gethostname(name.data(), name.size() - 1), "reading this host's name");
-  return name.data();
 }
 
 int run(const std::vector<std::string>& arguments) {

@@ -1,14 +1,12 @@
 #include "launcher/options.h"
 
 #include <fmt/core.h>
-#include <limits.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <sstream>
 
 #include "core/error.h"
+#include "core/host_name.h"
 #include "core/integer.h"
 #include "core/nearest_name.h"
 #include "launcher/option_table.h"
@@ -39,10 +37,8 @@ std::int64_t integer_of(const Given& given, std::int64_t smallest, std::int64_t 
 }
 
 bool is_this_host(const std::string& name) {
-  std::array<char, HOST_NAME_MAX + 1> own{};
-  const bool known = ::gethostname(own.data(), own.size() - 1) == 0;
   return name == "localhost" || name == "127.0.0.1" || name == "::1" || name == "0.0.0.0" ||
-         (known && name == own.data());
+         name == host_name();
 }
 
 /// Collects options; finish() checks those that depend on one another.

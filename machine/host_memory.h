@@ -1,4 +1,6 @@
-// The memory that this host can still give, and the memory that this process has taken.
+// The memory that this host can still give, and the memory that this process has taken:
+// measurements of the moment. What the host has in all, and what it allows, is in the Machine
+// (HostMemory).
 #pragma once
 
 #include <cstdint>

@@ -6,13 +6,11 @@
 #include <vector>
 
 #include "compile/model.h"
+#include "plan/home.h"
 #include "runtime/graph/plan.h"
 #include "zero/policy.h"
 
 namespace strata::plan {
-
-/// The home of a kind of state, from the device outward.
-enum class Home : std::uint8_t { device, host, disk };
 
 /// The saved values that layers recompute.
 enum class Again : std::uint8_t { nothing, norms, everything };

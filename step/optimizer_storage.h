@@ -25,7 +25,7 @@ std::vector<OptimizerState> optimizer_states(const runtime::UnitRecipe& recipe);
 bool keeps_master_copy(const runtime::UnitRecipe& recipe);
 /// A stretch of a unit's flat space whose optimizer state lies together and is updated together.
 struct OptimizerTile {
-  zero::Extent extent;
+  zero::ElementRange range;
   runtime::Tier tier = runtime::Tier::device;  ///< state's tier; the host updates it off the device
 };
 

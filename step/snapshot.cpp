@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/check.h"
+#include "core/round_up.h"
 #include "runtime/graph/node_inserter.h"
 #include "runtime/graph/transfer_node.h"
 #include "runtime/program/arena_alignment.h"
@@ -31,7 +32,7 @@ constexpr std::int64_t kWindowBytes = std::int64_t{16} << 20;
 struct Held {
   ByteRange bytes;
   std::int32_t version = 0;
-  int behind = -1;
+  int after = -1;
 };
 
 /// Returns what remains of `held` after a write to `written`.
@@ -43,9 +44,9 @@ std::vector<Held> without(const std::vector<Held>& held, const ByteRange& writte
       continue;
     }
     if (part.bytes.begin < written.begin)
-      left.push_back({{part.bytes.begin, written.begin}, part.version, part.behind});
+      left.push_back({{part.bytes.begin, written.begin}, part.version, part.after});
     if (written.end < part.bytes.end)
-      left.push_back({{written.end, part.bytes.end}, part.version, part.behind});
+      left.push_back({{written.end, part.bytes.end}, part.version, part.after});
   }
   return left;
 }
@@ -104,10 +105,10 @@ class SnapshotPass {
       return;
     }
     const ValueId window = add_copy(piece, Tier::pinned, runtime::Storage::transient);
-    const int behind = copy_to(window, piece);
+    const int after = copy_to(window, piece);
     insert(runtime::transfer_node(graph_, window, home, runtime::TransferPurpose::write_back, 0,
                                   runtime::Pass::forward, "save " + piece.storage),
-           behind);
+           after);
   }
 
   /// Adds the copies of a piece's parts; returns the node after which the last part is copied.
@@ -129,17 +130,17 @@ class SnapshotPass {
                        ? runtime::Queue::download
                        : runtime::Queue::host;
       node.label = "snapshot " + piece.storage;
-      insert(std::move(node), part.behind);
-      last = std::max(last, part.behind);
+      insert(std::move(node), part.after);
+      last = std::max(last, part.after);
     }
     return last;
   }
 
-  void insert(runtime::Node node, int behind) {
-    if (behind < 0) return inserter_.before(0, std::move(node));
-    node.block = graph_.nodes[static_cast<std::size_t>(behind)].block;
-    node.pass = graph_.nodes[static_cast<std::size_t>(behind)].pass;
-    inserter_.after(behind, std::move(node));
+  void insert(runtime::Node node, int after) {
+    if (after < 0) return inserter_.before(0, std::move(node));
+    node.block = graph_.nodes[static_cast<std::size_t>(after)].block;
+    node.pass = graph_.nodes[static_cast<std::size_t>(after)].pass;
+    inserter_.after(after, std::move(node));
   }
 
   Graph& graph_;
@@ -154,7 +155,7 @@ std::vector<SnapshotPiece> cut_into_windows(const std::vector<SnapshotPiece>& pi
   for (const SnapshotPiece& piece : pieces) all_bytes += piece.end - piece.begin;
   const std::int64_t most =
       std::max(std::min(settings.plan.limits.tile_elements * size_of(DType::f32), kWindowBytes),
-               runtime::room_of((all_bytes + kMostPieces - 1) / kMostPieces, Tier::disk));
+               runtime::room_of(divide_up(all_bytes, kMostPieces), Tier::disk));
   std::vector<SnapshotPiece> cut;
   for (const SnapshotPiece& piece : pieces)
     for (std::int64_t begin = piece.begin; begin < piece.end; begin += most) {

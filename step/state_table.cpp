@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "core/round_up.h"
 #include "kernels/ops/step_state.h"
 #include "runtime/graph/state_names.h"
 #include "step/check_plan.h"
@@ -18,20 +19,20 @@ struct Kept {
   std::string storage;
   runtime::Tier tier;
   DType dtype;
-  zero::Extent held;                 ///< elements of the unit's flat space
+  zero::ElementRange held;           ///< elements of the unit's flat space
   std::int64_t storage_element = 0;  ///< place of the first value in the storage
   std::int64_t elements_per_value = 1;
 
   /// Returns the first value at or after an element of flat space. A value belongs to the tensor in
   /// which its block begins.
   [[nodiscard]] std::int64_t value_at(std::int64_t element) const {
-    return (element + elements_per_value - 1) / elements_per_value;
+    return divide_up(element, elements_per_value);
   }
 };
 
 std::vector<Kept> kept_of(const runtime::ParameterUnit& unit, const runtime::UnitPlan& plan,
                           const zero::OwnedUnit& owned, const StepSettings& settings) {
-  const zero::Extent whole{0, unit.elements}, shard{owned.owned_begin, owned.owned_end};
+  const zero::ElementRange whole{0, unit.elements}, shard{owned.owned_begin, owned.owned_end};
   std::vector<Kept> kept{{"parameter", zero::parameter_storage(plan), plan.parameter_tier,
                           plan.recipe.dtype, plan.shard_parameter ? shard : whole}};
   if (!plan.recipe.trainable) return kept;
@@ -41,11 +42,11 @@ std::vector<Kept> kept_of(const runtime::ParameterUnit& unit, const runtime::Uni
       const StateStorage s = state_storages(unit, plan, owned, tile)[kind];
       const std::int64_t first = s.offset_bytes / size_of(s.dtype);
       const bool goes_on = !kept.empty() && kept.back().storage == s.name &&
-                           kept.back().kind == s.kind && kept.back().held.end == tile.extent.begin;
+                           kept.back().kind == s.kind && kept.back().held.end == tile.range.begin;
       if (goes_on)
-        kept.back().held.end = tile.extent.end;
+        kept.back().held.end = tile.range.end;
       else
-        kept.push_back({s.kind, s.name, s.tier, s.dtype, tile.extent, first, s.elements_per_value});
+        kept.push_back({s.kind, s.name, s.tier, s.dtype, tile.range, first, s.elements_per_value});
     }
   return kept;
 }
@@ -94,7 +95,7 @@ class StateLister {
       for (const runtime::Segment& segment : unit.segments)
         for (int shard = 0; shard < settings_.plan.data_ranks(); ++shard) {
           const std::int64_t begin = owned.partition.begin(shard);
-          const zero::Extent share{begin, begin + owned.partition.count(shard)};
+          const zero::ElementRange share{begin, begin + owned.partition.count(shard)};
           comm::MeshPoint owner = settings_.at;
           owner.at[static_cast<std::size_t>(comm::MeshAxis::data)] = shard;
           const int rank = comm::rank_of(settings_.plan.mesh, owner);
@@ -102,9 +103,9 @@ class StateLister {
         }
   }
 
-  void add_part(const runtime::Segment& segment, const Kept& kept, const zero::Extent& range,
+  void add_part(const runtime::Segment& segment, const Kept& kept, const zero::ElementRange& range,
                 int owner) {
-    const zero::Extent part = zero::intersect(
+    const zero::ElementRange part = zero::intersect(
         {segment.offset_elements, segment.offset_elements + segment.elements}, range);
     const std::int64_t tensor_begin = kept.value_at(segment.offset_elements);
     const std::int64_t tensor_end = kept.value_at(segment.offset_elements + segment.elements);

@@ -62,8 +62,8 @@ class UpdatePass {
     const Flat gradients = gradient(u, o), parameters = parameter(u, o);
     for (const OptimizerTile& tile : optimizer_tiles(unit, plan, o, settings_)) {
       const std::vector<State> states = tile_states(unit, plan, o, tile);
-      for (const auto& [extent, decay] : decay_runs(unit, tile.extent))
-        update_range(u, tile, states, extent, decay, gradients, parameters);
+      for (const auto& [range, decay] : decay_runs(unit, tile.range))
+        update_range(u, tile, states, range, decay, gradients, parameters);
     }
   }
 
@@ -75,9 +75,9 @@ class UpdatePass {
     const zero::OwnedUnit o = owned(u);
     const ValueId updated = graph_.next_version(parameter(u, o).value);
     const ValueId published = graph_.next_version(updated);
-    for (const zero::Extent& piece :
+    for (const zero::ElementRange& piece :
          zero::cut(unit.elements, settings_.plan.limits.gather_bucket_elements)) {
-      const zero::Extent mine = zero::intersect(piece, {o.owned_begin, o.owned_end});
+      const zero::ElementRange mine = zero::intersect(piece, {o.owned_begin, o.owned_end});
       const std::int64_t begin = mine.elements() == 0 ? 0 : mine.begin;
       comm::Collective gather;
       gather.kind = comm::CollectiveKind::all_gather;
@@ -154,7 +154,7 @@ class UpdatePass {
       const ValueId root =
           runtime::persistent_root(graph_, s.name, s.storage_type, Role::optimizer, s.tier);
       graph_.values[root].distribution = zero::held_by_owners(plan);
-      const TensorType type(s.dtype, Shape{tile.extent.elements() / s.elements_per_value});
+      const TensorType type(s.dtype, Shape{tile.range.elements() / s.elements_per_value});
       std::string name = unit.name + "." + s.kind;
       states.push_back({name,
                         graph_.add_view(graph_.at_version(root, 0), s.offset_bytes, type, name),
@@ -163,15 +163,15 @@ class UpdatePass {
     return states;
   }
 
-  /// Cuts an extent where the weight decay changes. Gaps hold zeros and go with their neighbours.
-  static std::vector<std::pair<zero::Extent, double>> decay_runs(const runtime::ParameterUnit& unit,
-                                                                 const zero::Extent& extent) {
-    std::vector<std::pair<zero::Extent, double>> runs;
-    if (extent.elements() == 0) return runs;
+  /// Cuts a range where the weight decay changes. Gaps hold zeros and go with their neighbours.
+  static std::vector<std::pair<zero::ElementRange, double>> decay_runs(
+      const runtime::ParameterUnit& unit, const zero::ElementRange& range) {
+    std::vector<std::pair<zero::ElementRange, double>> runs;
+    if (range.elements() == 0) return runs;
     for (const runtime::Segment& segment : unit.segments) {
       const std::int64_t end =
           &segment == &unit.segments.back() ? unit.elements : (&segment + 1)->offset_elements;
-      const zero::Extent part = zero::intersect({segment.offset_elements, end}, extent);
+      const zero::ElementRange part = zero::intersect({segment.offset_elements, end}, range);
       if (part.elements() == 0) continue;
       if (!runs.empty() && runs.back().second == segment.weight_decay)
         runs.back().first.end = part.end;
@@ -182,11 +182,11 @@ class UpdatePass {
   }
 
   void update_range(std::size_t u, const OptimizerTile& tile, const std::vector<State>& kinds,
-                    const zero::Extent& extent, double decay, const Flat& gradients,
+                    const zero::ElementRange& range, double decay, const Flat& gradients,
                     const Flat& parameters) {
     const std::string& name = graph_.units[u].name;
     const auto part = [&](const Flat& of, const char* what) {
-      return runtime::flat_view(graph_, of.value, extent.begin - of.begin, extent.end - of.begin,
+      return runtime::flat_view(graph_, of.value, range.begin - of.begin, range.end - of.begin,
                                 name + what);
     };
     const ValueId parameter = part(parameters, ".parameter");
@@ -197,8 +197,8 @@ class UpdatePass {
     if (!has_master) inputs.push_back(parameter);
     for (const State& state : kinds)
       inputs.push_back(runtime::flat_view(
-          graph_, state.value, (extent.begin - tile.extent.begin) / state.elements_per_value,
-          (extent.end - tile.extent.begin) / state.elements_per_value, state.name));
+          graph_, state.value, (range.begin - tile.range.begin) / state.elements_per_value,
+          (range.end - tile.range.begin) / state.elements_per_value, state.name));
     std::vector<ValueId> outputs;
     for (ValueId state : inputs) outputs.push_back(graph_.next_version(state));
     if (has_master) outputs.push_back(graph_.next_version(parameter));
@@ -211,7 +211,7 @@ class UpdatePass {
     if (recipe.optimizer.random) {
       inputs.push_back(random_);
       attributes.set("key", graph_.units[u].number);
-      attributes.set("first", static_cast<double>(extent.begin));
+      attributes.set("first", static_cast<double>(range.begin));
     }
     graph_.apply_into(recipe.optimizer.operation, std::move(inputs), std::move(outputs),
                       std::move(attributes), block_, Pass::update, "update " + name);
@@ -342,7 +342,7 @@ void early_update_pass(runtime::Graph& graph, const StepSettings& settings) {
   const std::vector<UpdatePlace> places = update_places(graph, pass);
   const std::size_t others = graph.nodes.size();
   runtime::NodeInserter inserter;
-  const auto move_behind = [&](int place) {
+  const auto move_after = [&](int place) {
     for (std::size_t i = others; i < graph.nodes.size(); ++i)
       inserter.after(place, std::move(graph.nodes[i]));
     graph.nodes.resize(others);
@@ -353,7 +353,7 @@ void early_update_pass(runtime::Graph& graph, const StepSettings& settings) {
     // reduction that the next update waits for.
     if (k > 0) pass.publish(places[k - 1].unit);
     if (k + 1 == places.size()) pass.publish(places[k].unit);
-    move_behind(places[k].node);
+    move_after(places[k].node);
   }
   inserter.apply(graph);
 }

@@ -224,8 +224,8 @@ class GatherPass {
     const runtime::ParameterUnit& unit = graph_.units[region.unit];
     const OwnedUnit owned = owned_unit(unit, of_.plan.units[region.unit], of_);
     const Node& first = graph_.nodes[region.first];
-    for (const Extent& piece : cut(unit.elements, of_.plan.limits.gather_bucket_elements)) {
-      const Extent mine = intersect(piece, {owned.owned_begin, owned.owned_end});
+    for (const ElementRange& piece : cut(unit.elements, of_.plan.limits.gather_bucket_elements)) {
+      const ElementRange mine = intersect(piece, {owned.owned_begin, owned.owned_end});
       comm::Collective gather;
       gather.kind = comm::CollectiveKind::all_gather;
       gather.input_type = gather.wire_type = graph_.type(gathered).dtype;

@@ -27,16 +27,16 @@ comm::Partition slice(const comm::Partition& partition, std::int64_t begin, std:
   return piece;
 }
 
-std::vector<Extent> cut(std::int64_t elements, std::int64_t bucket) {
+std::vector<ElementRange> cut(std::int64_t elements, std::int64_t bucket) {
   const std::int64_t step =
       std::max<std::int64_t>(bucket / runtime::kCellElements, 1) * runtime::kCellElements;
-  std::vector<Extent> pieces;
+  std::vector<ElementRange> pieces;
   for (std::int64_t begin = 0; begin < elements; begin += step)
     pieces.push_back({begin, std::min(begin + step, elements)});
   return pieces;
 }
 
-Extent intersect(const Extent& a, const Extent& b) {
+ElementRange intersect(const ElementRange& a, const ElementRange& b) {
   const std::int64_t begin = std::max(a.begin, b.begin);
   return {begin, std::max(begin, std::min(a.end, b.end))};
 }

@@ -19,17 +19,17 @@ std::int64_t largest_shard(std::int64_t elements, int data_ranks);
 comm::Partition slice(const comm::Partition& partition, std::int64_t begin, std::int64_t end);
 
 /// Elements [begin, end) of flat space.
-struct Extent {
+struct ElementRange {
   std::int64_t begin = 0;
   std::int64_t end = 0;
   [[nodiscard]] std::int64_t elements() const { return end - begin; }
-  bool operator==(const Extent&) const = default;
+  bool operator==(const ElementRange&) const = default;
 };
 
 /// Cuts `elements` into pieces of at most `bucket` elements (whole cells, at least one cell each).
-std::vector<Extent> cut(std::int64_t elements, std::int64_t bucket);
+std::vector<ElementRange> cut(std::int64_t elements, std::int64_t bucket);
 
-/// Returns the overlap of two extents; an empty one has begin == end.
-Extent intersect(const Extent& a, const Extent& b);
+/// Returns the overlap of two ranges; an empty one has begin == end.
+ElementRange intersect(const ElementRange& a, const ElementRange& b);
 
 }  // namespace strata::zero

@@ -103,7 +103,7 @@ TEST(Cut, CoversTheRangeInPiecesOfAtMostOneBucket) {
     for (std::int64_t bucket = 0; bucket <= 6 * kCellElements; bucket += kCellElements / 2) {
       const std::int64_t elements = cells * kCellElements;
       std::int64_t end = 0;
-      for (const Extent& piece : cut(elements, bucket)) {
+      for (const ElementRange& piece : cut(elements, bucket)) {
         EXPECT_EQ(piece.begin, end);
         EXPECT_EQ(piece.begin % kCellElements, 0);
         EXPECT_GT(piece.elements(), 0);
@@ -127,7 +127,7 @@ TEST(Intersect, HoldsWhatBothHoldAndNothingElse) {
     for (int b = a; b <= kEnd; ++b)
       for (int c = 0; c <= kEnd; ++c)
         for (int d = c; d <= kEnd; ++d) {
-          const Extent both = intersect({a, b}, {c, d});
+          const ElementRange both = intersect({a, b}, {c, d});
           EXPECT_EQ(both, intersect({c, d}, {a, b})) << a << b << c << d;
           EXPECT_GE(both.elements(), 0);
           for (int x = 0; x < kEnd; ++x)

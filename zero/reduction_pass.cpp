@@ -111,8 +111,8 @@ class UnitReduction {
     const ValueId root = graph_.root_of(sum);
     if (!on_disk() || graph_.type(root).shape.elements() != unit_.elements) return;
     const ValueId whole = graph_.at_version(root, graph_.values[sum].version);
-    for (const Extent& part :
-         {Extent{0, owned_.owned_begin}, Extent{owned_.owned_end, unit_.elements}})
+    for (const ElementRange& part :
+         {ElementRange{0, owned_.owned_begin}, ElementRange{owned_.owned_end, unit_.elements}})
       if (part.elements() > 0)
         insert("fill_zero", {}, {runtime::flat_view(graph_, whole, part.begin, part.end, "others")},
                {{"dtype", static_cast<double>(graph_.type(root).dtype)},
@@ -209,8 +209,8 @@ class UnitReduction {
 
   /// Makes the own part of the sum over ranks; `target` is as in reduce().
   void reduce_scatter(ValueId source, ValueId target, std::int64_t target_begin, float scale) {
-    for (const Extent& piece : cut(unit_.elements, of_.plan.limits.reduce_bucket_elements)) {
-      const Extent mine = intersect(piece, {owned_.owned_begin, owned_.owned_end});
+    for (const ElementRange& piece : cut(unit_.elements, of_.plan.limits.reduce_bucket_elements)) {
+      const ElementRange mine = intersect(piece, {owned_.owned_begin, owned_.owned_end});
       const std::int64_t begin = mine.elements() == 0 ? 0 : mine.begin - target_begin;
       comm::Collective reduce = collective(comm::CollectiveKind::reduce_scatter, piece);
       reduce.input_type = graph_.type(source).dtype;
@@ -225,8 +225,8 @@ class UnitReduction {
 
   ValueId gather_sums(ValueId reduced) {
     const ValueId all = graph_.next_version(reduced);
-    for (const Extent& piece : cut(unit_.elements, of_.plan.limits.gather_bucket_elements)) {
-      const Extent mine = intersect(piece, {owned_.owned_begin, owned_.owned_end});
+    for (const ElementRange& piece : cut(unit_.elements, of_.plan.limits.gather_bucket_elements)) {
+      const ElementRange mine = intersect(piece, {owned_.owned_begin, owned_.owned_end});
       const std::int64_t begin = mine.elements() == 0 ? 0 : mine.begin;
       comm::Collective gather = collective(comm::CollectiveKind::all_gather, piece);
       gather.input_type = gather.wire_type = accumulated();
@@ -238,7 +238,8 @@ class UnitReduction {
     return all;
   }
 
-  [[nodiscard]] comm::Collective collective(comm::CollectiveKind kind, const Extent& piece) const {
+  [[nodiscard]] comm::Collective collective(comm::CollectiveKind kind,
+                                            const ElementRange& piece) const {
     comm::Collective c;
     c.kind = kind;
     c.partition = slice(owned_.partition, piece.begin, piece.end);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/round_up.h"
 #include "kernels/cpu/attention_task.h"
 #include "kernels/cpu/cpu_stream.h"
 #include "kernels/cpu/layer_kernels.h"
@@ -185,7 +186,7 @@ void attention_kernel(Stream& stream, const KernelCall& call) {
   // Each head is one task if there are many heads, so that its keys are read once; else each of its
   // tiles of queries is a task.
   const std::int64_t span = batch * heads >= kManyHeads ? shape.sequence : kAttentionQueries;
-  const std::int64_t spans = (shape.sequence + span - 1) / span;
+  const std::int64_t spans = divide_up(shape.sequence, span);
   const std::int64_t scratch_floats = attention_scratch_floats(shape.sequence, shape.head_size);
   ThreadPool& pool = cpu(stream).pool();
   STRATA_CHECK(call.workspace.size() >= static_cast<std::size_t>(scratch_floats) * sizeof(float) *

@@ -9,6 +9,7 @@
 #define STRATA_KERNELS_CPU_ATTENTION_TILES_INL_H_
 #endif
 
+#include "core/round_up.h"
 #include "hwy/cache_control.h"
 #include "kernels/cpu/attention_task.h"
 #include "kernels/cpu/convert-inl.h"
@@ -22,10 +23,6 @@ namespace strata::kernels::HWY_NAMESPACE {
 constexpr std::int64_t kQ = kAttentionQueries, kK = kAttentionKeys;
 constexpr std::int64_t kWidth = static_cast<std::int64_t>(kLanes);
 static_assert(kQ == kK && kQ % kTileColumns == 0, "the diagonal runs through whole tiles");
-
-HWY_INLINE std::int64_t round_up(std::int64_t n, std::int64_t unit) {
-  return (n + unit - 1) / unit * unit;
-}
 
 /// Prefetches row `t` of a head. Between two rows of a head lie those of all other heads, so that
 /// each may be on its own page: too far for the hardware's prefetcher.

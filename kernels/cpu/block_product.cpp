@@ -7,6 +7,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/block_product.cpp"
+#include "core/round_up.h"
 #include "hwy/foreach_target.h"
 #include "kernels/cpu/simd_targets.h"
 // The rest comes after foreach_target.h, which includes this file again for every target.
@@ -91,7 +92,7 @@ void multiply_packed(std::int64_t rows, std::int64_t columns, std::int64_t depth
 
 /// Returns the rows per block if `rows` are cut into as few, about equal blocks as possible.
 std::int64_t block_rows(std::int64_t rows) {
-  const std::int64_t blocks = (rows + kBlockRows - 1) / kBlockRows;
+  const std::int64_t blocks = divide_up(rows, kBlockRows);
   return (rows + blocks * kMostRows - 1) / (blocks * kMostRows) * kMostRows;
 }
 
@@ -122,8 +123,6 @@ namespace {
 
 using HWY_NAMESPACE::kBlockRows, HWY_NAMESPACE::kMostColumns, HWY_NAMESPACE::kMostRows,
     HWY_NAMESPACE::kPackedAtOnce;
-
-std::int64_t round_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b * b; }
 
 /// Number of floats of each region of scratch, multiples of 16.
 struct PackedSizes {

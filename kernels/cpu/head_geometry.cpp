@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/round_up.h"
 #include "kernels/cpu/matmul.h"
 
 namespace strata::kernels {
@@ -11,9 +12,6 @@ constexpr std::int64_t kLogitsBytes = std::int64_t{128} << 20;
 constexpr std::int64_t kStrip = 384;
 constexpr std::int64_t kFewestStrips = 8;
 constexpr std::int64_t kTileRows = 512;
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-std::int64_t round_up(std::int64_t a, std::int64_t b) { return divide_up(a, b) * b; }
 
 bool both_bf16(TypeSpan inputs) {
   return inputs[0].dtype == DType::bf16 && inputs[1].dtype == DType::bf16;

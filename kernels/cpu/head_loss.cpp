@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/check.h"
+#include "core/round_up.h"
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/cpu_stream.h"
 #include "kernels/cpu/head_geometry.h"
@@ -18,8 +19,6 @@ namespace {
 
 /// Rows whose statistics one task joins.
 constexpr std::int64_t kJoinedRows = 16;
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// One call of head_loss or head_loss_eval. A chunk of rows goes through four stages, each a
 /// parallel_for: logits (exponentiated per strip while a tile is in the cache), join (row losses,

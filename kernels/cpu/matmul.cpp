@@ -4,13 +4,14 @@
 #include <array>
 
 #include "core/check.h"
+#include "core/round_up.h"
 #include "kernels/cpu/columns.h"
 #include "kernels/cpu/convert.h"
 
 namespace strata::kernels {
 namespace {
 
-struct Extent {
+struct TileSize {
   std::int64_t m;
   std::int64_t n;
 };
@@ -23,8 +24,6 @@ constexpr std::int64_t kManyTiles = 48;
 /// Least number of tiles for multiply_blocks, even with one or two workers: one may be slower.
 constexpr std::int64_t kFewestBlockTiles = 4;
 
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 constexpr std::int64_t kPartAlignment = 16;
 
 /// Returns the size of equal parts of `extent`: at most `most`, rounded up to kPartAlignment.
@@ -33,7 +32,7 @@ std::int64_t part(std::int64_t extent, std::int64_t most) {
                               kPartAlignment);
 }
 
-Tiling tiling_of(std::int64_t m, std::int64_t n, Extent most) {
+Tiling tiling_of(std::int64_t m, std::int64_t n, TileSize most) {
   Tiling tiling{part(m, most.m), part(n, most.n), 0, 0};
   tiling.rows = divide_up(m, tiling.m);
   tiling.cols = divide_up(n, tiling.n);
@@ -154,7 +153,7 @@ void check_operands(const Matmul& p) {
 }
 
 /// Returns tiles of at most `most`, halved until there are `enough` or they become too small.
-Tiling at_least(std::int64_t enough, Extent most, const MatmulTypes& types) {
+Tiling at_least(std::int64_t enough, TileSize most, const MatmulTypes& types) {
   while (true) {
     const Tiling tiling = tiling_of(types.m(), types.n(), most);
     const double flops = 2.0 * static_cast<double>(tiling.m) * static_cast<double>(tiling.n) *

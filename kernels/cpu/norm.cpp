@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/round_up.h"
 #include "kernels/cpu/cpu_stream.h"
 #include "kernels/cpu/dropout_row.h"
 #include "kernels/cpu/float_rows.h"
@@ -65,7 +66,7 @@ constexpr std::int64_t kElementsPerTask = 16384;
 template <class Body>
 void for_each_vector(ThreadPool& pool, const Vectors& vectors, const Body& body) {
   const std::int64_t per_task = std::max<std::int64_t>(1, kElementsPerTask / vectors.columns);
-  pool.parallel_for((vectors.count + per_task - 1) / per_task, [&](std::int64_t task, int worker) {
+  pool.parallel_for(divide_up(vectors.count, per_task), [&](std::int64_t task, int worker) {
     const std::int64_t last = std::min(vectors.count, (task + 1) * per_task);
     for (std::int64_t i = task * per_task; i < last; ++i) body(i, worker);
   });

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/round_up.h"
 #include "kernels/cpu/cpu_stream.h"
 #include "kernels/cpu/layer_kernels.h"
 #include "kernels/cpu/norm_vectors.h"
@@ -82,7 +83,7 @@ void norm_backward_kernel(Stream& stream, const KernelCall& call) {
 
   const Vectors vectors(x);
   const std::int64_t columns = vectors.columns, per_chunk = norm_chunk_vectors(columns);
-  const std::int64_t chunks = (vectors.count + per_chunk - 1) / per_chunk;
+  const std::int64_t chunks = divide_up(vectors.count, per_chunk);
   Rows rows(call, columns);
   const float* weight = floats_of(call.inputs[2], 0, 0, columns, rows.take(1));
   float* partial = rows.take(2 * chunks);  // dweight, dbias of each chunk

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "core/round_up.h"
 #include "kernels/cpu/thread_pool.h"
 #include "kernels/device/tensor.h"
 
@@ -18,7 +19,7 @@ inline constexpr std::int64_t kTaskElements = 32 * 1024;
 /// on the calling thread if `pool` is null. Allocates nothing.
 template <typename Body>
 void for_each_range(ThreadPool* pool, std::int64_t count, std::int64_t grain, const Body& body) {
-  const std::int64_t tasks = (count + grain - 1) / grain;
+  const std::int64_t tasks = divide_up(count, grain);
   const auto task = [&](std::int64_t index, int worker) {
     const std::int64_t begin = index * grain, end = std::min(count, begin + grain);
     if constexpr (std::is_invocable_v<const Body&, std::int64_t, std::int64_t, int>)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/round_up.h"
 #include "kernels/cpu/float_rows.h"
 #include "kernels/cpu/ranges.h"
 
@@ -43,7 +44,7 @@ void for_each_row_part_of(ThreadPool& pool, TensorList inputs, TensorList output
   for (const TensorList& list : {inputs, outputs})
     for (const Tensor& tensor : list)
       STRATA_CHECK(tensor.rows() == rows && tensor.cols() == columns, tensor.type.to_string());
-  const std::int64_t per_row = (columns + kRowPartElements - 1) / kRowPartElements;
+  const std::int64_t per_row = divide_up(columns, kRowPartElements);
   const std::int64_t parts = rows * per_row;
   for_each_range(&pool, parts, kRowPartsPerTask, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {

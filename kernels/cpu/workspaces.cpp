@@ -1,5 +1,6 @@
 #include "kernels/cpu/workspaces.h"
 
+#include "core/round_up.h"
 #include "kernels/cpu/attention_task.h"
 #include "kernels/cpu/head_geometry.h"
 #include "kernels/cpu/matmul.h"
@@ -8,11 +9,6 @@
 #include "kernels/ops/step_state.h"
 
 namespace strata::kernels {
-namespace {
-
-std::int64_t round_up(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; }
-
-}  // namespace
 
 /// Counts K and V of one head; a tile of queries as stored and transposed, its transposed outputs,
 /// its probabilities; maximum and sum per query.
@@ -77,7 +73,7 @@ std::int64_t norm_backward_bytes(TypeSpan inputs, TypeSpan, const Attributes&,
   const std::int64_t columns = columns_of(inputs[0]);
   const std::int64_t vectors = inputs[0].shape.elements() / columns;
   const std::int64_t chunk = norm_chunk_vectors(columns);
-  const std::int64_t chunks = (vectors + chunk - 1) / chunk;
+  const std::int64_t chunks = divide_up(vectors, chunk);
   return (1 + 4 * device.workers + 2 * chunks) * columns * kFloat;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/round_up.h"
+
 namespace strata::cuda {
 namespace {
 
@@ -11,10 +13,6 @@ constexpr std::int64_t kModerateBytes = std::int64_t{512} << 20;
 /// The largest scratch that a single sample may take.
 constexpr std::int64_t kMostBytes = std::int64_t{1536} << 20;
 constexpr std::int64_t kPadding = 1024;  // between and after cuDNN's own buffers
-
-constexpr std::int64_t round_up(std::int64_t n, std::int64_t unit) {
-  return (n + unit - 1) / unit * unit;
-}
 
 }  // namespace
 

@@ -130,7 +130,7 @@ struct AddTile {
     const std::int64_t last = std::min(first + kTileRows, a.tiles.rows);
     // The ids just before and after the tile; -1 if there is none.
     const std::int64_t before = first > 0 ? id_of(a.keys[first - 1]) : -1;
-    const std::int64_t behind = last < a.tiles.rows ? id_of(a.keys[last]) : -1;
+    const std::int64_t after = last < a.tiles.rows ? id_of(a.keys[last]) : -1;
     bool from_before = id_of(a.keys[first]) == before;
     float sum[N] = {};
 #pragma unroll 1
@@ -149,7 +149,7 @@ struct AddTile {
         for (int n = 0; n < N; ++n) sum[n] += to_float(packs[j].v[n]);
         const bool at_end = i + j + 1 == last;
         const std::int64_t id = id_of(keys[j]);
-        const std::int64_t next = at_end ? behind : id_of(a.keys[i + j + 1]);
+        const std::int64_t next = at_end ? after : id_of(a.keys[i + j + 1]);
         if (id == next && !at_end) continue;
         if (from_before)
           write_as(a.partial_sum(tile, 0) + column, sum);

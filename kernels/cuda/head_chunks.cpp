@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/round_up.h"
+
 namespace strata::cuda {
 namespace {
 
@@ -9,9 +11,6 @@ constexpr std::int64_t kFewestRows = 2048, kMostRows = 4096;
 constexpr std::int64_t kLogitsBytes = std::int64_t{512} << 20;
 /// The rows of a tile of matrix products; chunks are multiples of it.
 constexpr std::int64_t kTileRows = 128;
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-std::int64_t round_up(std::int64_t a, std::int64_t b) { return divide_up(a, b) * b; }
 
 }  // namespace
 

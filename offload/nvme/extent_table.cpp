@@ -6,6 +6,7 @@
 
 #include "core/check.h"
 #include "core/error.h"
+#include "core/round_up.h"
 
 namespace strata::offload {
 namespace {
@@ -26,7 +27,7 @@ void for_each_block(std::int64_t offset, std::int64_t bytes, const Visit& visit)
 }  // namespace
 
 ExtentTable::ExtentTable(std::int64_t bytes)
-    : blocks_(static_cast<std::size_t>((bytes + kBlockBytes - 1) / kBlockBytes)) {}
+    : blocks_(static_cast<std::size_t>(divide_up(bytes, kBlockBytes))) {}
 
 std::optional<Extent> ExtentTable::across(std::int64_t border) const {
   const std::int64_t inside = border % kBlockBytes;

@@ -27,7 +27,7 @@ Lane::~Lane() {
   if (thread_.joinable()) stop();
 }
 
-void Lane::push(Piece& piece) {
+void Lane::push(TransferPiece& piece) {
   {
     const std::lock_guard lock(mutex_);
     if (stopping_) return;
@@ -57,7 +57,7 @@ std::optional<Underway> Lane::oldest(const Transfer* transfer) const {
         (found == nullptr || slot.since < found->since))
       found = &slot;
   if (found == nullptr) return std::nullopt;
-  const Piece& piece = *found->piece;
+  const TransferPiece& piece = *found->piece;
   return Underway{piece.transfer,      piece.direction, std::string(piece.what),
                   piece.device_offset, piece.bytes,     found->since};
 }
@@ -153,7 +153,7 @@ void Lane::take_pieces(std::vector<std::size_t>& begun) {
   const auto now = std::chrono::steady_clock::now();
   for (std::size_t i = 0; i < slots_.size() && under_way_ < depth_; ++i) {
     if (slots_[i].piece) continue;
-    Piece* const piece = next_piece();
+    TransferPiece* const piece = next_piece();
     if (piece == nullptr) return;
     slots_[i] = Slot{.piece = piece, .since = now};
     ++under_way_;
@@ -161,7 +161,7 @@ void Lane::take_pieces(std::vector<std::size_t>& begun) {
   }
 }
 
-Piece* Lane::next_piece() {
+TransferPiece* Lane::next_piece() {
   const bool write = writes_.empty() ? false : reads_.empty() || write_is_next_;
   Queue& queue = write ? writes_ : reads_;
   if (queue.empty()) return nullptr;
@@ -171,14 +171,14 @@ Piece* Lane::next_piece() {
 
 void Lane::submit(std::size_t slot) {
   const Slot& state = slots_[slot];
-  const Piece& piece = *state.piece;
+  const TransferPiece& piece = *state.piece;
   io_->submit({piece.direction, piece.device_offset + state.done_bytes,
                piece.memory + state.done_bytes, piece.bytes - state.done_bytes, slot});
 }
 
 void Lane::complete(std::size_t slot, std::int64_t result) {
   Slot& state = slots_[slot];
-  const Piece& piece = *state.piece;
+  const TransferPiece& piece = *state.piece;
   const bool interrupted = result == -EINTR || result == -EAGAIN;
   if (result < 0 && !interrupted) {
     if (piece.direction == Direction::write || std::exchange(state.failed_before, true))

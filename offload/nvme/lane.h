@@ -35,7 +35,7 @@ class Lane {
  public:
   /// Called on the lane's thread; must not throw. `error_number` 0: all bytes were transferred;
   /// kShort: the device keeps transferring fewer bytes than requested.
-  using Finished = std::function<void(Piece& piece, int error_number)>;
+  using Finished = std::function<void(TransferPiece& piece, int error_number)>;
   static constexpr int kShort = -1;
 
   Lane(std::unique_ptr<BlockIo> io, int depth, Finished finished);
@@ -45,7 +45,7 @@ class Lane {
   Lane& operator=(const Lane&) = delete;
 
   /// Queues a piece; it must live until `finished` was called for it or the lane stopped.
-  void push(Piece& piece);
+  void push(TransferPiece& piece);
   /// Limits the requests under way; at most the device's capacity.
   void set_depth(int depth);
   /// Tells the device which memory requests will use (BlockIo::register_memory). Throws
@@ -65,17 +65,17 @@ class Lane {
 
  private:
   struct Slot {
-    Piece* piece = nullptr;  // null: free
+    TransferPiece* piece = nullptr;  // null: free
     std::int64_t done_bytes = 0;
     int attempts = 0;  // attempts without progress
     bool failed_before = false;
     std::chrono::steady_clock::time_point since;
   };
   struct Ended {
-    Piece* piece = nullptr;
+    TransferPiece* piece = nullptr;
     int error_number = 0;
   };
-  using Queue = RingQueue<Piece*>;
+  using Queue = RingQueue<TransferPiece*>;
 
   void run() noexcept;
   /// Drops waiting requests; the thread ends when none is under way.
@@ -84,7 +84,7 @@ class Lane {
   bool reap_and_complete();
   /// Moves pieces that may begin into slots and appends these slots to `begun`.
   void take_pieces(std::vector<std::size_t>& begun);
-  Piece* next_piece();
+  TransferPiece* next_piece();
   void submit(std::size_t slot);
   void complete(std::size_t slot, std::int64_t result);
   void finish(std::size_t slot, int error_number);

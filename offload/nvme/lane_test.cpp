@@ -56,8 +56,8 @@ TEST(Lane, WhatWaitsBeginsBeforeAnyoneHearsOfWhatEnded) {
   int begun = 0;                   // used by the lane's thread
   std::vector<int> begun_by_then;  // value of `begun` when each piece ended
   begun_by_then.reserve(2);
-  std::vector<Piece> pieces(2);
-  Lane lane(std::make_unique<GatedIo>(opened, begun), 1, [&](Piece&, int error_number) {
+  std::vector<TransferPiece> pieces(2);
+  Lane lane(std::make_unique<GatedIo>(opened, begun), 1, [&](TransferPiece&, int error_number) {
     EXPECT_EQ(error_number, 0);
     begun_by_then.push_back(begun);
     ended.count_down();
@@ -116,16 +116,16 @@ TEST(Lane, GoesOnWhereEachOfManyShortTransfersEnded) {
     std::vector<BlockRequest> seen;
     std::latch ended(2);
     Lane* on = nullptr;
-    std::vector<Piece> pieces(2);
+    std::vector<TransferPiece> pieces(2);
     int errors = 0;
     Lane lane(std::make_unique<ShorteningIo>(kBytes + beyond, 2 * kParts, seen), 1,
-              [&](Piece& piece, int error_number) {
+              [&](TransferPiece& piece, int error_number) {
                 errors += error_number != 0;
                 if (&piece == &pieces[0]) on->push(pieces[1]);
                 ended.count_down();
               });
     on = &lane;
-    for (Piece& piece : pieces) {
+    for (TransferPiece& piece : pieces) {
       const bool write = &piece == &pieces[0];
       piece.direction = write ? Direction::write : Direction::read;
       piece.device_offset = kBytes;

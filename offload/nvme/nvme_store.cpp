@@ -33,12 +33,12 @@ std::string action(Direction direction, std::int64_t bytes, std::string_view wha
 }
 
 /// Returns the bytes of an extent of the piece.
-std::span<std::byte> memory_of(const Piece& piece, const Extent& extent) {
+std::span<std::byte> memory_of(const TransferPiece& piece, const Extent& extent) {
   return {piece.memory + (extent.offset - piece.offset), static_cast<std::size_t>(extent.bytes)};
 }
 
 /// Zeroes the bytes of a read that no extent covers.
-void zero_gaps(const Piece& piece) {
+void zero_gaps(const TransferPiece& piece) {
   std::int64_t reached = piece.offset;
   const auto zero_until = [&](std::int64_t end) {
     std::fill_n(piece.memory + (reached - piece.offset), end - reached, std::byte{0});
@@ -52,7 +52,7 @@ void zero_gaps(const Piece& piece) {
 
 // The originals of exceptions are destroyed in these functions, before another thread learns of the
 // copies.
-std::exception_ptr failed(const std::string& path, const Piece& piece, int error_number) {
+std::exception_ptr failed(const std::string& path, const TransferPiece& piece, int error_number) {
   const bool is_short = error_number == Lane::kShort;
   return std::make_exception_ptr(
       IoError(path, static_cast<std::uint64_t>(piece.device_offset),
@@ -83,9 +83,9 @@ NvmeStore::NvmeStore(std::vector<StoreDevice> devices, std::int64_t bytes,
                options.stripe_bytes);
   for (StoreDevice& device : devices) {
     paths_.push_back(std::move(device.path));
-    lanes_.push_back(
-        std::make_unique<Lane>(std::move(device.io), options.settings.depth,
-                               [this](Piece& piece, int error) { transferred(piece, error); }));
+    lanes_.push_back(std::make_unique<Lane>(
+        std::move(device.io), options.settings.depth,
+        [this](TransferPiece& piece, int error) { transferred(piece, error); }));
   }
   use(options.settings);
 }
@@ -170,14 +170,14 @@ void NvmeStore::push_pieces(Transfer& transfer, std::int64_t offset, std::byte* 
         std::min({offset + bytes, border(request_bytes), border(stripes_.stripe_bytes)});
     std::size_t inside = 0;
     while (inside < extents.size() && extents[inside].offset < end) ++inside;
-    const Piece made{.transfer = &transfer,
-                     .what = what,
-                     .direction = transfer.direction,
-                     .offset = at,
-                     .device_offset = stripes_.device_offset(at),
-                     .memory = memory + (at - offset),
-                     .bytes = end - at,
-                     .extents = extents.first(inside)};
+    const TransferPiece made{.transfer = &transfer,
+                             .what = what,
+                             .direction = transfer.direction,
+                             .offset = at,
+                             .device_offset = stripes_.device_offset(at),
+                             .memory = memory + (at - offset),
+                             .bytes = end - at,
+                             .extents = extents.first(inside)};
     extents = extents.subspan(inside);
     at = end;
     if (made.extents.empty()) {  // a read of bytes that were never written
@@ -185,7 +185,7 @@ void NvmeStore::push_pieces(Transfer& transfer, std::int64_t offset, std::byte* 
       continue;
     }
     const bool hashed = made.direction == Direction::write && options_.checksums;
-    Piece& piece = take_piece(transfer);
+    TransferPiece& piece = take_piece(transfer);
     piece = made;
     piece.remaining = hashed ? 2 : 1;
     lane_of(piece).push(piece);
@@ -211,23 +211,23 @@ Transfer& NvmeStore::admit(Direction direction, std::int64_t bytes) {
   return transfer;
 }
 
-Piece& NvmeStore::take_piece(Transfer& transfer) {
+TransferPiece& NvmeStore::take_piece(Transfer& transfer) {
   const std::lock_guard lock(mutex_);
   ++transfer.remaining;
   return pieces_.take();
 }
 
-Lane& NvmeStore::lane_of(const Piece& piece) {
+Lane& NvmeStore::lane_of(const TransferPiece& piece) {
   return *lanes_[static_cast<std::size_t>(stripes_.device(piece.offset))];
 }
 
-void NvmeStore::hash(Piece& piece) {
+void NvmeStore::hash(TransferPiece& piece) {
   for (const Extent& extent : piece.extents)
     extents_.set_hash({extent.offset, extent.bytes, hash_64(memory_of(piece, extent))});
   done(piece);
 }
 
-void NvmeStore::verify(Piece& piece) {
+void NvmeStore::verify(TransferPiece& piece) {
   for (const Extent& extent : piece.extents) {
     if (hash_64(memory_of(piece, extent)) == extent.hash) continue;
     if (!std::exchange(piece.reread, true)) return lane_of(piece).push(piece);
@@ -238,7 +238,7 @@ void NvmeStore::verify(Piece& piece) {
   done(piece);
 }
 
-void NvmeStore::transferred(Piece& piece, int error_number) {
+void NvmeStore::transferred(TransferPiece& piece, int error_number) {
   if (error_number != 0) return done(piece, failed(path_of(piece), piece, error_number));
   if (piece.direction == Direction::write) return done(piece);
   if (options_.checksums) return workers_.post([this, &piece] { verify(piece); });
@@ -246,7 +246,7 @@ void NvmeStore::transferred(Piece& piece, int error_number) {
   done(piece);
 }
 
-void NvmeStore::done(Piece& piece, std::exception_ptr error) {
+void NvmeStore::done(TransferPiece& piece, std::exception_ptr error) {
   const std::lock_guard lock(mutex_);
   Transfer& transfer = *piece.transfer;
   transfer.progress = std::chrono::steady_clock::now();
@@ -355,7 +355,7 @@ void NvmeStore::add_note(const std::string& note) {
   if (std::find(notes_.begin(), notes_.end(), note) == notes_.end()) notes_.push_back(note);
 }
 
-const std::string& NvmeStore::path_of(const Piece& piece) const {
+const std::string& NvmeStore::path_of(const TransferPiece& piece) const {
   return paths_[static_cast<std::size_t>(stripes_.device(piece.offset))];
 }
 

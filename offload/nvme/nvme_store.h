@@ -96,22 +96,22 @@ class NvmeStore final : public runtime::Disk {
                std::string_view what);
   /// Waits for room, then returns a transfer in use, with one piece remaining.
   Transfer& admit(Direction direction, std::int64_t bytes);
-  Piece& take_piece(Transfer& transfer);
+  TransferPiece& take_piece(Transfer& transfer);
   void push_pieces(Transfer& transfer, std::int64_t offset, std::byte* memory, std::int64_t bytes,
                    std::string_view what);
-  Lane& lane_of(const Piece& piece);
-  void hash(Piece& piece);
-  void verify(Piece& piece);
+  Lane& lane_of(const TransferPiece& piece);
+  void hash(TransferPiece& piece);
+  void verify(TransferPiece& piece);
   /// Called on a lane's thread.
-  void transferred(Piece& piece, int error_number);
+  void transferred(TransferPiece& piece, int error_number);
   /// Ends one of the piece's `remaining` jobs.
-  void done(Piece& piece, std::exception_ptr error = nullptr);
+  void done(TransferPiece& piece, std::exception_ptr error = nullptr);
   // Call these with mutex_ held.
   void piece_ended(Transfer& transfer);
   Transfer& find(Ticket ticket);
   void recycle(Transfer& transfer);
   void throw_if_stuck(const Transfer& transfer) const;
-  [[nodiscard]] const std::string& path_of(const Piece& piece) const;
+  [[nodiscard]] const std::string& path_of(const TransferPiece& piece) const;
 
   StoreOptions options_;
   std::int64_t bytes_;
@@ -126,7 +126,7 @@ class NvmeStore final : public runtime::Disk {
   TransferSettings settings_;
   std::condition_variable room_;
   Pool<Transfer> transfers_;
-  Pool<Piece> pieces_;
+  Pool<TransferPiece> pieces_;
   int unfinished_ = 0;
   runtime::DiskCounters counters_;
 

@@ -28,8 +28,8 @@ struct Transfer {
   std::condition_variable finished = {};
 };
 
-/// One request on one device.
-struct Piece {
+/// The piece of a transfer that one request to one device moves.
+struct TransferPiece {
   Transfer* transfer = nullptr;
   std::string_view what;  ///< name for errors, from the transfer
   Direction direction = Direction::read;

@@ -4,6 +4,7 @@
 
 #include "core/check.h"
 #include "core/error.h"
+#include "core/round_up.h"
 #include "runtime/graph/transfer_node.h"
 #include "runtime/program/arena_alignment.h"
 
@@ -39,7 +40,7 @@ DiskTransfer disk_transfer(const Program& program, const Instruction& in,
   const bool write = in.outputs[0].tier == Tier::disk;
   const Operand& on_disk = write ? in.outputs[0] : in.inputs[0];
   const Operand& in_memory = write ? in.inputs[0] : in.outputs[0];
-  const std::int64_t bytes = (on_disk.bytes + kDiskAlignment - 1) / kDiskAlignment * kDiskAlignment;
+  const std::int64_t bytes = round_up(on_disk.bytes, kDiskAlignment);
   const Arena* arena = parts.arenas[static_cast<int>(in_memory.tier)];
   STRATA_CHECK(parts.disk != nullptr && on_disk.offset_bytes + bytes <= parts.disk->bytes(),
                in.label, on_disk.offset_bytes, bytes);

@@ -16,6 +16,7 @@ namespace strata::runtime {
 /// The slot of one run.
 struct DeviceRun {
   const DeviceProgram* program = nullptr;
+  std::int64_t step = 0;                          ///< step that the run belongs to
   std::array<EventPointer, kQueues> inputs_read;  ///< null for queues that the host serves
   std::array<EventPointer, kQueues> ended;        ///< ends of queues, for waits of the host
   EventPointer finished;

@@ -6,8 +6,9 @@
 namespace strata::runtime {
 
 /// Called on the queue's thread around each instruction; calls for different queues are concurrent.
-/// On a device they surround the enqueuing, and are left out if a recording is replayed. An
-/// observer must not allocate in the steady state, block or throw (except fault injection).
+/// On a device they surround the enqueuing, often while the Program before runs, and are left out
+/// if a recording is replayed. An observer must not allocate in the steady state, block or throw
+/// (except fault injection).
 class Observer {
  public:
   virtual ~Observer() = default;
@@ -17,8 +18,9 @@ class Observer {
     (void)program;
     (void)step;
   }
-  /// The compute queue takes up a Program; `step` is what Executor::start was given. A CPU calls it
-  /// once the queue's first instruction need not wait for the run before, and not after an error.
+  /// The compute queue takes up a Program; `step` is what Executor::start was given. It is called
+  /// once nothing waits for the run before: on a CPU on the queue's thread, on a device when the
+  /// host hears that run's end, which may be after the enqueuing. Not called after an error.
   virtual void begin_program(const Program& program, std::int64_t step) {
     (void)program;
     (void)step;

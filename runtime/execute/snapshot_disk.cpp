@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/check.h"
+#include "core/round_up.h"
 #include "runtime/program/arena_alignment.h"
 
 namespace strata::runtime {
@@ -35,10 +36,10 @@ void SnapshotDisk::release() {
 }
 
 SnapshotDisk::Kept* SnapshotDisk::find(std::int64_t offset, std::size_t bytes) {
-  const auto behind = std::ranges::upper_bound(records_, offset, {},
-                                               [](const Kept& kept) { return kept.record.offset; });
-  if (behind == records_.begin()) return nullptr;
-  Kept& kept = *std::prev(behind);
+  const auto next = std::ranges::upper_bound(records_, offset, {},
+                                             [](const Kept& kept) { return kept.record.offset; });
+  if (next == records_.begin()) return nullptr;
+  Kept& kept = *std::prev(next);
   const std::int64_t end = kept.record.offset + kept.record.bytes;
   if (offset >= end) return nullptr;
   STRATA_CHECK(offset + static_cast<std::int64_t>(bytes) <= end, "a transfer leaves its record",
@@ -72,8 +73,7 @@ void SnapshotDisk::read_held(std::int64_t offset, std::span<std::byte> to, std::
     STRATA_CHECK(holds_ && kept != nullptr, what, "is in no snapshot");
     from = place(*kept, kept->held_second, offset);
     const std::int64_t end = offset + static_cast<std::int64_t>(to.size());
-    held_bytes_read_ += (end + kDiskAlignment - 1) / kDiskAlignment * kDiskAlignment -
-                        offset / kDiskAlignment * kDiskAlignment;
+    held_bytes_read_ += round_up(end, kDiskAlignment) - offset / kDiskAlignment * kDiskAlignment;
   }
   disk_.read_bytes(from, to, what);
 }

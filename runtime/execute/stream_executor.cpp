@@ -92,10 +92,11 @@ class StreamExecutor final : public Executor {
     if (started_ >= kInFlight) confirm(started_ - kInFlight);
     DeviceProgram& loaded = *loaded_[static_cast<std::size_t>(handle)];
     DeviceRun& run = runs_.begin(started_, loaded);
+    run.step = step;
     device_.bind_thread();
     for (Observer* observer : parts_.observers) observer->starting(loaded.program, step);
     host_.begin(started_, loaded.on_host);
-    for (Observer* observer : parts_.observers) observer->begin_program(loaded.program, step);
+    if (confirmed_ == started_) tell_begin(run);
     const Range range(device_, loaded.program.name.c_str());
     guard("program '" + loaded.program.name + "'", [&] {
       if (has_recordings(loaded))
@@ -373,15 +374,22 @@ class StreamExecutor final : public Executor {
     if (loaded.reached[at]) device_.record(on, *loaded.reached[at]);
   }
 
+  /// Tells that the device takes up a run: all runs before have ended.
+  void tell_begin(const DeviceRun& run) {
+    for (Observer* observer : parts_.observers)
+      observer->begin_program(run.program->program, run.step);
+  }
+
   /// Waits for run `number` and all runs before it.
   void confirm(RunNumber number) {
-    for (; confirmed_ <= number; ++confirmed_) {
+    while (confirmed_ <= number) {
       const DeviceRun& run = runs_.of(confirmed_);
       guard_run(run, [&] {
         await(*run.finished);
         await_host(confirmed_);
       });
       if (times_) times_->report(confirmed_, run.program->program, run.spans, parts_.observers);
+      if (++confirmed_ < started_) tell_begin(runs_.of(confirmed_));
     }
   }
 

@@ -116,7 +116,7 @@ class RelayRank {
   Executor& executor() { return *executor_; }
   FaultyRecorder& device() { return device_; }
   comm::Communicator& communicator() { return *communicator_; }
-  void start() { executor_->start(handle_, 0); }
+  void start(std::int64_t step = 0) { executor_->start(handle_, step); }
   /// A test may read the memory: a simulated device's memory is the host's.
   [[nodiscard]] std::span<float> values(const std::string& name) const {
     const PersistentValue& value = layout_.find(name);
@@ -229,10 +229,39 @@ TEST(StreamExecutor, AnErrorAnywhereEndsEveryRankAndNamesTheInstruction) {
   }
 }
 
+/// The steps whose Programs were taken up, in order.
+class BegunSteps final : public Observer {
+ public:
+  void begin_program(const Program&, std::int64_t step) override { steps.push_back(step); }
+  void begin(const Program&, int) override {}
+  void end(const Program&, int) override {}
+  std::vector<std::int64_t> steps;
+};
+
+// Enqueuing is a step ahead of what the device runs.
+TEST(StreamExecutor, ARunBeginsWhenTheOneBeforeHasEnded) {
+  using Steps = std::vector<std::int64_t>;
+  BegunSteps begun;
+  RelayRank rank(nullptr, {.observer = &begun});
+  rank.start(7);
+  EXPECT_EQ(begun.steps, Steps{7});
+  rank.start(8);
+  EXPECT_EQ(begun.steps, Steps{7}) << "nobody has waited for step 7";
+  rank.start(9);  // two may be under way, so it waits for step 7
+  EXPECT_EQ(begun.steps, (Steps{7, 8}));
+  rank.executor().wait(1);
+  EXPECT_EQ(begun.steps, (Steps{7, 8, 9}));
+  rank.executor().wait_all();
+  EXPECT_EQ(begun.steps, (Steps{7, 8, 9}));
+  rank.start(10);
+  EXPECT_EQ(begun.steps, (Steps{7, 8, 9, 10})) << "nothing is under way";
+  rank.executor().wait_all();
+}
+
 TEST(StreamExecutor, AnErrorWhileItRecordsIsAnErrorLikeOthers) {
   class LateFault final : public Observer {
    public:
-    void begin_program(const Program&, std::int64_t) override { ++runs; }
+    void starting(const Program&, std::int64_t) override { ++runs; }
     void begin(const Program& program, int instruction) override {
       if (runs == 2 &&
           program.instructions[static_cast<std::size_t>(instruction)].label == "gather 2")

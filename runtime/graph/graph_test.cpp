@@ -83,7 +83,7 @@ TEST(Graph, AViewIsOfTheVersionThatItIsTakenOf) {
   EXPECT_EQ(describe(graph.values[a]), "a");
 }
 
-TEST(Graph, VersionsOfAValueMadePersistentStartBehindWhatIsThere) {
+TEST(Graph, VersionsOfAValueMadePersistentStartAfterWhatIsThere) {
   Graph graph;
   const ValueId a = add(graph, "a", 16), b = add(graph, "b", 16);
   const ValueId next = graph.next_version(a);

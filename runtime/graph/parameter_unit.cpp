@@ -1,13 +1,9 @@
 #include "runtime/graph/parameter_unit.h"
 
 #include "core/check.h"
+#include "core/round_up.h"
 
 namespace strata::runtime {
-namespace {
-std::int64_t round_up(std::int64_t n, std::int64_t multiple) {
-  return (n + multiple - 1) / multiple * multiple;
-}
-}  // namespace
 
 int ParameterUnit::add(std::string segment_name, kernels::Shape shape, std::int64_t padded_elements,
                        bool new_group, Initializer initializer) {

@@ -72,7 +72,7 @@ std::vector<std::string> with_update_at(int place, Pass others) {
   return labels(graph);
 }
 
-TEST(HoistGathers, StaysBehindUpdatesOfTheForwardPassAndPassesThoseOfTheBackwardPass) {
+TEST(HoistGathers, StaysAfterUpdatesOfTheForwardPassAndPassesThoseOfTheBackwardPass) {
   EXPECT_EQ(with_update_at(0, Pass::forward),
             (std::vector<std::string>{"publish", "gather 0", "gather 1", "copy start", "add 0",
                                       "add 1", "reduce", "keep sum"}));

@@ -6,12 +6,12 @@
 namespace strata::runtime {
 namespace {
 
-constexpr std::size_t kListedConsumers = 5;
+constexpr std::size_t kListedHolders = 5;
 
-std::string describe(const Consumer& consumer) {
-  return fmt::format("{} {} of {}{}", consumer.bytes,
-                     consumer.scratch ? "scratch" : std::string(name_of(consumer.role)),
-                     consumer.block, consumer.persistent ? " (kept between steps)" : "");
+std::string describe(const Holder& holder) {
+  return fmt::format("{} {} of {}{}", holder.bytes,
+                     holder.scratch ? "scratch" : std::string(name_of(holder.role)), holder.block,
+                     holder.persistent ? " (kept between steps)" : "");
 }
 
 std::string describe(const Program& program, Tier tier, std::int64_t allowed_bytes) {
@@ -24,9 +24,9 @@ std::string describe(const Program& program, Tier tier, std::int64_t allowed_byt
                         program.instructions[static_cast<std::size_t>(peak.instruction)].label);
   text += ", in bytes: ";
   std::int64_t listed = peak.other_bytes;
-  for (std::size_t i = 0; i < std::min(kListedConsumers, peak.consumers.size()); ++i) {
-    text += describe(peak.consumers[i]) + ", ";
-    listed += peak.consumers[i].bytes;
+  for (std::size_t i = 0; i < std::min(kListedHolders, peak.holders.size()); ++i) {
+    text += describe(peak.holders[i]) + ", ";
+    listed += peak.holders[i].bytes;
   }
   return fmt::format(
       "{}{} in smaller ones, {} of other Programs and between buffers; raise the budget or make "
@@ -41,9 +41,9 @@ TierPeak peak_of(const Program& program, Tier tier) {
   TierPeak peak;
   peak.needed_bytes = program.arena_bytes[static_cast<std::size_t>(tier)];
   peak.instruction = timeline.peak_instruction(tier);
-  peak.consumers = timeline.consumers_at(tier, peak.instruction);
+  peak.holders = timeline.holders_at(tier, peak.instruction);
   peak.other_bytes = peak.needed_bytes;
-  for (const Consumer& consumer : peak.consumers) peak.other_bytes -= consumer.bytes;
+  for (const Holder& holder : peak.holders) peak.other_bytes -= holder.bytes;
   return peak;
 }
 

@@ -57,14 +57,14 @@ TEST(Budget, CountsEveryByteAtThePeak) {
   const TierPeak peak = peak_of(program, Tier::device);
   EXPECT_EQ(peak.needed_bytes, program.arena_bytes[kDevice]);
   std::int64_t transient = 0, persistent = 0;
-  for (const Consumer& consumer : peak.consumers)
-    (consumer.persistent ? persistent : transient) += consumer.bytes;
+  for (const Holder& holder : peak.holders)
+    (holder.persistent ? persistent : transient) += holder.bytes;
   EXPECT_EQ(transient, program.live_bytes[kDevice]);
   EXPECT_EQ(persistent, program.persistent_bytes[kDevice] - 1024);  // 1000 bytes, aligned
   EXPECT_EQ(transient + persistent + peak.other_bytes, peak.needed_bytes);
   EXPECT_GE(peak.other_bytes, 1024);
-  for (std::size_t i = 1; i < peak.consumers.size(); ++i)
-    EXPECT_GE(peak.consumers[i - 1].bytes, peak.consumers[i].bytes);
+  for (std::size_t i = 1; i < peak.holders.size(); ++i)
+    EXPECT_GE(peak.holders[i - 1].bytes, peak.holders[i].bytes);
 }
 
 TEST(Budget, LiveBytesReachWhatALoweredProgramSays) {
@@ -92,7 +92,7 @@ TEST(Budget, SaysWhoseBytesFillTheTierAndWhere) {
                " bytes of tier device, the Plan allows " + std::to_string(needed / 2));
   // The middle layer keeps rows x width fp32 twice: the results of its first product and its gelu.
   const TierPeak peak = peak_of(program, Tier::device);
-  const Consumer& largest = peak.consumers.front();
+  const Holder& largest = peak.holders.front();
   EXPECT_EQ(largest.role, Role::activation);
   EXPECT_EQ(largest.block.substr(0, 6), "layer.");
   EXPECT_GE(largest.bytes, 2 * 4 * 64 * 512 * 4);
@@ -120,7 +120,7 @@ TEST(Budget, ATierThatNothingTouchesNeedsNothing) {
   const TierPeak peak = peak_of(two_tiers(), Tier::disk);
   EXPECT_EQ(peak.needed_bytes, 0);
   EXPECT_EQ(peak.instruction, -1);
-  EXPECT_TRUE(peak.consumers.empty());
+  EXPECT_TRUE(peak.holders.empty());
 }
 
 }  // namespace

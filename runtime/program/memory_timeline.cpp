@@ -94,20 +94,20 @@ int MemoryTimeline::peak_instruction(Tier tier) const {
   return peak;
 }
 
-std::vector<Consumer> MemoryTimeline::consumers_at(Tier tier, int instruction) const {
+std::vector<Holder> MemoryTimeline::holders_at(Tier tier, int instruction) const {
   std::map<std::tuple<Role, bool, bool, int>, std::int64_t> bytes;
   for (const BufferLife& life : lives_)
     if (life.tier == tier && (life.persistent || life.is_in_use(instruction)))
       bytes[{life.role, life.persistent, life.scratch, life.block}] += life.bytes;
-  std::vector<Consumer> consumers;
+  std::vector<Holder> holders;
   for (const auto& [key, size] : bytes) {
     const auto& [role, persistent, scratch, block] = key;
     if (size > 0)
-      consumers.push_back(
+      holders.push_back(
           {role, persistent, scratch, program_.blocks[static_cast<std::size_t>(block)], size});
   }
-  std::ranges::stable_sort(consumers, std::greater{}, &Consumer::bytes);
-  return consumers;
+  std::ranges::stable_sort(holders, std::greater{}, &Holder::bytes);
+  return holders;
 }
 
 }  // namespace strata::runtime

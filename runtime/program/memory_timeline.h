@@ -32,13 +32,13 @@ struct BufferLife {
 };
 
 /// Bytes of one role that one block brought into being, each buffer rounded up to kArenaAlignment.
-struct Consumer {
+struct Holder {
   Role role = Role::activation;
   bool persistent = false;
   bool scratch = false;
   std::string block;  ///< of the first instruction that touches them
   std::int64_t bytes = 0;
-  bool operator==(const Consumer&) const = default;
+  bool operator==(const Holder&) const = default;
 };
 
 /// Borrows the Program.
@@ -55,7 +55,7 @@ class MemoryTimeline {
   [[nodiscard]] int peak_instruction(Tier tier) const;
   /// Lists who holds a tier at an instruction, persistent roots that the Program touches included;
   /// the largest first.
-  [[nodiscard]] std::vector<Consumer> consumers_at(Tier tier, int instruction) const;
+  [[nodiscard]] std::vector<Holder> holders_at(Tier tier, int instruction) const;
 
  private:
   const Program& program_;

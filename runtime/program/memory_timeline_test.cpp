@@ -72,8 +72,8 @@ TEST(MemoryTimeline, ActivationsBelongToTheBlockAndPassThatMakesThem) {
   const int peak = timeline.peak_instruction(Tier::device);
   ASSERT_GE(peak, 0);
   std::int64_t transient = 0;
-  for (const Consumer& consumer : timeline.consumers_at(Tier::device, peak))
-    if (!consumer.persistent) transient += consumer.bytes;
+  for (const Holder& holder : timeline.holders_at(Tier::device, peak))
+    if (!holder.persistent) transient += holder.bytes;
   EXPECT_EQ(transient, program.live_bytes[0]);
 }
 

@@ -98,7 +98,7 @@ TEST(VerifierOfVersions, AcceptsAChainInPlace) {
   EXPECT_EQ(v.problem(), "");
 }
 
-TEST(VerifierOfVersions, RefusesAReaderBehindTheUpdate) {
+TEST(VerifierOfVersions, RefusesAReaderAfterTheUpdate) {
   Versions v;
   v.add({v.at(kKept, 0)}, {v.at(kKept, 1)});
   v.add({v.at(kKept, 0)}, {});

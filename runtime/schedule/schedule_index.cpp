@@ -27,9 +27,9 @@ ScheduleIndex::ScheduleIndex(const ScheduleProblem& wanted)
     : problem(wanted),
       needs(wanted.tasks.size()),
       needed_by(wanted.tasks.size()),
-      stands_behind(wanted.tasks.size()),
+      earlier(wanted.tasks.size()),
       buffers_of(wanted.tasks.size()),
-      gap_behind(wanted.buffers.size(), kNoGap),
+      gap_after(wanted.buffers.size(), kNoGap),
       gap_before(wanted.buffers.size(), kNoGap),
       gap_of(wanted.tasks.size(), kNoGap) {
   check_tasks();
@@ -75,10 +75,10 @@ void ScheduleIndex::index_gaps() {
   for (int g = 0; g < static_cast<int>(problem.gaps.size()); ++g) {
     const ScheduleGap& gap = problem.gaps[g];
     STRATA_CHECK(gap.before >= 0 && gap.before < buffers() && gap.after >= 0 &&
-                     gap.after < buffers() && gap_behind[gap.before] == kNoGap &&
+                     gap.after < buffers() && gap_after[gap.before] == kNoGap &&
                      gap_before[gap.after] == kNoGap,
                  "gap", g, "shares a copy with another");
-    gap_behind[gap.before] = g;
+    gap_after[gap.before] = g;
     gap_before[gap.after] = g;
     const ScheduleBuffer &from = problem.buffers[gap.before], &to = problem.buffers[gap.after];
     STRATA_CHECK(from.tier == to.tier && from.bytes == to.bytes, "gap", g, "of unequal copies");
@@ -96,9 +96,9 @@ void ScheduleIndex::index_gaps() {
   for (int t = 0; t < tasks(); ++t) {
     if (gap_of[t] == kNoGap) continue;
     for (int b : buffers_of[t])
-      STRATA_CHECK(b == problem.gaps[gap_of[t]].after ||
-                       (gap_before[b] == kNoGap && gap_behind[b] == kNoGap),
-                   "task", t, "of gap", gap_of[t], "uses a copy of another gap: buffer", b);
+      STRATA_CHECK(
+          b == problem.gaps[gap_of[t]].after || (gap_before[b] == kNoGap && gap_after[b] == kNoGap),
+          "task", t, "of gap", gap_of[t], "uses a copy of another gap: buffer", b);
   }
 }
 
@@ -108,16 +108,16 @@ void ScheduleIndex::link() {
     list.erase(std::unique(list.begin(), list.end()), list.end());
   };
   for (int t = 0; t < tasks(); ++t) {
-    needs[t] = stands_behind[t] = problem.tasks[t].after;
+    needs[t] = earlier[t] = problem.tasks[t].after;
     if (gap_of[t] != kNoGap) {
       const std::vector<int>& users = problem.buffers[problem.gaps[gap_of[t]].before].users;
-      stands_behind[t].insert(stands_behind[t].end(), users.begin(), users.end());
+      earlier[t].insert(earlier[t].end(), users.begin(), users.end());
       needs[t].push_back(users.front());
       std::copy_if(users.begin(), users.end(), std::back_inserter(needs[t]),
                    [&](int user) { return problem.tasks[user].kind == TaskKind::in; });
     }
     sort_once(needs[t]);
-    sort_once(stands_behind[t]);
+    sort_once(earlier[t]);
     for (int other : needs[t]) needed_by[other].push_back(t);
     if (problem.tasks[t].ordered) ordered.push_back(t);
   }

@@ -30,9 +30,9 @@ struct ScheduleIndex {
   std::vector<std::vector<int>> needed_by;
   /// Tasks that come before a task in every serial order: its needs, and for a gap's `ins` all
   /// users of the earlier copy.
-  std::vector<std::vector<int>> stands_behind;
+  std::vector<std::vector<int>> earlier;
   std::vector<std::vector<int>> buffers_of;  ///< one list per task, ascending
-  std::vector<int> gap_behind, gap_before;   ///< one per buffer: the gap it begins, the one it ends
+  std::vector<int> gap_after, gap_before;    ///< one per buffer: the gap it begins, the one it ends
   std::vector<int> gap_of;                   ///< one per task: the gap that has it among its `ins`
   std::vector<int> ordered;                  ///< the tasks with this flag
   /// The longest path from each task's start to the end. A longer one is an earlier latest start.

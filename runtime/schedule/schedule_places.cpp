@@ -122,7 +122,7 @@ ScheduleIndex with_places(const ScheduleIndex& index, const std::vector<int>& se
   ScheduleIndex placed = index;
   std::fill(placed.gap_of.begin(), placed.gap_of.end(), kNoGap);
   std::fill(placed.gap_before.begin(), placed.gap_before.end(), kNoGap);
-  std::fill(placed.gap_behind.begin(), placed.gap_behind.end(), kNoGap);
+  std::fill(placed.gap_after.begin(), placed.gap_after.end(), kNoGap);
   std::vector<LastHolders> holders(index.problem.tiers.size());
   std::vector<bool> seen(index.problem.buffers.size(), false);
   std::vector<int> earlier;

@@ -220,7 +220,7 @@ struct CutStep {
   std::int64_t bound_ns = 0;  ///< backward + max(forward, updates) + the first tile's transfers
 };
 
-TEST(ScheduleQuality, HidesUpdatesBehindTheNextForwardPass) {
+TEST(ScheduleQuality, RunsUpdatesWhileTheNextForwardPassRuns) {
   double worst = 0;
   for (std::int64_t read_ns : {1'000, 4'000, 10'000, 16'000})
     for (std::int64_t update_ns : {500, 4'000, 12'000})

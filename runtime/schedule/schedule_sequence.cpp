@@ -17,10 +17,10 @@ class Sequencer {
   explicit Sequencer(const ScheduleIndex& index)
       : index_(index),
         emitted_(index.problem.tasks.size(), false),
-        stand_after_(index.problem.tasks.size()) {
+        later_(index.problem.tasks.size()) {
     for (int t = 0; t < index.tasks(); ++t) {
-      missing_.push_back(static_cast<int>(index.stands_behind[t].size()));
-      for (int other : index.stands_behind[t]) stand_after_[other].push_back(t);
+      missing_.push_back(static_cast<int>(index.earlier[t].size()));
+      for (int other : index.earlier[t]) later_[other].push_back(t);
     }
     earlier_ordered_.assign(emitted_.size(), -1);
     later_ordered_.assign(emitted_.size(), -1);
@@ -60,7 +60,7 @@ class Sequencer {
   void push_missing(int task) {
     const int earlier = earlier_ordered_[task];
     if (earlier >= 0 && !emitted_[earlier]) stack_.push_back(earlier);
-    const std::vector<int>& needs = index_.stands_behind[task];
+    const std::vector<int>& needs = index_.earlier[task];
     for (const bool spared : {false, true})
       for (auto need = needs.rbegin(); need != needs.rend(); ++need)
         if (!emitted_[*need] && (index_.gap_of[*need] != kNoGap) == spared) stack_.push_back(*need);
@@ -73,7 +73,7 @@ class Sequencer {
     const auto provide = [&](int other) {
       if (--missing_[other] == 0) now_possible(other);
     };
-    for (int other : stand_after_[task]) provide(other);
+    for (int other : later_[task]) provide(other);
     if (later_ordered_[task] >= 0) provide(later_ordered_[task]);
   }
 
@@ -91,8 +91,8 @@ class Sequencer {
 
   const ScheduleIndex& index_;
   std::vector<bool> emitted_;
-  std::vector<std::vector<int>> stand_after_;
-  std::vector<int> missing_;  // unmet of stands_behind, and of the ordered task before
+  std::vector<std::vector<int>> later_;
+  std::vector<int> missing_;  // unmet of what is earlier, and of the ordered task before
   std::vector<int> earlier_ordered_, later_ordered_;
   std::vector<int> sequence_, stack_;
   std::priority_queue<int, std::vector<int>, std::greater<>> outs_;

@@ -181,7 +181,7 @@ class Simulation {
     memory.idle.erase(idle);
     memory.used -= index_.held_bytes(root);
     memory.reclaimable -= index_.held_bytes(root);
-    const int gap = index_.gap_behind[last_copy_[root]];
+    const int gap = index_.gap_after[last_copy_[root]];
     fates_[gap] = Fate::brought;
     for (int in : problem_.gaps[gap].ins)
       if (kept_back_by_gap(in)) unblock(in);
@@ -192,7 +192,7 @@ class Simulation {
     const int root = root_[buffer];
     if (--copies_in_use_[root] > 0) return;
     TierMemory& memory = memory_[problem_.buffers[buffer].tier];
-    const int gap = index_.gap_behind[last_copy_[root]];
+    const int gap = index_.gap_after[last_copy_[root]];
     if (gap == kNoGap) {
       memory.used -= index_.held_bytes(root);
     } else {

@@ -85,8 +85,8 @@ void put_gradients(const train::Engine& engine, Tensors& gradients) {
         engine.read(runtime::accumulator_name(unit.name), buffer);
     for (const runtime::Segment& segment : unit.segments) {
       const std::int64_t offset = segment.offset_elements;
-      const zero::Extent part = zero::intersect({offset, offset + segment.elements},
-                                                {owned.owned_begin, owned.owned_end});
+      const zero::ElementRange part = zero::intersect({offset, offset + segment.elements},
+                                                      {owned.owned_begin, owned.owned_end});
       put(gradients, segment.name, segment.elements, part.elements() == 0 ? 0 : part.begin - offset,
           part.elements() == 0
               ? std::span<const std::byte>()

@@ -17,8 +17,8 @@
 namespace strata::tests {
 namespace {
 
+using plan::Home;
 using train::CheckpointReader;
-using train::OffloadTarget;
 using Part = CheckpointReader::Part;
 
 /// The stored bytes of one kind of state, by tensor.
@@ -70,8 +70,8 @@ Bytes parameters_of(const Bytes& masters) {
 /// Saves a run of recipe `from`, loads it into a run of recipe `to`, and saves it again.
 struct Converted {
   Converted(const Recipe& from, const Recipe& to)
-      : first(save_after_steps(case_of(3, 2, OffloadTarget::none, from), directory / "from")),
-        loaded(load(case_of(2, 3, OffloadTarget::cpu, to), first, directory / "to")),
+      : first(save_after_steps(case_of(3, 2, Home::device, from), directory / "from")),
+        loaded(load(case_of(2, 3, Home::host, to), first, directory / "to")),
         before(stored(first.directory)),
         after(stored(directory / "to/" + train::checkpoint_name(kSteps))) {}
 
@@ -156,7 +156,7 @@ void expect_refused(const TrainingCase& from, const TrainingCase& to,
 }
 
 TEST(RefusedCheckpoint, LacksAMoment) {
-  TrainingCase lion = case_of(2, 1, OffloadTarget::none, recipe("fp32"));
+  TrainingCase lion = case_of(2, 1, Home::device, recipe("fp32"));
   const TrainingCase adamw = lion;
   lion.options.optimizer.type = train::OptimizerType::lion;
   expect_refused<ConfigError>(lion, adamw,
@@ -169,14 +169,14 @@ TEST(RefusedCheckpoint, LacksAMoment) {
 
 TEST(RefusedCheckpoint, KeepsMomentsThatDoNotConvert) {
   expect_refused<ConfigError>(
-      case_of(2, 1, OffloadTarget::none, recipe("8bit")),
-      case_of(2, 1, OffloadTarget::none, recipe("fp32-master")),
+      case_of(2, 1, Home::device, recipe("8bit")),
+      case_of(2, 1, Home::device, recipe("fp32-master")),
       {"cannot resume moment1 of '", "keeps 'moment1.", "which cannot become fp32 (unit '",
        "the --state-recipe or --plan that saved it"});
 }
 
 TEST(RefusedCheckpoint, IsOfAPlanThatTrainedOtherUnits) {
-  const TrainingCase all = case_of(2, 1, OffloadTarget::none, recipe("fp32"));
+  const TrainingCase all = case_of(2, 1, Home::device, recipe("fp32"));
   TrainingCase fewer = all;
   fewer.change_plan = [](runtime::Plan& plan) { plan.units[1].recipe.trainable = false; };
   const std::string advice = "go on with the optimizer and the --state-recipe or --plan that saved";
@@ -189,7 +189,7 @@ TEST(RefusedCheckpoint, IsOfAPlanThatTrainedOtherUnits) {
 }
 
 TEST(RefusedCheckpoint, IsOfAnotherModel) {
-  const TrainingCase from = case_of(2, 3, OffloadTarget::none, recipe("fp32"));
+  const TrainingCase from = case_of(2, 3, Home::device, recipe("fp32"));
   TrainingCase to = from;
   to.model.intermediate = 7999;
   expect_refused<DataError>(

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 /// A run on two ranks that both write: two blocks of optimizer state and one of the model.
 TrainingCase two_writers() {
-  TrainingCase training = case_of(2, 2, train::OffloadTarget::none, recipe("fp32"));
+  TrainingCase training = case_of(2, 2, plan::Home::device, recipe("fp32"));
   training.model.intermediate = 2200;
   return training;
 }

@@ -16,8 +16,8 @@
 namespace strata::tests {
 namespace {
 
+using plan::Home;
 using train::CheckpointReader;
-using train::OffloadTarget;
 
 std::vector<std::string> names_in(const std::string& folder) {
   std::vector<std::string> names;
@@ -29,7 +29,7 @@ std::vector<std::string> names_in(const std::string& folder) {
 
 /// Lets one rank's operation fail: all throw the same, nothing is left, and the next save works.
 void expect_all_fail(int bad_rank, FileOperation operation, bool lasting) {
-  const TrainingCase training = case_of(3, 2, OffloadTarget::none, recipe("fp32-master"));
+  const TrainingCase training = case_of(3, 2, Home::device, recipe("fp32-master"));
   const TestDirectory directory;
   const std::string& output = directory.path();
   int failures = 0;

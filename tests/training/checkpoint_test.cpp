@@ -14,10 +14,10 @@
 namespace strata::tests {
 namespace {
 
-using train::OffloadTarget;
+using plan::Home;
 
 constexpr std::array kWorlds{1, 2, 3, 4, 8};
-constexpr std::array kTiers{OffloadTarget::none, OffloadTarget::cpu, OffloadTarget::nvme};
+constexpr std::array kTiers{Home::device, Home::host, Home::disk};
 
 /// Returns rows of choices, one per axis, so that each pair of choices of two axes is in a row.
 std::vector<std::vector<int>> cover_pairs(const std::vector<int>& axes) {
@@ -83,7 +83,7 @@ TEST(Checkpoint, GivesTheSameStateToAnyWorldStageAndTier) {
 
 /// Each rank writes exactly the blocks that it owns: nothing is gathered on one rank.
 TEST(SavedBytes, AreEveryRanksOwnShare) {
-  TrainingCase training = case_of(2, 2, OffloadTarget::none, recipe("fp32"));
+  TrainingCase training = case_of(2, 2, Home::device, recipe("fp32"));
   training.model.hidden = 128;
   training.model.head_size = 32;
   const TestDirectory directory;
@@ -94,7 +94,7 @@ TEST(SavedBytes, AreEveryRanksOwnShare) {
   on_new_weights(training, [&](train::Engine& engine) {
     const train::SavedState state(engine.programs());
     std::int64_t share = 0, ranges = 0;
-    const train::Piece* last = nullptr;
+    const train::FilePiece* last = nullptr;
     for (const train::RoutedPiece& routed : state.pieces()) {
       if (routed.saver != engine.communicator().rank()) continue;
       share += routed.piece.size_bytes();

@@ -14,7 +14,7 @@ namespace strata::tests {
 namespace {
 
 using compile::Compiled;
-using compile::Consumer;
+using compile::MemoryUser;
 using runtime::Plan;
 using runtime::Tier;
 using testing::AllOf;
@@ -30,7 +30,7 @@ class Requested {
     request_.options = tiny_options(2, 4, 1);
     request_.options.zero.stage = 3;
     request_.options.zero.param_persistence_threshold_elements = 100;
-    request_.options.offload.optimizer = train::OffloadTarget::nvme;
+    request_.options.offload.optimizer = plan::Home::disk;
     request_.evaluate = true;
     request_.saving = runtime::SaveMemory::snapshot;
     model_ = train::training_model(request_);
@@ -237,7 +237,7 @@ TEST(FindPlan, FindsTheSamePlanOnAllRanks) {
   request.options.zero.stage = 3;
   request.options.zero.param_persistence_threshold_elements = 100;
   request.options.tile_elements = 1024;
-  request.options.offload.optimizer = train::OffloadTarget::nvme;
+  request.options.offload.optimizer = plan::Home::disk;
   request.local_ranks = 3;
   for (const std::int64_t host_bytes : {runtime::kUnlimited, std::int64_t{3} << 20}) {
     request.options.offload.host_memory_bytes = host_bytes;
@@ -271,15 +271,15 @@ Tier home_of_gradients(train::ProgramRequest request, std::int64_t host_bytes) {
 }
 
 TEST(FindPlan, TakesGradientsToTheDiskOnlyWhereHostMemoryIsTooLittle) {
-  using train::OffloadTarget;
+  using plan::Home;
   train::ProgramRequest request;
   request.model = tiny_gpt2();
   request.model.layers = 12;
   request.options = tiny_options(3, 6, 1);
   request.options.zero.stage = 3;
   request.options.tile_elements = 1024;
-  request.options.offload.optimizer = OffloadTarget::nvme;
-  for (const OffloadTarget parameters : {OffloadTarget::none, OffloadTarget::nvme}) {
+  request.options.offload.optimizer = Home::disk;
+  for (const Home parameters : {Home::device, Home::disk}) {
     request.options.offload.parameters = parameters;
     EXPECT_EQ(home_of_gradients(request, runtime::kUnlimited), Tier::pinned);
     EXPECT_EQ(home_of_gradients(request, std::int64_t{16} << 20), Tier::pinned);
@@ -288,10 +288,10 @@ TEST(FindPlan, TakesGradientsToTheDiskOnlyWhereHostMemoryIsTooLittle) {
     EXPECT_THROW(home_of_gradients(request, 10'000), OutOfMemory);
   }
   // Without any target on a drive, gradients may not go there either.
-  request.options.offload.optimizer = request.options.offload.parameters = OffloadTarget::cpu;
+  request.options.offload.optimizer = request.options.offload.parameters = Home::host;
   EXPECT_THROW(home_of_gradients(request, 500'000), OutOfMemory);
   // Parameters on the drive are enough for gradients to go there.
-  request.options.offload.parameters = OffloadTarget::nvme;
+  request.options.offload.parameters = Home::disk;
   EXPECT_EQ(home_of_gradients(request, 2'400'000), Tier::disk);
 }
 

@@ -142,7 +142,7 @@ TEST(DeviceTraining, RoundsStochasticallyAsTheCpuDoes) {
 }
 
 TEST(DeviceTraining, KeepsStateInEveryFormatAsTheCpuDoes) {
-  using train::OffloadTarget;
+  using plan::Home;
   using train::StateRecipe;
   for (const StateRecipe recipe : {StateRecipe::packed_bf16_moments, StateRecipe::eight_bit}) {
     TrainingCase training = gpt2_on_device(2);
@@ -159,14 +159,14 @@ TEST(DeviceTraining, KeepsStateInEveryFormatAsTheCpuDoes) {
     // Now the host runs the updates.
     training.options.zero.stage = 3;
     training.options.tile_elements = 4096;
-    training.options.offload.optimizer = OffloadTarget::cpu;
+    training.options.offload.optimizer = Home::host;
     expect_same(expected, run_training(training), what + ", stage 3, on the host");
   }
 }
 
 /// State off the device: the host's queues run beside those of the device.
 TEST(DeviceTraining, GivesTheSameBitsWhereverStateLives) {
-  using train::OffloadTarget;
+  using plan::Home;
   for (const int world : {1, 2}) {
     TrainingCase training = gpt2_on_device(world);
     training.options.dtype = training.options.communication_dtype =
@@ -174,17 +174,17 @@ TEST(DeviceTraining, GivesTheSameBitsWhereverStateLives) {
     training.options.zero.stage = world == 1 ? 0 : 3;
     training.options.tile_elements = 4096;
     const TrainingResult expected = run_training(training);
-    for (const OffloadTarget optimizer : {OffloadTarget::cpu, OffloadTarget::nvme})
-      for (const OffloadTarget others : {OffloadTarget::none, OffloadTarget::cpu}) {
+    for (const Home optimizer : {Home::host, Home::disk})
+      for (const Home others : {Home::device, Home::host}) {
         training.options.offload.optimizer = optimizer;
         training.options.offload.parameters = training.options.offload.activations = others;
         expect_same(expected, run_training(training),
                     "world " + std::to_string(world) +
-                        (optimizer == OffloadTarget::cpu ? ", host" : ", disk") +
-                        (others == OffloadTarget::cpu ? ", all" : ""));
+                        (optimizer == Home::host ? ", host" : ", disk") +
+                        (others == Home::host ? ", all" : ""));
       }
     training.options.offload = {};
-    training.options.offload.parameters = OffloadTarget::cpu;
+    training.options.offload.parameters = Home::host;
     training.options.steps = 5;
     expect_same(run_training(training), run_training(training), "recorded uploads");
   }
@@ -192,7 +192,7 @@ TEST(DeviceTraining, GivesTheSameBitsWhereverStateLives) {
 
 /// Gradients on the disk are read by the host or brought back to the device.
 TEST(DeviceTraining, GivesTheSameBitsWithGradientsOnTheDisk) {
-  using train::OffloadTarget;
+  using plan::Home;
   for (const int world : {1, 2}) {
     TrainingCase training = gpt2_on_device(world);
     training.options.dtype = training.options.communication_dtype =
@@ -202,13 +202,13 @@ TEST(DeviceTraining, GivesTheSameBitsWithGradientsOnTheDisk) {
     const TrainingResult expected = run_training(training);
     training.change_plan = put_gradients_on_disk;
     for (const int stage : world == 1 ? std::vector<int>{0} : std::vector<int>{1, 3})
-      for (const OffloadTarget optimizer : {OffloadTarget::none, OffloadTarget::nvme}) {
+      for (const Home optimizer : {Home::device, Home::disk}) {
         training.options.zero.stage = stage;
         training.options.offload.optimizer = optimizer;
-        training.options.offload.parameters = stage == 1 ? OffloadTarget::none : optimizer;
+        training.options.offload.parameters = stage == 1 ? Home::device : optimizer;
         expect_same(expected, run_training(training),
                     "world " + std::to_string(world) + ", stage " + std::to_string(stage) +
-                        (optimizer == OffloadTarget::none ? "" : ", all on the disk"));
+                        (optimizer == Home::device ? "" : ", all on the disk"));
       }
   }
 }
@@ -222,17 +222,15 @@ TrainingCase without_clipping(TrainingCase training) {
 
 /// Each update follows its own gradient, on the device, on the host, or between disk transfers.
 TEST(DeviceTraining, GivesTheSameBitsWithUpdatesBehindTheirGradients) {
-  using train::OffloadTarget;
+  using plan::Home;
   for (const int world : {1, 2}) {
     TrainingCase training = without_clipping(gpt2_on_device(world));
     const TrainingResult expected = run_training(training);
     training.options.offload.updates = train::UpdateTime::gradient;
-    for (const OffloadTarget target :
-         {OffloadTarget::none, OffloadTarget::cpu, OffloadTarget::nvme}) {
-      training.options.zero.stage = world == 1 ? 0 : target == OffloadTarget::cpu ? 1 : 3;
+    for (const Home target : {Home::device, Home::host, Home::disk}) {
+      training.options.zero.stage = world == 1 ? 0 : target == Home::host ? 1 : 3;
       training.options.offload.optimizer = target;
-      training.options.offload.parameters =
-          target == OffloadTarget::none ? target : OffloadTarget::cpu;
+      training.options.offload.parameters = target == Home::device ? target : Home::host;
       expect_same(expected, run_training(training),
                   "world " + std::to_string(world) + ", target " +
                       std::to_string(static_cast<int>(target)));
@@ -254,7 +252,7 @@ TEST(DeviceTraining, AgreesWithTheCpuOnTheControlOfEarlyUpdates) {
 TEST(DeviceTraining, UpdatesOfTheHostHideBehindTheBackwardPass) {
   TrainingCase training = without_clipping(llama_on_device(1));
   training.model.layers = 4;
-  training.options.offload.optimizer = train::OffloadTarget::cpu;
+  training.options.offload.optimizer = plan::Home::host;
   for (const bool early : {true, false}) {
     training.options.offload.updates =
         early ? train::UpdateTime::gradient : train::UpdateTime::step_end;

@@ -142,7 +142,7 @@ TEST(Engine, RefusesToAdoptWhatItHasNoRoomOrPlaceFor) {
   };
   EXPECT_THAT(fault([](auto& options) { options.sequence_length *= 2; }),
               HasSubstr("bytes of tier device, and the engine has"));
-  EXPECT_THAT(fault([](auto& options) { options.offload.optimizer = train::OffloadTarget::cpu; }),
+  EXPECT_THAT(fault([](auto& options) { options.offload.optimizer = plan::Home::host; }),
               HasSubstr("elsewhere, or not at all"));
   {
     const auto save = one.engine->lend();

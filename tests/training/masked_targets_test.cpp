@@ -13,7 +13,7 @@
 namespace strata::tests {
 namespace {
 
-using train::OffloadTarget;
+using plan::Home;
 using train::UpdateTime;
 
 constexpr int kRows = 4;  ///< rows of a step, one per micro-batch
@@ -60,13 +60,13 @@ std::vector<Way> ways() {
       {"updates in the next step", 2, 2,
        [](auto& options) {
          options.zero.stage = 3;
-         options.offload.optimizer = OffloadTarget::nvme;
-         options.offload.parameters = OffloadTarget::cpu;
+         options.offload.optimizer = Home::disk;
+         options.offload.parameters = Home::host;
          options.offload.updates = UpdateTime::next_step;
        }},
       {"updates after their gradients", 1, 4,
        [](auto& options) {
-         options.offload.optimizer = OffloadTarget::nvme;
+         options.offload.optimizer = Home::disk;
          options.offload.updates = UpdateTime::gradient;
        }},
       {"recomputed layers", 2, 2, [](auto& options) { options.activation_checkpointing = true; }},

@@ -62,8 +62,7 @@ TEST_P(Gpt2Memory, TransientStorageIsWithinFivePercentOfTheLargestLiveSet) {
 
 TEST_P(Gpt2Memory, WhatStaysForItsNextUseCountsAsInUse) {
   TrainingCase training = gpt2_124m_case(1, GetParam());
-  training.options.offload.optimizer = training.options.offload.parameters =
-      train::OffloadTarget::cpu;
+  training.options.offload.optimizer = training.options.offload.parameters = plan::Home::host;
   const compile::StepPrograms set = build(training, 0);
   for (const Program* program : programs_of(set)) {
     std::int64_t most = 0;
@@ -108,7 +107,7 @@ TEST_P(Gpt2Memory, PersistentBytesPerRankAreWhatTheStageLeaves) {
 
 TEST_P(Gpt2Memory, TheRatioIsTheShareOfTheOptimizerThatLeavesTheDevice) {
   TrainingCase training = gpt2_124m_case(2, GetParam());
-  for (const train::OffloadTarget target : {train::OffloadTarget::cpu, train::OffloadTarget::nvme})
+  for (const plan::Home target : {plan::Home::host, plan::Home::disk})
     for (const double ratio : {0.0, 0.05, 0.5, 0.95, 1.0}) {
       training.options.offload.optimizer = target;
       training.options.offload.optimizer_ratio = ratio;

@@ -11,7 +11,7 @@
 namespace strata::tests {
 namespace {
 
-using train::OffloadTarget;
+using plan::Home;
 using train::UpdateTime;
 
 TrainingCase small_case(int world, int stage, bool llama = false) {
@@ -25,11 +25,11 @@ TrainingCase small_case(int world, int stage, bool llama = false) {
   return training;
 }
 
-std::string name_of(OffloadTarget target) {
-  return target == OffloadTarget::none ? "device" : target == OffloadTarget::cpu ? "host" : "disk";
+std::string name_of(Home target) {
+  return target == Home::device ? "device" : target == Home::host ? "host" : "disk";
 }
 
-constexpr OffloadTarget kTargets[] = {OffloadTarget::none, OffloadTarget::cpu, OffloadTarget::nvme};
+constexpr Home kTargets[] = {Home::device, Home::host, Home::disk};
 
 std::string name_of(UpdateTime updates) {
   return updates == UpdateTime::next_step  ? "late"
@@ -42,12 +42,12 @@ using StartRules = std::initializer_list<UpdateTime>;
 /// Expects the bits of `expected` for every combination of homes with each of `rules`.
 void expect_homes_do_not_matter(TrainingCase training, const TrainingResult& expected,
                                 StartRules rules = {UpdateTime::step_end, UpdateTime::next_step}) {
-  for (const OffloadTarget optimizer : kTargets)
-    for (const OffloadTarget parameters : kTargets)
+  for (const Home optimizer : kTargets)
+    for (const Home parameters : kTargets)
       for (const UpdateTime updates : rules) {
-        if (optimizer == OffloadTarget::none && updates == UpdateTime::next_step) continue;
+        if (optimizer == Home::device && updates == UpdateTime::next_step) continue;
         const bool parts = training.world > 1 && training.options.zero.stage % 3 != 0;
-        if (parameters == OffloadTarget::nvme && parts) continue;
+        if (parameters == Home::disk && parts) continue;
         training.options.offload.optimizer = optimizer;
         training.options.offload.parameters = parameters;
         training.options.offload.updates = updates;
@@ -71,7 +71,7 @@ TEST_P(OffloadSameBits, HomesOfState) {
 TrainingCase without_clipping(TrainingCase training) {
   training.options.gradient_clipping = 0;
   training.options.bf16_check_overflow = false;
-  training.options.scheduler.type = train::SchedulerType::cosine;
+  training.options.scheduler.type = kernels::ScheduleKind::cosine;
   training.options.scheduler.warmup_num_steps = 1;
   training.options.scheduler.total_num_steps = 4;
   return training;
@@ -82,12 +82,12 @@ TrainingCase without_clipping(TrainingCase training) {
 void expect_gradients_may_wait_on_the_disk(TrainingCase training, const TrainingResult& expected,
                                            StartRules rules) {
   training.change_plan = put_gradients_on_disk;
-  for (const OffloadTarget optimizer : {OffloadTarget::none, OffloadTarget::nvme})
+  for (const Home optimizer : {Home::device, Home::disk})
     for (const UpdateTime updates : rules) {
-      if (optimizer == OffloadTarget::none && updates == UpdateTime::next_step) continue;
+      if (optimizer == Home::device && updates == UpdateTime::next_step) continue;
       const bool parts = training.world > 1 && training.options.zero.stage % 3 != 0;
       training.options.offload.optimizer = optimizer;
-      training.options.offload.parameters = parts ? OffloadTarget::none : optimizer;
+      training.options.offload.parameters = parts ? Home::device : optimizer;
       training.options.offload.updates = updates;
       const TrainingResult result = run_training(training);
       expect_same(expected, result,
@@ -98,7 +98,7 @@ void expect_gradients_may_wait_on_the_disk(TrainingCase training, const Training
     }
 }
 
-constexpr auto kBehindTheControl = {UpdateTime::step_end, UpdateTime::next_step};
+constexpr auto kAfterTheControl = {UpdateTime::step_end, UpdateTime::next_step};
 
 TEST_P(OffloadSameBits, GradientsOnTheDisk) {
   const int world = GetParam();
@@ -108,7 +108,7 @@ TEST_P(OffloadSameBits, GradientsOnTheDisk) {
       training.options.dtype = training.options.communication_dtype = dtype;
       const TrainingResult expected = run_training(training);
       training.options.zero.stage = stage;
-      expect_gradients_may_wait_on_the_disk(training, expected, kBehindTheControl);
+      expect_gradients_may_wait_on_the_disk(training, expected, kAfterTheControl);
     }
 }
 
@@ -124,10 +124,10 @@ TEST_P(OffloadSameBits, GradientsOnTheDiskOfSeveralMicroSteps) {
       training.options.micro_batch = 1;
       training.options.global_batch = 3 * world;
       const TrainingResult expected = run_training(training);
-      expect_gradients_may_wait_on_the_disk(training, expected, kBehindTheControl);
+      expect_gradients_may_wait_on_the_disk(training, expected, kAfterTheControl);
       if (stage >= 2 || kept != DType::f32) continue;  // layer-major reduces once per step
       training.options.offload.layer_major = true;
-      expect_gradients_may_wait_on_the_disk(training, expected, kBehindTheControl);
+      expect_gradients_may_wait_on_the_disk(training, expected, kAfterTheControl);
     }
 }
 
@@ -137,11 +137,11 @@ TEST(OffloadSameBitsOf, GradientsOnTheDiskOfSkippedSteps) {
   skip_first_steps(training.options);
   const TrainingResult expected = run_training(training);
   EXPECT_GT(expected.metrics.back().skipped, 0);
-  expect_gradients_may_wait_on_the_disk(training, expected, kBehindTheControl);
+  expect_gradients_may_wait_on_the_disk(training, expected, kAfterTheControl);
   training = small_case(2, 1);
   training.options.tile_elements = 1024;
   training.options.offload.optimizer_ratio = 0.5;
-  expect_gradients_may_wait_on_the_disk(training, run_training(training), kBehindTheControl);
+  expect_gradients_may_wait_on_the_disk(training, run_training(training), kAfterTheControl);
 }
 
 TEST_P(OffloadSameBits, GradientsOnTheDiskBehindWhichUpdatesRun) {
@@ -222,10 +222,10 @@ TEST(OffloadSameBitsOf, PartsBehindGradients) {
   const auto whole = static_cast<double>(expected.memory.arena());
   training.options.offload.updates = UpdateTime::gradient;
   for (const double ratio : {0.0, 0.5, 1.0})
-    for (const OffloadTarget target : {OffloadTarget::cpu, OffloadTarget::nvme})
+    for (const Home target : {Home::host, Home::disk})
       for (const double share : {1.0, 0.95}) {
         training.options.offload.optimizer = training.options.offload.parameters = target;
-        training.options.offload.optimizer_ratio = target == OffloadTarget::cpu ? ratio : 1;
+        training.options.offload.optimizer_ratio = target == Home::host ? ratio : 1;
         training.options.offload.device_memory_bytes = std::llround(share * whole);
         expect_same(expected, run_training(training),
                     name_of(target) + ", ratio " + std::to_string(ratio) + ", share " +
@@ -254,12 +254,12 @@ TEST(OffloadSameBitsOf, StateRecipes) {
       const TrainingResult expected = run_training(training);
       training.options.zero.stage = world == 1 ? 0 : 3;
       training.options.tile_elements = 2048;
-      for (const OffloadTarget optimizer : {OffloadTarget::cpu, OffloadTarget::nvme})
-        for (const OffloadTarget parameters : {OffloadTarget::none, optimizer}) {
+      for (const Home optimizer : {Home::host, Home::disk})
+        for (const Home parameters : {Home::device, optimizer}) {
           training.options.offload.optimizer = optimizer;
           training.options.offload.parameters = parameters;
           training.options.offload.updates =
-              parameters == OffloadTarget::none ? UpdateTime::next_step : UpdateTime::step_end;
+              parameters == Home::device ? UpdateTime::next_step : UpdateTime::step_end;
           expect_same(expected, run_training(training),
                       "recipe " + std::to_string(static_cast<int>(recipe)) + ", optimizer " +
                           name_of(optimizer) + ", parameters " + name_of(parameters));
@@ -301,11 +301,10 @@ TEST(OffloadSameBitsOf, MicroBatchesLayerByLayer) {
     for (const int stage : world == 1 ? std::vector<int>{0} : std::vector<int>{1, 2, 3}) {
       training.options.zero.stage = stage;
       training.options.activation_checkpointing = stage == 3;
-      for (const OffloadTarget target : {OffloadTarget::cpu, OffloadTarget::nvme}) {
+      for (const Home target : {Home::host, Home::disk}) {
         training.options.offload.optimizer = target;
-        training.options.offload.parameters = OffloadTarget::cpu;
-        training.options.offload.activations =
-            stage == 3 ? OffloadTarget::cpu : OffloadTarget::none;
+        training.options.offload.parameters = Home::host;
+        training.options.offload.activations = stage == 3 ? Home::host : Home::device;
         expect_same(expected, run_training(training),
                     "stage " + std::to_string(stage) + ", " + name_of(target));
       }
@@ -318,7 +317,7 @@ TEST(OffloadSameBitsOf, MicroBatchesLayerByLayer) {
 TEST(OffloadSameBitsOf, RecordsReadDuringTheStepBefore) {
   TrainingCase training = small_case(1, 0);
   training.model.layers = 6;
-  training.options.offload.optimizer = OffloadTarget::nvme;
+  training.options.offload.optimizer = Home::disk;
   const comm::SingleCommunicator communicator;
   const compile::StepPrograms set = build_rank(training, communicator);
   ASSERT_TRUE(set.find(compile::ProgramKind::read_ahead));
@@ -344,7 +343,7 @@ TEST(OffloadSameBitsOf, RecordsReadDuringTheStepBefore) {
     EXPECT_FALSE(in.label.starts_with("read ahead")) << in.label;
 
   const TrainingResult late = run_training(training);
-  training.options.offload.optimizer = OffloadTarget::none;
+  training.options.offload.optimizer = Home::device;
   expect_same(run_training(training), late, "read ahead");
 }
 
@@ -353,7 +352,7 @@ TEST(OffloadSameBitsOf, RecordsReadDuringTheStepBefore) {
 TEST(OffloadSameBitsOf, UpdatesAmongTheForwardPass) {
   TrainingCase training = small_case(1, 0);
   training.model.layers = 6;
-  training.options.offload.optimizer = OffloadTarget::nvme;
+  training.options.offload.optimizer = Home::disk;
   const comm::SingleCommunicator communicator;
   const compile::StepPrograms set = build_rank(training, communicator);
   bool forward = false, update_behind_forward = false;
@@ -398,12 +397,12 @@ TEST(OffloadSameBitsOf, Activations) {
       TrainingCase training = with_large_activations(small_case(2, 3, llama));
       training.options.activation_checkpointing = recompute;
       const TrainingResult expected = run_training(training);
-      for (const OffloadTarget target : {OffloadTarget::cpu, OffloadTarget::nvme}) {
+      for (const Home target : {Home::host, Home::disk}) {
         training.options.offload.activations = target;
         const TrainingResult result = run_in_little_memory(training, expected.memory.arena());
         expect_same(expected, result, "activations on " + name_of(target));
         EXPECT_GE(result.memory.pinned.transient - expected.memory.pinned.transient, 1 << 16);
-        EXPECT_EQ(result.memory.disk.transient >= 1 << 16, target == OffloadTarget::nvme);
+        EXPECT_EQ(result.memory.disk.transient >= 1 << 16, target == Home::disk);
       }
     }
 }
@@ -416,9 +415,8 @@ TEST(OffloadSameBitsOf, BudgetsOfTheDevice) {
     training.options.activation_checkpointing = true;
     training.options.zero.param_persistence_threshold_elements = 2000;
     const TrainingResult expected = run_training(training);
-    training.options.offload = {.optimizer = OffloadTarget::nvme,
-                                .parameters = OffloadTarget::cpu,
-                                .activations = OffloadTarget::cpu};
+    training.options.offload = {
+        .optimizer = Home::disk, .parameters = Home::host, .activations = Home::host};
     const auto whole = static_cast<double>(expected.memory.arena());
     double least = 1;
     for (const double share : {0.6, 0.4, 0.2, 0.02}) {
@@ -443,7 +441,7 @@ TEST(OffloadSameBitsOf, PartsOfTheOptimizer) {
   const TrainingResult expected = run_training(training);
   for (const double ratio : {0.0, 0.3, 0.5, 1.0}) {
     training.options.offload.optimizer_ratio = ratio;
-    for (const OffloadTarget target : {OffloadTarget::cpu, OffloadTarget::nvme}) {
+    for (const Home target : {Home::host, Home::disk}) {
       training.options.offload.optimizer = target;
       expect_same(expected, run_training(training), "ratio " + std::to_string(ratio));
     }

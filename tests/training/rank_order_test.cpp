@@ -1,6 +1,6 @@
 // Ranks wait for one another in collectives, so the work that all of them do stands in one order on
 // all of them, however their transfers and updates of own parts differ. Sends stand early enough to
-// hide behind computation.
+// run while others compute.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ void for_each_rank(int stage, const Each& each) {
     request.options = tiny_options(kWorld, kWorld, 1);
     request.options.zero.stage = stage;
     request.options.zero.param_persistence_threshold_elements = 5000;
-    request.options.offload.optimizer = train::OffloadTarget::nvme;
+    request.options.offload.optimizer = plan::Home::disk;
     machine::Machine machine = machine::cpu_machine(1);
     machine.disk.read_rate.value = machine.disk.write_rate.value = disk_rate;
     for (const auto& communicator : communicators) {

@@ -17,7 +17,7 @@ train::ProgramRequest offloading() {
   request.options.sequence_length = 256;
   request.options.zero.param_persistence_threshold_elements = 100'000;
   request.options.zero.stage = 3;
-  request.options.offload.optimizer = train::OffloadTarget::nvme;
+  request.options.offload.optimizer = plan::Home::disk;
   return request;
 }
 

@@ -147,7 +147,7 @@ TEST(Replay, MicroStepsThatAddUp) {
 
 TEST(Replay, LateUpdatesOfRecordsOnTheDisk) {
   TrainingCase training = training_of(1, 0);
-  training.options.offload.optimizer = train::OffloadTarget::nvme;
+  training.options.offload.optimizer = plan::Home::disk;
   expect_replayed(training);
 }
 

@@ -18,7 +18,7 @@ const Recipe& recipe(std::string_view name) {
   return *std::ranges::find(kRecipes, name, &Recipe::name);
 }
 
-TrainingCase case_of(int world, int stage, train::OffloadTarget tier, const Recipe& recipe) {
+TrainingCase case_of(int world, int stage, plan::Home tier, const Recipe& recipe) {
   TrainingCase training;
   training.model = tiny_gpt2();
   training.model.layers = 1;

@@ -32,7 +32,7 @@ const Recipe& recipe(std::string_view name);
 
 /// A model whose weights and moments take several blocks each, so that borders of ranks, tensors
 /// and blocks differ.
-TrainingCase case_of(int world, int stage, train::OffloadTarget tier, const Recipe& recipe);
+TrainingCase case_of(int world, int stage, plan::Home tier, const Recipe& recipe);
 
 /// Runs `body` as on_engines does, with weights of another seed, so that loading changes them.
 void on_new_weights(const TrainingCase& training, const std::function<void(train::Engine&)>& body);

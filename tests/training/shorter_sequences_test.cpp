@@ -151,7 +151,7 @@ TEST(ShorterSequences, HaveThemWithAccumulationVirtualRanksAndByLayer) {
 
 TEST(ShorterSequences, HaveThemWithLateUpdatesOnTheDiskAndASnapshot) {
   TrainingCase training = small_case(2);
-  training.options.offload.optimizer = train::OffloadTarget::nvme;
+  training.options.offload.optimizer = plan::Home::disk;
   training.options.offload.updates = train::UpdateTime::next_step;
   training.options.tile_elements = 4096;
   training.saving = runtime::SaveMemory::snapshot;

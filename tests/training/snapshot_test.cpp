@@ -27,7 +27,7 @@
 namespace strata::tests {
 namespace {
 
-using train::OffloadTarget;
+using plan::Home;
 using train::UpdateTime;
 
 constexpr int kBefore = 2, kSteps = 4;
@@ -149,13 +149,11 @@ TEST_P(SnapshotOf, EveryTierAndTimeOfUpdates) {
   const int world = GetParam();
   std::vector<Save> saves{Save::windows};
   if (world > 1) saves.push_back(Save::snapshot);
-  for (const OffloadTarget optimizer :
-       {OffloadTarget::none, OffloadTarget::cpu, OffloadTarget::nvme})
-    for (const OffloadTarget parameters :
-         {OffloadTarget::none, OffloadTarget::cpu, OffloadTarget::nvme})
+  for (const Home optimizer : {Home::device, Home::host, Home::disk})
+    for (const Home parameters : {Home::device, Home::host, Home::disk})
       for (const UpdateTime updates :
            {UpdateTime::step_end, UpdateTime::next_step, UpdateTime::gradient}) {
-        if (optimizer == OffloadTarget::none && updates == UpdateTime::next_step) continue;
+        if (optimizer == Home::device && updates == UpdateTime::next_step) continue;
         TrainingCase training = small_case(world, world == 1 ? 0 : 3, DType::bf16);
         training.options.offload.optimizer = optimizer;
         training.options.offload.parameters = parameters;
@@ -165,7 +163,7 @@ TEST_P(SnapshotOf, EveryTierAndTimeOfUpdates) {
           training.options.bf16_check_overflow = false;
         }
         for (const double ratio : {1.0, 0.5}) {
-          if (ratio != 1 && optimizer != OffloadTarget::cpu) continue;
+          if (ratio != 1 && optimizer != Home::host) continue;
           training.options.offload.optimizer_ratio = ratio;
           expect_same_checkpoint(training,
                                  "optimizer " + std::to_string(static_cast<int>(optimizer)) +
@@ -180,7 +178,7 @@ TEST_P(SnapshotOf, EveryTierAndTimeOfUpdates) {
 INSTANTIATE_TEST_SUITE_P(Worlds, SnapshotOf, testing::Values(1, 2));
 
 TEST(Snapshot, WindowsTakeLittleMemory) {
-  for (const OffloadTarget optimizer : {OffloadTarget::none, OffloadTarget::cpu}) {
+  for (const Home optimizer : {Home::device, Home::host}) {
     TrainingCase training = small_case(1, 0, DType::bf16);
     training.options.tile_elements = 1024;
     training.options.offload.optimizer = optimizer;
@@ -215,7 +213,7 @@ TEST(Snapshot, NothingWaitsForAllWindows) {
   for (const UpdateTime updates : {UpdateTime::step_end, UpdateTime::next_step}) {
     TrainingCase training = small_case(2, 3, DType::bf16);
     training.options.tile_elements = 1024;
-    training.options.offload.optimizer = OffloadTarget::cpu;
+    training.options.offload.optimizer = Home::host;
     training.options.offload.updates = updates;
     training.saving = runtime::SaveMemory::windows;
     on_rank_threads(2, [&](comm::Communicator& communicator) {
@@ -238,7 +236,7 @@ TEST(Snapshot, NothingWaitsForAllWindows) {
 
 /// There are more blocks than their writer has room for, and pieces end anywhere in them.
 TEST(Snapshot, OfManyBlocks) {
-  for (const OffloadTarget optimizer : {OffloadTarget::none, OffloadTarget::cpu}) {
+  for (const Home optimizer : {Home::device, Home::host}) {
     TrainingCase training = small_case(2, 3, DType::bf16);
     training.model.vocabulary = 40000;
     training.model.hidden = 128;
@@ -343,7 +341,7 @@ TEST(Snapshot, BesideActivationsOnTheDisk) {
   TrainingCase training = small_case(1, 0, DType::bf16);
   training.model.context = training.options.sequence_length = 128;
   training.model.layers = 4;
-  training.options.offload.activations = OffloadTarget::nvme;
+  training.options.offload.activations = Home::disk;
   training.saving = runtime::SaveMemory::windows;
   on_rank_threads(1, [&](comm::Communicator& communicator) {
     const std::int64_t all = train::count_memory(build_rank(training, communicator)).arena();
@@ -362,7 +360,7 @@ TEST(Snapshot, BesideActivationsOnTheDisk) {
 
 /// A snapshot's copies leave the device on a stream of their own, beside recorded stretches.
 TEST(Snapshot, OnADevice) {
-  for (const OffloadTarget optimizer : {OffloadTarget::none, OffloadTarget::cpu}) {
+  for (const Home optimizer : {Home::device, Home::host}) {
     TrainingCase training = small_case(2, 2, DType::bf16);
     training.model.layers = 1;
     training.options.offload.optimizer = optimizer;
@@ -370,7 +368,7 @@ TEST(Snapshot, OnADevice) {
       return std::make_unique<cuda::SimulatedDevice>(cuda::ThreadOrder::forward);
     };
     expect_same_checkpoint(training, "optimizer " + std::to_string(static_cast<int>(optimizer)),
-                           {optimizer == OffloadTarget::none ? Save::snapshot : Save::windows});
+                           {optimizer == Home::device ? Save::snapshot : Save::windows});
   }
 }
 

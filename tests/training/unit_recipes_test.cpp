@@ -26,7 +26,7 @@ TrainingCase case_of(int world, int stage, int steps) {
   training.options.dtype = training.options.communication_dtype = DType::bf16;
   training.options.gradient_clipping = 0;
   training.options.zero.stage = stage;
-  if (stage == 3) training.options.offload.optimizer = train::OffloadTarget::cpu;
+  if (stage == 3) training.options.offload.optimizer = plan::Home::host;
   training.world = world;
   return training;
 }

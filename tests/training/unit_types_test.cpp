@@ -15,7 +15,7 @@
 namespace strata::tests {
 namespace {
 
-using train::OffloadTarget;
+using plan::Home;
 using train::UpdateTime;
 
 using Chosen = bool (*)(const std::string& unit);
@@ -89,7 +89,7 @@ TEST_P(UnitTypes, OptimizersWithMastersTakeFp32Units) {
     TrainingCase plain = plain_case(DType::bf16, GetParam(), 3);
     plain.options.optimizer.type = type;
     plain.options.state_recipe = recipe;
-    plain.options.offload.optimizer = OffloadTarget::cpu;
+    plain.options.offload.optimizer = Home::host;
     const std::vector<std::string> weights{"parameter", "master"};
     expect_same(but_for(weights, run_training(plain)),
                 but_for(weights, run_training(keeping(plain, some, DType::f32))),
@@ -116,7 +116,7 @@ TEST_P(UnitTypes, HomesGiveTheSameBits) {
   const TrainingResult expected =
       run_training(keeping(plain_case(DType::bf16, GetParam(), 0), some, DType::f32));
   for (const int stage : {0, 1, 3})
-    for (const OffloadTarget target : {OffloadTarget::cpu, OffloadTarget::nvme})
+    for (const Home target : {Home::host, Home::disk})
       for (const UpdateTime updates : {UpdateTime::step_end, UpdateTime::next_step}) {
         TrainingCase training =
             keeping(plain_case(DType::bf16, GetParam(), stage), some, DType::f32);
@@ -199,7 +199,7 @@ TEST(UnitTypesOf, WorldsOfVirtualRanksGiveTheSameBits) {
 
 TEST(UnitTypesOf, CheckpointsGoOn) {
   for (const int stage : {0, 3})
-    for (const OffloadTarget target : {OffloadTarget::none, OffloadTarget::nvme}) {
+    for (const Home target : {Home::device, Home::disk}) {
       const TrainingCase plain = case_of(2, stage, target, recipe("fp32-master"));
       const TrainingCase training = keeping(plain, some, DType::f32);
       const TestDirectory directory;

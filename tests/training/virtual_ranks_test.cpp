@@ -13,7 +13,7 @@
 namespace strata::tests {
 namespace {
 
-using train::OffloadTarget;
+using plan::Home;
 using train::UpdateTime;
 
 constexpr int kVirtualRanks = 4;
@@ -83,12 +83,12 @@ TEST_P(VirtualRanks, HomesAndRecomputationDoNotMatter) {
   plain.options.tile_elements = 4096;
   const TrainingResult expected = run_training(plain);
   for (const int world : {1, 2})
-    for (const OffloadTarget optimizer : {OffloadTarget::cpu, OffloadTarget::nvme})
-      for (const OffloadTarget parameters : {OffloadTarget::none, optimizer})
+    for (const Home optimizer : {Home::host, Home::disk})
+      for (const Home parameters : {Home::device, optimizer})
         for (const UpdateTime updates : {UpdateTime::step_end, UpdateTime::next_step}) {
           TrainingCase training = on_ranks(plain, world);
           const bool parts = world > 1 && GetParam() % 3 != 0;
-          if (parameters == OffloadTarget::nvme && parts) continue;
+          if (parameters == Home::disk && parts) continue;
           training.options.activation_checkpointing = updates == UpdateTime::next_step;
           training.options.offload.optimizer = optimizer;
           training.options.offload.parameters = parameters;
@@ -105,7 +105,7 @@ TEST_P(VirtualRanks, GradientsMayWaitOnTheDisk) {
       plain.options.dtype = plain.options.communication_dtype = dtype;
       plain.options.tile_elements = 4096;
       const TrainingResult expected = run_training(plain);
-      plain.options.offload.optimizer = OffloadTarget::nvme;
+      plain.options.offload.optimizer = Home::disk;
       plain.change_plan = put_gradients_on_disk;
       for (const int world : {1, 2}) {
         const TrainingCase training = on_ranks(plain, world);

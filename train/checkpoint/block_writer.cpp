@@ -1,25 +1,16 @@
 #include "train/checkpoint/block_writer.h"
 
 #include <fmt/core.h>
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
+#include <new>
 
 #include "core/check.h"
 #include "core/error.h"
 #include "core/hash.h"
 
 namespace strata::train {
-namespace {
-
-constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
-
-}  // namespace
-
-void BlockWriter::Free::operator()(std::byte* memory) const { std::free(memory); }
 
 BlockWriter::BlockWriter(FileSystem& files, std::string directory, const CheckpointLayout& layout,
                          std::vector<std::int64_t> blocks, Role role,
@@ -48,18 +39,14 @@ BlockWriter::BlockWriter(FileSystem& files, std::string directory, const Checkpo
 }
 
 std::byte* BlockWriter::allocate(std::size_t bytes) {
-  // A device takes a request in fewer pieces if its memory is contiguous, hence huge pages.
-  const bool huge = bytes % kHugePageBytes == 0;
-  memory_.reset(static_cast<std::byte*>(std::aligned_alloc(
-      huge ? kHugePageBytes : static_cast<std::size_t>(kDirectAlignmentBytes), bytes)));
-  if (memory_ == nullptr)
+  try {
+    return memory_.emplace(static_cast<std::int64_t>(bytes)).bytes().data();
+  } catch (const std::bad_alloc&) {
     throw OutOfMemory(
         fmt::format("out of host memory: {} bytes for the blocks of a checkpoint; start fewer "
                     "ranks on this host, or move less state to its memory",
                     bytes));
-  if (huge) ::madvise(memory_.get(), bytes, MADV_HUGEPAGE);
-  std::memset(memory_.get(), 0, bytes);
-  return memory_.get();
+  }
 }
 
 BlockWriter::~BlockWriter() {
@@ -114,7 +101,7 @@ void BlockWriter::put(std::size_t file, std::int64_t begin, std::span<const std:
       file, begin, data.size());
   while (!data.empty()) {
     const std::int64_t number = layout_.block_at(file, begin);
-    const Piece block = layout_.block(number);
+    const FilePiece block = layout_.block(number);
     const std::int64_t at = begin - block.begin;
     const auto part = static_cast<std::int64_t>(
         std::min(data.size(), static_cast<std::size_t>(block.end - begin)));
@@ -161,7 +148,7 @@ BlockWriter::Buffer& BlockWriter::open_block(std::int64_t block, Lock& lock) {
 
 /// Fills in what is known of a block that opens: its part of the header, or what was evicted.
 void BlockWriter::fill_at_opening(Buffer& buffer) {
-  const Piece block = layout_.block(buffer.block);
+  const FilePiece block = layout_.block(buffer.block);
   const auto evicted = evicted_.find(buffer.block);
   if (evicted != evicted_.end()) {
     try {
@@ -189,7 +176,7 @@ void BlockWriter::add_range(Buffer& buffer, std::int64_t begin, std::int64_t end
   const auto before = next == filled.begin() ? filled.end() : next - 1;
   if ((before != filled.end() && before->second > begin) ||
       (next != filled.end() && next->first < end)) {
-    const Piece block = layout_.block(buffer.block);
+    const FilePiece block = layout_.block(buffer.block);
     throw InternalError(directory_ + "/" + layout_.files()[block.file].name + ": " +
                         layout_.describe({block.file, block.begin + begin, block.begin + end}) +
                         " is put twice");
@@ -259,7 +246,7 @@ void BlockWriter::run() {
 }
 
 void BlockWriter::write(Buffer& buffer, Lock& lock) {
-  const Piece block = layout_.block(buffer.block);
+  const FilePiece block = layout_.block(buffer.block);
   const bool whole = is_full(buffer);
   const std::span<const std::byte> data(buffer.memory,
                                         static_cast<std::size_t>(block.size_bytes()));
@@ -293,7 +280,7 @@ void BlockWriter::write(Buffer& buffer, Lock& lock) {
 void BlockWriter::check_complete() const {
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     if (done_[i]) continue;
-    const Piece block = layout_.block(blocks_[i]);
+    const FilePiece block = layout_.block(blocks_[i]);
     Ranges filled;
     if (const auto it = filling_.find(blocks_[i]); it != filling_.end())
       filled = it->second->filled;
@@ -311,7 +298,7 @@ std::vector<BlockHash> BlockWriter::finish() {
   rethrow();
   if (creator_) {  // a block with nothing but header has had no piece
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
-      const Piece block = layout_.block(blocks_[i]);
+      const FilePiece block = layout_.block(blocks_[i]);
       const auto header = static_cast<std::int64_t>(layout_.files()[block.file].header.size());
       if (block.end <= header && !done_[i] && !filling_.contains(blocks_[i]))
         release_if_full(open_block(blocks_[i], lock));

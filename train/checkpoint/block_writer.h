@@ -8,6 +8,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -15,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/aligned_memory.h"
 #include "core/file_system.h"
 #include "train/checkpoint/checkpoint_layout.h"
 #include "train/checkpoint/manifest.h"
@@ -73,9 +75,6 @@ class BlockWriter {
     bool writing = false;
     std::uint64_t touched = 0;
   };
-  struct Free {
-    void operator()(std::byte* memory) const;
-  };
   using Lock = std::unique_lock<std::mutex>;
 
   void require_space() const;
@@ -103,7 +102,7 @@ class BlockWriter {
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::unique_ptr<std::byte, Free> memory_;
+  std::optional<AlignedMemory> memory_;  ///< unless the caller gave some
   std::vector<Buffer> buffers_;
   std::vector<Buffer*> free_;
   std::unordered_map<std::int64_t, Buffer*> filling_;  ///< buffers that are not full, by block

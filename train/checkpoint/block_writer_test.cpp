@@ -26,7 +26,7 @@ class BlockWriterTest : public testing::Test {
   static std::byte content(std::size_t file, std::int64_t byte) {
     return static_cast<std::byte>((static_cast<std::uint64_t>(byte) * 2654435761U >> 11) + file);
   }
-  static std::vector<std::byte> bytes_of(const Piece& piece) {
+  static std::vector<std::byte> bytes_of(const FilePiece& piece) {
     std::vector<std::byte> data;
     for (std::int64_t i = piece.begin; i < piece.end; ++i) data.push_back(content(piece.file, i));
     return data;
@@ -37,9 +37,9 @@ class BlockWriterTest : public testing::Test {
     return blocks;
   }
   /// Cuts everything but the headers into pieces of up to `most` bytes.
-  static std::vector<Piece> cut(const CheckpointLayout& layout, std::int64_t most,
-                                std::mt19937_64& random) {
-    std::vector<Piece> pieces;
+  static std::vector<FilePiece> cut(const CheckpointLayout& layout, std::int64_t most,
+                                    std::mt19937_64& random) {
+    std::vector<FilePiece> pieces;
     for (std::size_t f = 0; f < layout.files().size(); ++f)
       for (auto at = static_cast<std::int64_t>(layout.files()[f].header.size());
            at < layout.files()[f].size_bytes;) {
@@ -63,7 +63,7 @@ class BlockWriterTest : public testing::Test {
             << file.name << ' ' << i;
       const auto bytes = std::as_bytes(std::span(text));
       for (; number < layout.blocks() && layout.block(number).file == f; ++number) {
-        const Piece block = layout.block(number);
+        const FilePiece block = layout.block(number);
         EXPECT_EQ(hashes[static_cast<std::size_t>(number)].block, number);
         EXPECT_EQ(hashes[static_cast<std::size_t>(number)].hash,
                   hash_128(bytes.subspan(static_cast<std::size_t>(block.begin),
@@ -101,7 +101,7 @@ TEST_P(Orders, PiecesBecomeBlocks) {
   BlockWriter writer(files_, directory_.path(), layout, all_blocks(layout),
                      BlockWriter::Role::creator,
                      {.threads = 3, .memory_bytes = GetParam().memory_blocks * kSmallBlock});
-  for (const Piece& piece : pieces) writer.put(piece.file, piece.begin, bytes_of(piece));
+  for (const FilePiece& piece : pieces) writer.put(piece.file, piece.begin, bytes_of(piece));
   check_files(layout, writer.finish());
   std::int64_t total = 0;
   for (const auto& file : layout.files()) total += file.size_bytes;
@@ -133,8 +133,8 @@ TEST_F(BlockWriterTest, RanksShareFilesByBlocks) {
   std::mt19937_64 random(9);
   const auto pieces = cut(layout, 9000, random);
   constexpr int kWorld = 3;
-  std::vector<std::vector<Piece>> saved(kWorld);
-  for (const Piece& piece : pieces) saved[random() % kWorld].push_back(piece);
+  std::vector<std::vector<FilePiece>> saved(kWorld);
+  for (const FilePiece& piece : pieces) saved[random() % kWorld].push_back(piece);
   const BlockAssignment assignment = assign_blocks(layout, saved);
   std::vector<std::unique_ptr<BlockWriter>> writers;
   for (int rank = 0; rank < kWorld; ++rank)
@@ -165,7 +165,7 @@ TEST_F(BlockWriterTest, HeadersLongerThanABlockNeedNoPiece) {
   BlockWriter writer(files_, directory_.path(), layout, all_blocks(layout),
                      BlockWriter::Role::creator, {.threads = 1, .memory_bytes = 0});
   const auto header = static_cast<std::int64_t>(layout.files()[0].header.size());
-  const Piece rest{0, header, layout.files()[0].size_bytes};
+  const FilePiece rest{0, header, layout.files()[0].size_bytes};
   writer.put(0, header, bytes_of(rest));
   check_files(layout, writer.finish());
 }
@@ -175,7 +175,7 @@ TEST_F(BlockWriterTest, MissingAndRepeatedBytesAreNamed) {
   BlockWriter writer(files_, directory_.path(), layout, all_blocks(layout),
                      BlockWriter::Role::creator, {.memory_bytes = 0});
   const auto put = [&](std::int64_t first, std::int64_t count) {
-    const Piece piece = layout.piece(0, first, count);
+    const FilePiece piece = layout.piece(0, first, count);
     writer.put(piece.file, piece.begin, bytes_of(piece));
   };
   put(0, 100);
@@ -239,7 +239,8 @@ TEST_F(BlockWriterTest, EveryFailedWriteAndSyncIsOneErrorAndNothingIsSyncedAfter
                            BlockWriter::Role::creator,
                            {.threads = 2, .memory_bytes = 3 * kSmallBlock});
         try {
-          for (const Piece& piece : pieces) writer.put(piece.file, piece.begin, bytes_of(piece));
+          for (const FilePiece& piece : pieces)
+            writer.put(piece.file, piece.begin, bytes_of(piece));
           writer.finish();
         } catch (const IoError&) {
           const int syncs = counting.count();

@@ -9,6 +9,7 @@
 #include "core/check.h"
 #include "core/error.h"
 #include "core/file_system.h"
+#include "core/round_up.h"
 
 namespace strata::train {
 namespace {
@@ -17,24 +18,24 @@ namespace {
 constexpr std::int64_t kSpareShare = 100;
 
 struct SavedPiece {
-  Piece piece;
+  FilePiece piece;
   int rank = 0;
 };
 
-std::string place_text(const CheckpointLayout& layout, const Piece& piece) {
+std::string place_text(const CheckpointLayout& layout, const FilePiece& piece) {
   return fmt::format("{} bytes {} to {} ({})", layout.files()[piece.file].name, piece.begin,
                      piece.end, layout.describe(piece));
 }
 
 /// All non-empty pieces and the headers, in order of the files.
 std::vector<SavedPiece> sorted_pieces(const CheckpointLayout& layout,
-                                      std::span<const std::vector<Piece>> saved) {
+                                      std::span<const std::vector<FilePiece>> saved) {
   const auto& files = layout.files();
   std::vector<SavedPiece> sorted;
   for (std::size_t file = 0; file < files.size(); ++file)
     sorted.push_back({{file, 0, static_cast<std::int64_t>(files[file].header.size())}, 0});
   for (std::size_t rank = 0; rank < saved.size(); ++rank)
-    for (const Piece& piece : saved[rank]) {
+    for (const FilePiece& piece : saved[rank]) {
       if (piece.begin == piece.end) continue;
       if (piece.file >= files.size() || piece.begin > piece.end || piece.begin < 0 ||
           piece.end > files[piece.file].size_bytes)
@@ -105,7 +106,7 @@ void CheckpointLayout::add_list(std::vector<TensorSpec> specs, const char* base_
     }
     files_.push_back({std::move(shard.name), std::move(shard.header), shard.size_bytes, blocks_,
                       first_of_list + shard.first_tensor, first_of_list + shard.end_tensor});
-    blocks_ += (shard.size_bytes + block_bytes_ - 1) / block_bytes_;
+    blocks_ += divide_up(shard.size_bytes, block_bytes_);
   }
 }
 
@@ -115,7 +116,7 @@ std::int64_t CheckpointLayout::room_bytes() const {
   return bytes + bytes / kSpareShare;
 }
 
-Piece CheckpointLayout::block(std::int64_t number) const {
+FilePiece CheckpointLayout::block(std::int64_t number) const {
   STRATA_CHECK(number >= 0 && number < blocks_, number, blocks_);
   const auto after =
       std::upper_bound(files_.begin(), files_.end(), number,
@@ -125,8 +126,8 @@ Piece CheckpointLayout::block(std::int64_t number) const {
   return {file, begin, std::min(begin + block_bytes_, files_[file].size_bytes)};
 }
 
-Piece CheckpointLayout::piece(std::size_t tensor, std::int64_t first_element,
-                              std::int64_t elements) const {
+FilePiece CheckpointLayout::piece(std::size_t tensor, std::int64_t first_element,
+                                  std::int64_t elements) const {
   const PlacedTensor& placed = tensors_[tensor];
   const std::int64_t size = size_of(placed.spec.dtype);
   STRATA_CHECK(first_element >= 0 && elements >= 0 &&
@@ -136,7 +137,7 @@ Piece CheckpointLayout::piece(std::size_t tensor, std::int64_t first_element,
   return {placed.bytes.file, begin, begin + elements * size};
 }
 
-std::string CheckpointLayout::describe(const Piece& piece) const {
+std::string CheckpointLayout::describe(const FilePiece& piece) const {
   const CheckpointFile& file = files_[piece.file];
   std::vector<StoredTensor> stored;
   for (std::size_t i = file.first_tensor; i < file.end_tensor; ++i)
@@ -156,7 +157,7 @@ std::vector<std::int64_t> BlockAssignment::blocks_of(int rank) const {
 }
 
 BlockAssignment assign_blocks(const CheckpointLayout& layout,
-                              std::span<const std::vector<Piece>> saved) {
+                              std::span<const std::vector<FilePiece>> saved) {
   const std::vector<SavedPiece> sorted = sorted_pieces(layout, saved);
   check_cover(layout, sorted);
   BlockAssignment assignment;

@@ -17,12 +17,12 @@ namespace strata::train {
 inline constexpr std::int64_t kBlockBytes = std::int64_t{1} << 20;
 
 /// Bytes [begin, end) of a file of the layout.
-struct Piece {
+struct FilePiece {
   std::size_t file = 0;
   std::int64_t begin = 0;
   std::int64_t end = 0;
   [[nodiscard]] std::int64_t size_bytes() const { return end - begin; }
-  bool operator==(const Piece&) const = default;
+  bool operator==(const FilePiece&) const = default;
 };
 
 struct CheckpointLayoutOptions {
@@ -45,7 +45,7 @@ class CheckpointLayout {
   };
   struct PlacedTensor {
     TensorSpec spec;
-    Piece bytes;
+    FilePiece bytes;
   };
 
   /// Names must differ within each list.
@@ -63,17 +63,17 @@ class CheckpointLayout {
   [[nodiscard]] std::int64_t room_bytes() const;
   [[nodiscard]] std::int64_t block_bytes() const { return block_bytes_; }
   [[nodiscard]] std::int64_t blocks() const { return blocks_; }
-  [[nodiscard]] Piece block(std::int64_t number) const;
+  [[nodiscard]] FilePiece block(std::int64_t number) const;
   /// The number of the block in which a byte lies.
   [[nodiscard]] std::int64_t block_at(std::size_t file, std::int64_t byte) const {
     return files_[file].first_block + byte / block_bytes_;
   }
   /// The bytes of elements [first_element, first_element + elements) of tensors()[tensor].
-  [[nodiscard]] Piece piece(std::size_t tensor, std::int64_t first_element,
-                            std::int64_t elements) const;
+  [[nodiscard]] FilePiece piece(std::size_t tensor, std::int64_t first_element,
+                                std::int64_t elements) const;
   /// Says what a piece holds: "tensor 'x' elements 10 to 20" (the end excluded), the first and last
   /// of several tensors, or "the header".
-  [[nodiscard]] std::string describe(const Piece& piece) const;
+  [[nodiscard]] std::string describe(const FilePiece& piece) const;
 
  private:
   void add_list(std::vector<TensorSpec> specs, const char* base_name, std::int64_t max_shard_bytes);
@@ -87,7 +87,7 @@ class CheckpointLayout {
 
 /// The part of a saved piece that one rank writes: each block has one writer.
 struct RoutedPiece {
-  Piece piece;
+  FilePiece piece;
   int saver = 0;   ///< the rank that has the bytes
   int writer = 0;  ///< the rank that writes them; if it is another, the bytes travel
   bool operator==(const RoutedPiece&) const = default;
@@ -105,6 +105,6 @@ struct BlockAssignment {
 /// those). The writer of a block is the rank that saves its first byte. Throws InternalError naming
 /// tensor and elements if something is saved by no rank or twice, or lies outside the tensors.
 BlockAssignment assign_blocks(const CheckpointLayout& layout,
-                              std::span<const std::vector<Piece>> saved);
+                              std::span<const std::vector<FilePiece>> saved);
 
 }  // namespace strata::train

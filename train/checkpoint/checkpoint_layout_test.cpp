@@ -24,9 +24,9 @@ Specs random_specs(std::mt19937_64& random, int count) {
 }
 
 /// Cuts every tensor at random elements; a random rank saves each part.
-std::vector<std::vector<Piece>> random_partition(const CheckpointLayout& layout, int world,
-                                                 std::mt19937_64& random) {
-  std::vector<std::vector<Piece>> saved(static_cast<std::size_t>(world));
+std::vector<std::vector<FilePiece>> random_partition(const CheckpointLayout& layout, int world,
+                                                     std::mt19937_64& random) {
+  std::vector<std::vector<FilePiece>> saved(static_cast<std::size_t>(world));
   for (std::size_t t = 0; t < layout.tensors().size(); ++t) {
     const auto& placed = layout.tensors()[t];
     const std::int64_t elements = placed.bytes.size_bytes() / size_of(placed.spec.dtype);
@@ -61,14 +61,14 @@ TEST(CheckpointLayout, FilesAreThoseThatReadersOfSafetensorsExpect) {
                          layout.tensors().begin() + static_cast<std::ptrdiff_t>(file.end_tensor),
                          [&](const auto& placed) { return placed.spec.name == stored.name; });
         EXPECT_EQ(found->bytes,
-                  (Piece{f, stored.offset_bytes, stored.offset_bytes + stored.size_bytes}));
+                  (FilePiece{f, stored.offset_bytes, stored.offset_bytes + stored.size_bytes}));
         EXPECT_EQ(found->spec.shape, stored.shape);
         EXPECT_EQ(found->spec.dtype, stored.dtype);
       }
       EXPECT_EQ(file.first_block, blocks);
       std::int64_t covered = 0;
       for (; blocks < layout.blocks() && layout.block(blocks).file == f; ++blocks) {
-        const Piece block = layout.block(blocks);
+        const FilePiece block = layout.block(blocks);
         EXPECT_EQ(block.begin, covered);
         EXPECT_GT(block.size_bytes(), 0);
         EXPECT_EQ(layout.block_at(f, block.end - 1), blocks);
@@ -122,18 +122,18 @@ TEST(BlockAssignment, EveryBlockHasOneWriterAndGetsAllItsBytes) {
     for (std::size_t f = 0; f < layout.files().size(); ++f) {
       saver_of[f].assign(static_cast<std::size_t>(layout.files()[f].size_bytes), 0);
       for (int rank = 0; rank < world; ++rank)
-        for (const Piece& piece : saved[static_cast<std::size_t>(rank)])
+        for (const FilePiece& piece : saved[static_cast<std::size_t>(rank)])
           if (piece.file == f)
             std::fill(saver_of[f].begin() + piece.begin, saver_of[f].begin() + piece.end, rank);
     }
     for (std::int64_t b = 0; b < layout.blocks(); ++b) {
-      const Piece block = layout.block(b);
+      const FilePiece block = layout.block(b);
       ASSERT_EQ(assignment.writer[static_cast<std::size_t>(b)],
                 saver_of[block.file][static_cast<std::size_t>(block.begin)]);
     }
-    Piece last{0, 0, 0};
+    FilePiece last{0, 0, 0};
     for (const RoutedPiece& routed : assignment.pieces) {
-      const Piece& piece = routed.piece;
+      const FilePiece& piece = routed.piece;
       ASSERT_LT(piece.begin, piece.end);
       ASSERT_TRUE(piece.file == last.file ? piece.begin == last.end : piece.begin == 0);
       last = piece;
@@ -152,8 +152,8 @@ TEST(BlockAssignment, EveryBlockHasOneWriterAndGetsAllItsBytes) {
 
 TEST(BlockAssignment, PiecesLongerThanABlockStayWhole) {
   const CheckpointLayout layout({{"a", DType::u8, {100000}}}, {}, {.block_bytes = kSmallBlock});
-  const std::vector<std::vector<Piece>> saved{{layout.piece(0, 0, 50)},
-                                              {layout.piece(0, 50, 99950)}};
+  const std::vector<std::vector<FilePiece>> saved{{layout.piece(0, 0, 50)},
+                                                  {layout.piece(0, 50, 99950)}};
   const auto assignment = assign_blocks(layout, saved);
   // The header's block is rank 0's; block 1 begins with its 50 bytes; the rest is rank 1's.
   const std::vector<RoutedPiece> expected{{{0, 0, 4096}, 0, 0},
@@ -166,10 +166,10 @@ TEST(BlockAssignment, PiecesLongerThanABlockStayWhole) {
 TEST(BlockAssignment, HolesAndOverlapsNameTensorAndElements) {
   const CheckpointLayout layout({{"a", DType::f32, {3000}}, {"b", DType::bf16, {500}}}, {},
                                 {.block_bytes = kSmallBlock});
-  const auto message = [&](std::vector<std::vector<Piece>> saved) {
+  const auto message = [&](std::vector<std::vector<FilePiece>> saved) {
     return message_of<InternalError>([&] { assign_blocks(layout, saved); });
   };
-  const Piece b = layout.piece(1, 0, 500);
+  const FilePiece b = layout.piece(1, 0, 500);
   EXPECT_EQ(
       message({{layout.piece(0, 0, 1000)}, {layout.piece(0, 1200, 1800), b}}),
       "no rank saves model.safetensors bytes 8096 to 8896 (tensor 'a' elements 1000 to 1200)");
@@ -193,7 +193,7 @@ TEST(BlockAssignment, EverySingleElementCounts) {
     ASSERT_NO_THROW(assign_blocks(layout, saved));
     auto& pieces = saved[random() % 3];
     if (pieces.empty()) continue;
-    Piece& piece = pieces[random() % pieces.size()];
+    FilePiece& piece = pieces[random() % pieces.size()];
     const auto bytes =
         size_of(piece.begin < layout.tensors()[1].bytes.begin ? DType::f32 : DType::bf16);
     if (round % 2 == 0)

@@ -10,6 +10,7 @@
 #include "core/file_system.h"
 #include "core/json.h"
 #include "core/json_writer.h"
+#include "core/round_up.h"
 #include "train/checkpoint/exact_members.h"
 
 namespace strata::train {
@@ -92,7 +93,7 @@ Manifest::BlockFile parse_block_file(const JsonValue& entry, std::int64_t block_
                    values[0].describe());
   file.size_bytes = integer_between(values[1], 1, kMaxFileBytes);
   const std::string digits = values[2].as_string();
-  const std::int64_t blocks = (file.size_bytes + block_bytes - 1) / block_bytes;
+  const std::int64_t blocks = divide_up(file.size_bytes, block_bytes);
   if (static_cast<std::int64_t>(digits.size() / kHashDigits) != blocks ||
       digits.size() % kHashDigits != 0)
     values[2].fail(fmt::format("expected {} hashes of 32 digits for {} bytes, found {} digits",
@@ -155,7 +156,7 @@ Manifest make_manifest(const CheckpointLayout& layout, std::int64_t step, Facts 
   std::vector<bool> written(static_cast<std::size_t>(layout.blocks()));
   std::vector<Hash128> ordered(written.size());
   const auto place = [&](std::int64_t number) {
-    const Piece block = layout.block(number);
+    const FilePiece block = layout.block(number);
     return fmt::format("{} bytes {} to {} ({})", layout.files()[block.file].name, block.begin,
                        block.end, layout.describe(block));
   };

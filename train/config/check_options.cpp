@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "train/config/optimizer_recipe.h"
 #include "train/config/option_fields.h"
 #include "train/config/settle_steps.h"
 
@@ -27,15 +28,6 @@ std::string fault_of(const OptionField& field) {
 }
 
 }  // namespace
-
-std::string missing_for_recipe(const TrainOptions& options) {
-  const StateRecipe recipe = options.state_recipe;
-  const OptimizerType type = options.optimizer.type;
-  if (recipe == StateRecipe::fp32_master) return "";
-  const bool needs_adam = recipe == StateRecipe::eight_bit || recipe == StateRecipe::bf16_sr;
-  if (type == OptimizerType::sgd) return needs_adam ? "AdamW or Adam" : "AdamW, Adam or Lion";
-  return needs_adam && type == OptimizerType::lion ? "AdamW or Adam" : "";
-}
 
 void check_options(const TrainOptions& options, int world) {
   TrainOptions copy = options;

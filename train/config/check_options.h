@@ -1,14 +1,9 @@
 // Checks options that a program sets itself. (resolve() checks those of a command line or file.)
 #pragma once
 
-#include <string>
-
 #include "train/config/options.h"
 
 namespace strata::train {
-
-/// Names the optimizers that have the state_recipe of `options`: "AdamW or Adam"; "": theirs does.
-std::string missing_for_recipe(const TrainOptions& options);
 
 /// Throws InvalidArgument that names every field whose number is out of range or NaN, and also
 /// batch sizes that do not fit `world` ranks, a schedule without an end, and a state recipe that

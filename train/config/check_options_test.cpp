@@ -49,7 +49,7 @@ TEST(CheckOptions, NamesEveryNumberThatCannotBe) {
 
 TEST(CheckOptions, ADecayNeedsItsEnd) {
   TrainOptions options = good_options();
-  options.scheduler.type = SchedulerType::cosine;
+  options.scheduler.type = kernels::ScheduleKind::cosine;
   EXPECT_EQ(fault_of(options, 1),
             "TrainOptions: scheduler.total_num_steps is 0, expected the step at which "
             "scheduler.type cosine ends");

@@ -32,9 +32,9 @@ void check_resolved(const ResolvedConfig& resolved, int world) {
   STRATA_CHECK(f.optimizer_ratio >= 0 && f.optimizer_ratio <= 1, f.optimizer_ratio);
   STRATA_CHECK(f.device_memory_bytes > 0 && f.host_memory_bytes > 0);
   STRATA_CHECK(f.request_bytes % (1 << 20) == 0, f.request_bytes);
-  for (const OffloadTarget target : {f.optimizer, f.parameters, f.activations})
-    STRATA_CHECK(target != OffloadTarget::nvme || !f.nvme_paths.empty());
-  STRATA_CHECK(f.parameters != OffloadTarget::nvme || o.zero.stage == 0 || o.zero.stage == 3);
+  for (const plan::Home target : {f.optimizer, f.parameters, f.activations})
+    STRATA_CHECK(target != plan::Home::disk || !f.nvme_paths.empty());
+  STRATA_CHECK(f.parameters != plan::Home::disk || o.zero.stage == 0 || o.zero.stage == 3);
   STRATA_CHECK(!describe(resolved).empty());
 }
 

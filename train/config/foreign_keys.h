@@ -222,7 +222,7 @@ inline constexpr KeyLine kKeyLines[] = {
           "initial values are made where they live"),
     refused("zero_optimization.offload_optimizer.super_offload", flag, "false",
             "it updates before the norm is known and takes back what was wrong; set false: updates "
-            "hide behind the next forward pass anyway"),
+            "run while the next forward pass does anyway"),
     noted("zero_optimization.offload_optimizer.cpuadam_cores_perc", number, "0.8",
           "host updates share the ranks' threads; use --threads N"),
     switched("zero_optimization.offload_param", Support::obeyed, "device",
@@ -343,7 +343,8 @@ inline constexpr KeyLine kKeyLines[] = {
     options("strata.activation_checkpointing"),
     options("strata",
             "reduction virtual_ranks sequence_length steps epochs seed shuffle no_decay "
-            "state_recipe recompute_norms device device_graphs tf32 autotune calibrate threads tile_elements "
+            "state_recipe recompute_norms device device_graphs tf32 autotune calibrate threads "
+            "tile_elements "
             "offload_activations nvme_paths device_memory host_memory update_time layer_major "
             "checksum_swap"),
 };

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/ops/adamw_8bit.h"
 #include "kernels/ops/step_control.h"
+#include "train/config/optimizer_recipe.h"
 
 namespace strata::train {
 namespace {
@@ -12,7 +12,7 @@ namespace {
 kernels::LearningRateSchedule schedule_of(const TrainOptions& options) {
   const SchedulerOptions& s = options.scheduler;
   kernels::LearningRateSchedule schedule;
-  schedule.kind = static_cast<kernels::ScheduleKind>(s.type);
+  schedule.kind = s.type;
   schedule.base = options.optimizer.learning_rate;
   schedule.minimum = s.warmup_min_lr;
   schedule.maximum = s.warmup_max_lr;
@@ -23,10 +23,10 @@ kernels::LearningRateSchedule schedule_of(const TrainOptions& options) {
   schedule.min_ratio = s.min_lr_rate;
   if (s.num_cycles > 0) schedule.cycles = s.num_cycles;
   switch (s.type) {
-    case SchedulerType::warmup_cosine:
+    case kernels::ScheduleKind::warmup_cosine:
       schedule.min_ratio = s.cos_min_ratio;
       break;
-    case SchedulerType::one_cycle:
+    case kernels::ScheduleKind::one_cycle:
       schedule.minimum = s.cycle_min_lr;
       schedule.maximum = s.cycle_max_lr;
       schedule.first_steps = s.cycle_first_step_size;
@@ -36,86 +36,37 @@ kernels::LearningRateSchedule schedule_of(const TrainOptions& options) {
       schedule.rate = s.decay_lr_rate;
       schedule.decay_steps = s.decay_step_size;
       break;
-    case SchedulerType::lr_range_test:
+    case kernels::ScheduleKind::range_test:
       schedule.minimum = s.lr_range_test_min_lr;
       schedule.first_steps = s.lr_range_test_step_size;
       schedule.rate = s.lr_range_test_step_rate;
       schedule.first_stairs = s.lr_range_test_staircase ? 1 : 0;
       break;
-    case SchedulerType::cosine_warmup_with_min_lr:
+    case kernels::ScheduleKind::cosine_warmup:
       if (s.warmup_lr_rate > 0) schedule.warmup_lr_rate = s.warmup_lr_rate;
       break;
-    case SchedulerType::cosine_with_restarts:
+    case kernels::ScheduleKind::cosine_restarts:
       if (s.num_cycles == 0) schedule.cycles = 1;
       break;
-    case SchedulerType::polynomial:
+    case kernels::ScheduleKind::polynomial:
       schedule.minimum = s.lr_end;
       schedule.power = static_cast<double>(s.power);
       break;
-    case SchedulerType::inverse_sqrt:
+    case kernels::ScheduleKind::inverse_sqrt:
       schedule.timescale = s.timescale;
       break;
-    case SchedulerType::warmup_stable_decay:
+    case kernels::ScheduleKind::warmup_stable_decay:
       schedule.decay_steps = s.num_decay_steps;
       schedule.stable_steps = s.num_stable_steps >= 0
                                   ? s.num_stable_steps
                                   : s.total_num_steps - s.warmup_num_steps - s.num_decay_steps;
-      schedule.warmup_shape = static_cast<kernels::RampShape>(s.warmup_shape);
-      schedule.decay_shape = static_cast<kernels::RampShape>(s.decay_shape);
+      schedule.warmup_shape = s.warmup_shape;
+      schedule.decay_shape = s.decay_shape;
       break;
     default:
       break;
   }
   return schedule;
-}
-
-static_assert(static_cast<int>(SchedulerType::constant) ==
-              static_cast<int>(kernels::ScheduleKind::constant));
-static_assert(static_cast<int>(SchedulerType::warmup_cosine) ==
-              static_cast<int>(kernels::ScheduleKind::warmup_cosine));
-static_assert(static_cast<int>(SchedulerType::lr_range_test) ==
-              static_cast<int>(kernels::ScheduleKind::range_test));
-static_assert(static_cast<int>(SchedulerType::cosine_warmup_with_min_lr) ==
-              static_cast<int>(kernels::ScheduleKind::cosine_warmup));
-static_assert(static_cast<int>(SchedulerType::warmup_stable_decay) ==
-              static_cast<int>(kernels::ScheduleKind::warmup_stable_decay));
-static_assert(static_cast<int>(RampShape::one_minus_sqrt) ==
-              static_cast<int>(kernels::RampShape::one_minus_sqrt));
-
-static_assert(static_cast<int>(OffloadTarget::none) == static_cast<int>(plan::Home::device));
-static_assert(static_cast<int>(OffloadTarget::cpu) == static_cast<int>(plan::Home::host));
-static_assert(static_cast<int>(OffloadTarget::nvme) == static_cast<int>(plan::Home::disk));
-
-runtime::OptimizerRecipe optimizer_recipe(const TrainOptions& options) {
-  const OptimizerType type = options.optimizer.type;
-  const StateRecipe state = options.state_recipe;
-  runtime::OptimizerRecipe recipe;
-  if (type == OptimizerType::sgd) {
-    recipe.operation = "sgd";
-    recipe.moments = options.optimizer.momentum > 0 ? 1 : 0;
-    return recipe;
-  }
-  const bool lion = type == OptimizerType::lion;
-  recipe.operation = lion ? "lion" : "adamw";
-  recipe.moments = lion ? 1 : 2;
-  if (is_packed(state)) {
-    recipe.operation += "_packed";
-    recipe.master = runtime::MasterFormat::packed;
-  }
-  if (has_bf16_moments(state)) {
-    recipe.moment_dtype = DType::bf16;
-    recipe.random = true;
-  }
-  if (state == StateRecipe::bf16_sr) {
-    recipe.operation += "_bf16";
-    recipe.master = runtime::MasterFormat::none;
-  }
-  if (state == StateRecipe::eight_bit) {
-    recipe.operation += "_8bit";
-    recipe.moment_dtype = DType::u8;
-    recipe.scale_block = kernels::kQuantizedBlock;
-  }
-  return recipe;
 }
 
 }  // namespace
@@ -142,9 +93,9 @@ plan::Choices choices_of(const TrainOptions& options) {
                                                    : plan::Again::nothing;
   choices.layer_runs = options.checkpoint_segments;
   choices.again_part = options.checkpoint_ratio;
-  choices.optimizer = static_cast<plan::Home>(offload.optimizer);
-  choices.parameters = static_cast<plan::Home>(offload.parameters);
-  choices.activations = static_cast<plan::Home>(offload.activations);
+  choices.optimizer = offload.optimizer;
+  choices.parameters = offload.parameters;
+  choices.activations = offload.activations;
   choices.optimizer_part = offload.optimizer_ratio;
   choices.recipe = {.dtype = options.dtype, .optimizer = optimizer_recipe(options)};
   choices.parameter_host_elements = offload.parameter_host_elements;

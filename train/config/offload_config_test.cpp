@@ -37,9 +37,9 @@ std::string notes(const std::string& json, const std::vector<std::string>& words
 
 TEST(OffloadConfig, NothingIsOffloadedUnlessSaid) {
   const OffloadOptions o = of(with_batch(""));
-  EXPECT_EQ(o.optimizer, OffloadTarget::none);
-  EXPECT_EQ(o.parameters, OffloadTarget::none);
-  EXPECT_EQ(o.activations, OffloadTarget::none);
+  EXPECT_EQ(o.optimizer, plan::Home::device);
+  EXPECT_EQ(o.parameters, plan::Home::device);
+  EXPECT_EQ(o.activations, plan::Home::device);
   EXPECT_EQ(o.optimizer_ratio, 1);
   EXPECT_EQ(o.updates, UpdateTime::automatic);
   EXPECT_EQ(o.device_memory_bytes, kUnlimitedMemory);
@@ -108,12 +108,12 @@ TEST(OffloadConfig, AutoIsTheDefault) {
       zero(R"("stage": 3, "offload_optimizer": {"device": "auto", "nvme_path": "auto"},
               "offload_param": {"device": "cpu", "buffer_size": "auto", "max_in_cpu": "auto"})",
            R"("strata": {"update_time": "auto"}, "aio": {"block_size": "auto"})");
-  EXPECT_EQ(of(json).optimizer, OffloadTarget::none);
+  EXPECT_EQ(of(json).optimizer, plan::Home::device);
   EXPECT_THAT(of(json).nvme_paths, IsEmpty());
   EXPECT_EQ(of(json).parameter_host_elements, 0);
   EXPECT_EQ(of(json).updates, UpdateTime::automatic);
   EXPECT_EQ(of(json).request_bytes, 0);
-  EXPECT_EQ(of(json, {"--offload-optimizer", "cpu"}).optimizer, OffloadTarget::cpu);
+  EXPECT_EQ(of(json, {"--offload-optimizer", "cpu"}).optimizer, plan::Home::host);
 }
 
 TEST(OffloadConfig, FlagsWinOverTheFile) {
@@ -122,8 +122,8 @@ TEST(OffloadConfig, FlagsWinOverTheFile) {
       resolve_text(json, {"--offload-optimizer", "cpu", "--offload-param", "nvme", "--nvme-path",
                           "/a,/b", "--device-memory", "1GiB", "--update-time", "next_step"});
   const OffloadOptions& o = resolved.options.offload;
-  EXPECT_EQ(o.optimizer, OffloadTarget::cpu);
-  EXPECT_EQ(o.parameters, OffloadTarget::nvme);
+  EXPECT_EQ(o.optimizer, plan::Home::host);
+  EXPECT_EQ(o.parameters, plan::Home::disk);
   EXPECT_EQ(o.optimizer_ratio, 0.5);
   EXPECT_THAT(o.nvme_paths, ElementsAre("/a", "/b"));
   EXPECT_EQ(o.device_memory_bytes, std::int64_t{1} << 30);
@@ -160,11 +160,11 @@ TEST(OffloadConfig, FoldersOfBothSectionsAreStriped) {
 
 TEST(OffloadConfig, HostCheckpointsNeedRecomputationAndYieldToFlags) {
   const std::string json = with_batch(R"("activation_checkpointing": {"cpu_checkpointing": true})");
-  EXPECT_EQ(of(json).activations, OffloadTarget::none);
-  EXPECT_EQ(of(json, {"--activation-checkpointing"}).activations, OffloadTarget::cpu);
+  EXPECT_EQ(of(json).activations, plan::Home::device);
+  EXPECT_EQ(of(json, {"--activation-checkpointing"}).activations, plan::Home::host);
   const std::vector<std::string> words = {"--activation-checkpointing", "--offload-activations",
                                           "none"};
-  EXPECT_EQ(of(json, words).activations, OffloadTarget::none);
+  EXPECT_EQ(of(json, words).activations, plan::Home::device);
   EXPECT_THAT(notes(json, words), HasSubstr("--offload-activations none wins over ds.json:2: "
                                             "activation_checkpointing.cpu_checkpointing: true"));
 }
@@ -320,7 +320,7 @@ const Refused kRefused[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Table, RefusedOffload, ::testing::ValuesIn(kRefused));
 
-TEST(OffloadConfig, UpdatesBehindGradientsNeedNothingOfTheWholeGradient) {
+TEST(OffloadConfig, UpdatesAfterGradientsNeedNothingOfTheWholeGradient) {
   const std::string gradient = R"("strata": {"update_time": "gradient"})";
   const std::string where = "ds.json:2: strata.update_time: found gradient with ";
   const auto refused = [&](const std::string& members, const std::vector<std::string>& words = {}) {

@@ -28,8 +28,8 @@ constexpr Choice kRecipes[] = {
 constexpr Choice kReductions[] = {{comm::Reduction::ordered, "ordered"},
                                   {comm::Reduction::native, "native"}};
 
-constexpr Choice kOffloadTargets[] = {
-    {OffloadTarget::none, "none"}, {OffloadTarget::cpu, "cpu"}, {OffloadTarget::nvme, "nvme"}};
+constexpr Choice kHomes[] = {
+    {plan::Home::device, "none"}, {plan::Home::host, "cpu"}, {plan::Home::disk, "nvme"}};
 
 constexpr Choice kStrategies[] = {{plan::Strategy::balanced, "balanced"},
                                   {plan::Strategy::conservative, "conservative"},
@@ -37,11 +37,11 @@ constexpr Choice kStrategies[] = {{plan::Strategy::balanced, "balanced"},
                                   {plan::Strategy::maximum, "maximum"},
                                   {plan::Strategy::balanced, "auto"}};
 
-constexpr Choice kFarthest[] = {{OffloadTarget::none, "none"},
-                                {OffloadTarget::cpu, "host"},
-                                {OffloadTarget::nvme, "disk"},
-                                {OffloadTarget::cpu, "cpu"},
-                                {OffloadTarget::nvme, "nvme"}};
+constexpr Choice kFarthest[] = {{plan::Home::device, "none"},
+                                {plan::Home::host, "host"},
+                                {plan::Home::disk, "disk"},
+                                {plan::Home::host, "cpu"},
+                                {plan::Home::disk, "nvme"}};
 
 constexpr Choice kUpdateTimes[] = {{UpdateTime::automatic, "automatic"},
                                    {UpdateTime::step_end, "step_end"},
@@ -163,17 +163,17 @@ constexpr OptionRow kModelRows[] = {
      "reductions run during backward"},
     {FIELD(zero.sub_group_elements), kElements, Key{"zero_optimization.sub_group_size", "1e9"},
      "most elements per optimizer slice, 0: no limit"},
-    {FIELD(offload.optimizer), kOffloadTargets,
+    {FIELD(offload.optimizer), kHomes,
      Spelling{"--offload-optimizer,--offload_optimizer,--offload-optimizer-device,"
               "--offload_optimizer_device"},
      Key{"zero_optimization.offload_optimizer.device", "none"},
      "where master copies and moments live: none (on the device), cpu (in host memory), nvme"},
-    {FIELD(offload.parameters), kOffloadTargets,
+    {FIELD(offload.parameters), kHomes,
      Spelling{"--offload-param,--offload_param,--offload-parameters,--offload_param_device"},
      Key{"zero_optimization.offload_param.device", "none"}, Decides{"tier.parameter"},
      "where parameters live that compute reads: none, cpu, nvme"},
-    {FIELD(offload.activations), kOffloadTargets,
-     Spelling{"--offload-activations,--offload_activations"}, Key{"strata.offload_activations"},
+    {FIELD(offload.activations), kHomes, Spelling{"--offload-activations,--offload_activations"},
+     Key{"strata.offload_activations"},
      "where activations wait for the backward pass; with recomputation the inputs of blocks: none, "
      "cpu, nvme"},
     {FIELD(offload.optimizer_ratio), kShare, Spelling{"--offload-ratio,--offload_ratio"},
@@ -199,8 +199,8 @@ constexpr OptionRow kModelRows[] = {
      "requests under way on each drive, 0: measured at start"},
     {FIELD(offload.updates), kUpdateTimes, Spelling{"--update-time,--update_time"},
      Key{"strata.update_time"}, Decides{"updates"},
-     "when updates of offloaded state run: step_end, next_step (hidden behind the next forward "
-     "pass) or automatic, which is next_step; or gradient, offloaded or not: each after its own "
+     "when updates of offloaded state run: step_end, next_step (while the next forward pass "
+     "runs) or automatic, which is next_step; or gradient, offloaded or not: each after its own "
      "gradient, without clipping, loss scale and skipped steps, so that a gradient that is not "
      "finite ends the run; the numbers are the same"},
     {FIELD(offload.layer_major), Spelling{"--layer-major,--layer_major"}, Key{"strata.layer_major"},

@@ -29,28 +29,28 @@ constexpr Choice kOptimizers[] = {
 };
 
 constexpr Choice kSchedulers[] = {
-    {SchedulerType::constant, "constant"},
-    {SchedulerType::linear, "linear"},
-    {SchedulerType::cosine, "cosine"},
-    {SchedulerType::warmup, "WarmupLR"},
-    {SchedulerType::warmup_decay, "WarmupDecayLR"},
-    {SchedulerType::warmup_cosine, "WarmupCosineLR"},
-    {SchedulerType::one_cycle, "OneCycle"},
-    {SchedulerType::lr_range_test, "LRRangeTest"},
-    {SchedulerType::constant, "constant_with_warmup"},
-    {SchedulerType::cosine, "cosine_with_min_lr"},
-    {SchedulerType::cosine_warmup_with_min_lr, "cosine_warmup_with_min_lr"},
-    {SchedulerType::cosine_with_restarts, "cosine_with_restarts"},
-    {SchedulerType::polynomial, "polynomial"},
-    {SchedulerType::inverse_sqrt, "inverse_sqrt"},
-    {SchedulerType::warmup_stable_decay, "warmup_stable_decay"},
-    {SchedulerType::inverse_sqrt, "inverse-square-root"},
-    {SchedulerType::warmup_stable_decay, "WSD"},
+    {kernels::ScheduleKind::constant, "constant"},
+    {kernels::ScheduleKind::linear, "linear"},
+    {kernels::ScheduleKind::cosine, "cosine"},
+    {kernels::ScheduleKind::warmup, "WarmupLR"},
+    {kernels::ScheduleKind::warmup_decay, "WarmupDecayLR"},
+    {kernels::ScheduleKind::warmup_cosine, "WarmupCosineLR"},
+    {kernels::ScheduleKind::one_cycle, "OneCycle"},
+    {kernels::ScheduleKind::range_test, "LRRangeTest"},
+    {kernels::ScheduleKind::constant, "constant_with_warmup"},
+    {kernels::ScheduleKind::cosine, "cosine_with_min_lr"},
+    {kernels::ScheduleKind::cosine_warmup, "cosine_warmup_with_min_lr"},
+    {kernels::ScheduleKind::cosine_restarts, "cosine_with_restarts"},
+    {kernels::ScheduleKind::polynomial, "polynomial"},
+    {kernels::ScheduleKind::inverse_sqrt, "inverse_sqrt"},
+    {kernels::ScheduleKind::warmup_stable_decay, "warmup_stable_decay"},
+    {kernels::ScheduleKind::inverse_sqrt, "inverse-square-root"},
+    {kernels::ScheduleKind::warmup_stable_decay, "WSD"},
 };
 
-constexpr Choice kRampShapes[] = {{RampShape::linear, "linear"},
-                                  {RampShape::cosine, "cosine"},
-                                  {RampShape::one_minus_sqrt, "1-sqrt"}};
+constexpr Choice kRampShapes[] = {{kernels::RampShape::linear, "linear"},
+                                  {kernels::RampShape::cosine, "cosine"},
+                                  {kernels::RampShape::one_minus_sqrt, "1-sqrt"}};
 
 constexpr Choice kWarmups[] = {{WarmupType::logarithmic, "log"}, {WarmupType::linear, "linear"}};
 

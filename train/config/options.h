@@ -10,6 +10,8 @@
 
 #include "comm/reduction.h"
 #include "core/dtype.h"
+#include "kernels/ops/lr_schedule.h"
+#include "plan/home.h"
 #include "plan/strategy.h"
 #include "train/config/byte_size.h"
 
@@ -19,27 +21,7 @@ namespace strata::train {
 /// gradient ("adam_w_mode": false).
 enum class OptimizerType : std::uint8_t { adamw, adam, lion, sgd };
 
-/// The first three and the last five are those of transformers, the others those of DeepSpeed.
-enum class SchedulerType : std::uint8_t {
-  constant,
-  linear,
-  cosine,
-  warmup,
-  warmup_decay,
-  warmup_cosine,
-  one_cycle,
-  lr_range_test,
-  cosine_warmup_with_min_lr,
-  cosine_with_restarts,
-  polynomial,
-  inverse_sqrt,
-  warmup_stable_decay,
-};
-
 enum class WarmupType : std::uint8_t { logarithmic, linear };
-
-/// Shape of the rise and the fall of warmup_stable_decay.
-enum class RampShape : std::uint8_t { linear, cosine, one_minus_sqrt };
 
 /// A "strategy" of transformers for evaluating, saving and logging. as_given: only the number of
 /// steps given beside it counts.
@@ -87,16 +69,14 @@ struct ZeroOptions {
   bool overlap_comm = true;
 };
 
-/// The home of state that leaves the device. No choice changes a bit of the result.
-enum class OffloadTarget : std::uint8_t { none, cpu, nvme };
-
 /// The time of updates (docs/adr/0009). automatic: next_step for offloaded state, else step_end.
 enum class UpdateTime : std::uint8_t { automatic, step_end, next_step, gradient };
 
+/// The homes of state. No choice changes a bit of the result.
 struct OffloadOptions {
-  OffloadTarget optimizer = OffloadTarget::none;    ///< master copies and moments
-  OffloadTarget parameters = OffloadTarget::none;   ///< the parameters that compute reads
-  OffloadTarget activations = OffloadTarget::none;  ///< saved between forward and backward pass
+  plan::Home optimizer = plan::Home::device;    ///< master copies and moments
+  plan::Home parameters = plan::Home::device;   ///< the parameters that compute reads
+  plan::Home activations = plan::Home::device;  ///< saved between forward and backward pass
   double optimizer_ratio = 1;  ///< part of the optimizer's state that leaves the device, 0 to 1
   /// If `parameters` is nvme: how many of each rank's first elements stay in host memory.
   std::int64_t parameter_host_elements = 0;
@@ -116,8 +96,8 @@ struct OffloadOptions {
 
   /// True if anything lives outside the device.
   [[nodiscard]] bool moves_state() const {
-    return optimizer != OffloadTarget::none || parameters != OffloadTarget::none ||
-           activations != OffloadTarget::none;
+    return optimizer != plan::Home::device || parameters != plan::Home::device ||
+           activations != plan::Home::device;
   }
 };
 
@@ -136,7 +116,7 @@ struct OptimizerOptions {
 
 /// The schedule, with DeepSpeed's names; `type` decides which fields count.
 struct SchedulerOptions {
-  SchedulerType type = SchedulerType::constant;
+  kernels::ScheduleKind type = kernels::ScheduleKind::constant;
   WarmupType warmup_type = WarmupType::linear;
   double warmup_min_lr = 0;
   double warmup_max_lr = 1e-3;
@@ -166,8 +146,8 @@ struct SchedulerOptions {
   double warmup_lr_rate = 0;   ///< cosine_warmup_with_min_lr: its start; 0: 1 / warm-up steps
   std::int64_t num_stable_steps = -1;  ///< warmup_stable_decay; -1: what the others leave
   std::int64_t num_decay_steps = 0;
-  RampShape warmup_shape = RampShape::linear;
-  RampShape decay_shape = RampShape::cosine;
+  kernels::RampShape warmup_shape = kernels::RampShape::linear;
+  kernels::RampShape decay_shape = kernels::RampShape::cosine;
   bool ends_with_run = false;  ///< resolved: total_num_steps follows the run's steps
 };
 
@@ -231,7 +211,7 @@ struct TargetOptions {
   /// "auto" for what is free; empty: settings are as given.
   std::string memory;
   plan::Strategy strategy = plan::Strategy::balanced;
-  OffloadTarget offload = OffloadTarget::nvme;  ///< farthest home that state may be given
+  plan::Home offload = plan::Home::disk;  ///< farthest home that state may be given
 };
 
 /// Files for people's tools (docs/formats/logs.md).

@@ -59,11 +59,11 @@ TEST(Resolve, SchedulersStartFromDeepSpeedsOrHuggingFacesDefaults) {
   const SchedulerOptions cosine =
       resolve_flags({"--lr_scheduler_type", "cosine", "--warmup_steps", "3", "--steps", "30"})
           .options.scheduler;
-  EXPECT_EQ(cosine.type, SchedulerType::cosine);
+  EXPECT_EQ(cosine.type, kernels::ScheduleKind::cosine);
   EXPECT_EQ(cosine.warmup_num_steps, 3);
   EXPECT_EQ(cosine.total_num_steps, 30);
   EXPECT_EQ(resolve_flags({"--scheduler", "constant_with_warmup"}).options.scheduler.type,
-            SchedulerType::constant);
+            kernels::ScheduleKind::constant);
 }
 
 TEST(Resolve, LionHasTheBetasOfItsPaperOrOfDeepSpeed) {

@@ -20,7 +20,7 @@ TEST(Resolve, NothingAtAllIsARun) {
   EXPECT_EQ(resolved.options.global_batch, 8);
   EXPECT_EQ(resolved.options.sequence_length, 128);
   EXPECT_EQ(resolved.options.gradient_clipping, 1);
-  EXPECT_EQ(resolved.options.scheduler.type, SchedulerType::constant);
+  EXPECT_EQ(resolved.options.scheduler.type, kernels::ScheduleKind::constant);
   EXPECT_EQ(resolved.origin_of("optimizer.learning_rate"), Origin::default_value);
   EXPECT_EQ(resolved.origin_of("sequence_length"), Origin::automatic);
   EXPECT_THAT(resolved.notes, IsEmpty());
@@ -45,7 +45,7 @@ TEST(Resolve, StoredWeightsBringTheirTypeAndDefaultsOfFineTuning) {
   const ResolvedConfig resolved = resolve_stored({});
   EXPECT_EQ(resolved.options.dtype, DType::bf16);
   EXPECT_EQ(resolved.options.optimizer.learning_rate, 2e-5);
-  EXPECT_EQ(resolved.options.scheduler.type, SchedulerType::linear);
+  EXPECT_EQ(resolved.options.scheduler.type, kernels::ScheduleKind::linear);
   EXPECT_EQ(resolved.options.epochs, 3);
   EXPECT_EQ(resolved.options.output, "my-model-tuned");
   for (const char* name :
@@ -67,7 +67,7 @@ TEST(Resolve, WhatIsSaidWinsOverDefaultsForStoredModels) {
                                               "cosine", "--steps", "7", "--output", "o"});
   EXPECT_EQ(said.options.dtype, DType::f32);
   EXPECT_EQ(said.options.optimizer.learning_rate, 1e-4);
-  EXPECT_EQ(said.options.scheduler.type, SchedulerType::cosine);
+  EXPECT_EQ(said.options.scheduler.type, kernels::ScheduleKind::cosine);
   EXPECT_EQ(said.options.steps, 7);
   EXPECT_EQ(said.options.epochs, 0);
   EXPECT_EQ(said.options.output, "o");
@@ -95,7 +95,7 @@ TEST(Resolve, AFileOfDeepSpeedKeepsItsOwnDefaultsWithAStoredModel) {
   const ResolvedConfig resolved = resolve_stored({}, automatic);
   EXPECT_EQ(resolved.options.optimizer.learning_rate, 2e-5);
   EXPECT_EQ(resolved.options.scheduler.warmup_max_lr, 2e-5);
-  EXPECT_EQ(resolved.options.scheduler.type, SchedulerType::warmup_decay);
+  EXPECT_EQ(resolved.options.scheduler.type, kernels::ScheduleKind::warmup_decay);
   EXPECT_EQ(value_of(resolved, "scheduler.total_num_steps"), "by epochs");
 }
 

@@ -231,9 +231,9 @@ void Resolver::take_recomputation() {
   const Given* host = fact("activation_checkpointing.cpu_checkpointing");
   if (host == nullptr || host->automatic || host->words[0] != "true") return;
   if (is_open("offload.activations")) {
-    options_.offload.activations = OffloadTarget::cpu;
+    options_.offload.activations = plan::Home::host;
     sources_["offload.activations"] = {Origin::file, host->where};
-  } else if (options_.offload.activations != OffloadTarget::cpu) {
+  } else if (options_.offload.activations != plan::Home::host) {
     note_contradiction(*given("offload.activations"), *host);
   }
 }

@@ -4,8 +4,8 @@
 
 #include "core/check.h"
 #include "step/check_plan.h"
-#include "train/config/check_options.h"
 #include "train/config/make_plan.h"
+#include "train/config/optimizer_recipe.h"
 #include "train/config/resolver.h"
 #include "train/config/settle_steps.h"
 #include "train/models/model_family.h"
@@ -13,9 +13,9 @@
 namespace strata::train {
 namespace {
 
-bool is_deepspeed_warmup(SchedulerType type) {
-  return type == SchedulerType::warmup || type == SchedulerType::warmup_decay ||
-         type == SchedulerType::warmup_cosine;
+bool is_deepspeed_warmup(kernels::ScheduleKind type) {
+  return type == kernels::ScheduleKind::warmup || type == kernels::ScheduleKind::warmup_decay ||
+         type == kernels::ScheduleKind::warmup_cosine;
 }
 
 }  // namespace
@@ -23,7 +23,8 @@ bool is_deepspeed_warmup(SchedulerType type) {
 void Resolver::take_scheduler() {
   SchedulerOptions& s = options_.scheduler;
   take_warmup_ratio();
-  const bool absolute = s.type == SchedulerType::warmup || s.type == SchedulerType::warmup_decay;
+  const bool absolute =
+      s.type == kernels::ScheduleKind::warmup || s.type == kernels::ScheduleKind::warmup_decay;
   if (is_deepspeed_warmup(s.type)) {
     // DeepSpeed's defaults: a logarithmic warm-up of 1000 steps.
     if (is_open("scheduler.warmup_type")) s.warmup_type = WarmupType::logarithmic;
@@ -34,7 +35,7 @@ void Resolver::take_scheduler() {
   for (const char* name : {"scheduler.warmup_num_steps", "scheduler.warmup_min_lr"}) {
     if (open_autos_.contains(name)) derived(name);
   }
-  const bool peak_from_lr = s.type != SchedulerType::warmup_decay ||
+  const bool peak_from_lr = s.type != kernels::ScheduleKind::warmup_decay ||
                             open_autos_.contains("scheduler.warmup_max_lr") ||
                             origin("scheduler.type") == Origin::command_line;
   if (absolute && is_open("scheduler.warmup_max_lr") && peak_from_lr) {

@@ -60,7 +60,7 @@ void Resolver::take_stored_model(const StoredModel& stored) {
       take_default("optimizer.learning_rate", "learning rate 2e-5");
     }
     if (is_open("scheduler.type")) {
-      options_.scheduler.type = SchedulerType::linear;
+      options_.scheduler.type = kernels::ScheduleKind::linear;
       take_default("scheduler.type", "linear decay");
     }
     if (is_open("steps") && is_open("epochs")) {
@@ -116,22 +116,23 @@ void Resolver::check_schedule() {
   const Given* type = given("scheduler.type");
   if (type == nullptr) return;
   const bool raised = same_word(type->words[0], "cosine_with_min_lr") ||
-                      s.type == SchedulerType::cosine_warmup_with_min_lr;
+                      s.type == kernels::ScheduleKind::cosine_warmup;
   const bool has_minimum =
       given("scheduler.min_lr") != nullptr || given("scheduler.min_lr_rate") != nullptr;
   const std::string arguments = ": --lr_scheduler_kwargs ";
   if (raised && !has_minimum)
     problem(type->where, type->words[0] + " needs min_lr or min_lr_rate" + arguments +
                              "'{\"min_lr_rate\": 0.1}'");
-  if (s.type == SchedulerType::warmup_stable_decay && s.num_decay_steps == 0)
+  if (s.type == kernels::ScheduleKind::warmup_stable_decay && s.num_decay_steps == 0)
     problem(type->where, "warmup_stable_decay needs num_decay_steps" + arguments +
                              "'{\"num_decay_steps\": 100}'");
-  if (s.type == SchedulerType::polynomial && s.lr_end >= options_.optimizer.learning_rate)
+  if (s.type == kernels::ScheduleKind::polynomial && s.lr_end >= options_.optimizer.learning_rate)
     problem(type->where, "polynomial ends at lr_end " +
                              text_of(*find_field(fields_, "scheduler.lr_end")) +
                              ", which must be below the learning rate");
   const Given* rate = given("optimizer.learning_rate");
-  const bool peaks_alone = s.type == SchedulerType::warmup || s.type == SchedulerType::warmup_decay;
+  const bool peaks_alone =
+      s.type == kernels::ScheduleKind::warmup || s.type == kernels::ScheduleKind::warmup_decay;
   if (peaks_alone && rate != nullptr && is_open("scheduler.warmup_max_lr") &&
       s.warmup_max_lr != options_.optimizer.learning_rate)
     findings_.notes.push_back(type->where + " " + type->words[0] +

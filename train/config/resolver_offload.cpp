@@ -55,7 +55,7 @@ void Resolver::check_nvme() {
   const OffloadOptions& o = options_.offload;
   if (given("offload.nvme_paths") != nullptr) return;
   const struct {
-    OffloadTarget target;
+    plan::Home target;
     const char* option;
     const char* key;
   } kinds[] = {
@@ -65,7 +65,7 @@ void Resolver::check_nvme() {
        "\"strata\": {\"nvme_paths\": [\"/folder/on/the/drive\"]}"},
   };
   for (const auto& kind : kinds) {
-    if (kind.target != OffloadTarget::nvme) continue;
+    if (kind.target != plan::Home::disk) continue;
     const Given* said = given(kind.option);
     problem(said->where, "found nvme without a folder to use: give --nvme-path DIR or " +
                              std::string(kind.key) + ", or choose cpu");
@@ -80,16 +80,16 @@ void Resolver::check_stages() {
   const auto note = [&](const char* option, const std::string& text) {
     findings_.notes.push_back(given(option)->where + ": " + text);
   };
-  if (o.parameters != OffloadTarget::none && stage < 3 && from_file("offload.parameters")) {
+  if (o.parameters != plan::Home::device && stage < 3 && from_file("offload.parameters")) {
     note("offload.parameters",
          "obeyed " + at + ", where DeepSpeed leaves parameters on the device");
   }
-  if (o.optimizer == OffloadTarget::none) return;
+  if (o.optimizer == plan::Home::device) return;
   if (stage == 0 && world_ > 1) {
     note("offload.optimizer", "every rank keeps the whole optimizer state; --zero 1 shards it");
   } else if (stage == 0 && from_file("offload.optimizer")) {
     note("offload.optimizer", "obeyed " + at + "; DeepSpeed offloads from stage 1 on");
-  } else if (o.optimizer == OffloadTarget::nvme && stage < 3 && from_file("offload.optimizer")) {
+  } else if (o.optimizer == plan::Home::disk && stage < 3 && from_file("offload.optimizer")) {
     note("offload.optimizer", "obeyed " + at + ", where DeepSpeed uses host memory instead");
   }
 }
@@ -99,7 +99,7 @@ void Resolver::check_unused_offload() {
   const auto unused = [&](const Given* said, const std::string& why) {
     if (said != nullptr) findings_.notes.push_back(said->where + ": accepted, unused: " + why);
   };
-  if (o.optimizer == OffloadTarget::none) {
+  if (o.optimizer == plan::Home::device) {
     const Given* ratio = flag("offload.optimizer_ratio");
     if (ratio != nullptr) {
       problem(ratio->where, "found " + ratio->words[0] +
@@ -109,13 +109,13 @@ void Resolver::check_unused_offload() {
     if (o.updates != UpdateTime::gradient)
       unused(given("offload.updates"), "no optimizer state leaves the device");
   }
-  if (o.optimizer != OffloadTarget::none && o.optimizer_ratio < 1 &&
-      o.parameters == OffloadTarget::nvme)
+  if (o.optimizer != plan::Home::device && o.optimizer_ratio < 1 &&
+      o.parameters == plan::Home::disk)
     findings_.notes.push_back(given("offload.optimizer_ratio")->where +
                               ": of parameters that live on nvme all optimizer state leaves the "
                               "device, too, whatever the ratio");
   const auto on_nvme = {o.optimizer, o.parameters, o.activations};
-  if (std::count(on_nvme.begin(), on_nvme.end(), OffloadTarget::nvme) > 0) return;
+  if (std::count(on_nvme.begin(), on_nvme.end(), plan::Home::disk) > 0) return;
   // The Plan may use the drive, whether it comes from a file or from a planner.
   if (!options_.plan.empty() || given("target.memory") || given("target.strategy")) return;
   // Files often name a folder in advance, so only a flag is reported.

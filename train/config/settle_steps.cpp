@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/round_up.h"
+
 namespace strata::train {
 namespace {
 
@@ -38,16 +40,16 @@ std::int64_t interval(Cadence cadence, std::int64_t now, std::int64_t usual, std
 
 }  // namespace
 
-bool has_end(SchedulerType type) {
+bool has_end(kernels::ScheduleKind type) {
   switch (type) {
-    case SchedulerType::linear:
-    case SchedulerType::cosine:
-    case SchedulerType::warmup_decay:
-    case SchedulerType::warmup_cosine:
-    case SchedulerType::cosine_warmup_with_min_lr:
-    case SchedulerType::cosine_with_restarts:
-    case SchedulerType::polynomial:
-    case SchedulerType::warmup_stable_decay:
+    case kernels::ScheduleKind::linear:
+    case kernels::ScheduleKind::cosine:
+    case kernels::ScheduleKind::warmup_decay:
+    case kernels::ScheduleKind::warmup_cosine:
+    case kernels::ScheduleKind::cosine_warmup:
+    case kernels::ScheduleKind::cosine_restarts:
+    case kernels::ScheduleKind::polynomial:
+    case kernels::ScheduleKind::warmup_stable_decay:
       return true;
     default:
       return false;
@@ -55,7 +57,7 @@ bool has_end(SchedulerType type) {
 }
 
 std::int64_t steps_per_epoch(const TrainOptions& options, std::int64_t samples) {
-  return std::max<std::int64_t>(1, (samples + options.global_batch - 1) / options.global_batch);
+  return std::max<std::int64_t>(1, divide_up(samples, options.global_batch));
 }
 
 void settle_steps(TrainOptions& options, std::int64_t samples) {

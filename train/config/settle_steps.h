@@ -15,7 +15,7 @@ namespace strata::train {
 void settle_steps(TrainOptions& options, std::int64_t samples);
 
 /// True if schedules of this type have an end, scheduler.total_num_steps.
-bool has_end(SchedulerType type);
+bool has_end(kernels::ScheduleKind type);
 
 /// Steps in one pass; the last one may take samples of the next pass.
 std::int64_t steps_per_epoch(const TrainOptions& options, std::int64_t samples);

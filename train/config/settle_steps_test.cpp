@@ -63,7 +63,7 @@ TEST(SettleSteps, WarmupRatioIsPartOfTheStepsRoundedUp) {
   const std::string peak =
       R"("scheduler": {"type": "WarmupLR", "params": {"warmup_max_lr": "auto"}})";
   EXPECT_EQ(resolve_text(with_batch(peak), {"--scheduler", "cosine"}).options.scheduler.type,
-            SchedulerType::cosine);
+            kernels::ScheduleKind::cosine);
   EXPECT_EQ(resolve_text(with_batch(scheduler + "9}}"), words).options.scheduler.warmup_num_steps,
             5);
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/hash.h"
+#include "core/round_up.h"
 
 namespace strata::train {
 namespace {
@@ -18,7 +19,7 @@ constexpr std::int64_t kStretches = 4096;
 
 std::string digest_tokens(const TokenSource& source) {
   const std::int64_t size = source.size();
-  const std::int64_t stretches = std::min((size + kStretch - 1) / kStretch, kStretches);
+  const std::int64_t stretches = std::min(divide_up(size, kStretch), kStretches);
   const bool all = size <= kStretch * kStretches;
   std::vector<Hash128> hashes;
   std::vector<std::int32_t> tokens;

@@ -90,8 +90,7 @@ std::string lacking_memory(const compile::Fit& fit, const ProgramRequest& reques
   if (!fit.kept_too_much) return describe(fit) + least_host_memory(fit, request);
   const compile::KeptTooMuch& kept = *fit.kept_too_much;
   const OffloadOptions& options = request.options.offload;
-  const bool more =
-      options.optimizer != OffloadTarget::nvme || options.parameters != OffloadTarget::nvme;
+  const bool more = options.optimizer != plan::Home::disk || options.parameters != plan::Home::disk;
   return "out of host memory: each of " + std::to_string(request.local_ranks) + " ranks may use " +
          std::to_string(kept.budget_bytes) + " bytes of the --host-memory budget, and keeps " +
          std::to_string(kept.state_bytes) + " of state and inputs there" +

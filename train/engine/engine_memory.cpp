@@ -184,11 +184,11 @@ std::span<const std::byte> EngineMemory::read_held(const step::StateEntry& entry
     return buffer;
   }
   const auto& pieces = programs_.snapshot_pieces;
-  const auto behind = std::ranges::upper_bound(
+  const auto next = std::ranges::upper_bound(
       pieces, std::pair(std::string_view(entry.storage), begin), {},
       [](const auto& piece) { return std::pair(std::string_view(piece.storage), piece.begin); });
-  STRATA_CHECK(behind != pieces.begin(), entry.name, "is in no snapshot");
-  const step::SnapshotPiece& piece = *std::prev(behind);
+  STRATA_CHECK(next != pieces.begin(), entry.name, "is in no snapshot");
+  const step::SnapshotPiece& piece = *std::prev(next);
   STRATA_CHECK(piece.storage == entry.storage && begin + bytes <= piece.end &&
                    piece.tier != runtime::Tier::disk,
                entry.name, "is in no snapshot");

@@ -207,16 +207,16 @@ void CheckpointSave::put_all(std::span<const RoutedPiece> pieces, SaveSource sou
   }
 }
 
-void CheckpointSave::put_own(const Piece& whole, SaveSource source) {
+void CheckpointSave::put_own(const FilePiece& whole, SaveSource source) {
   for (std::int64_t begin = whole.begin; begin < whole.end && !error_ && !given_up_;
        begin += kReadBytes) {
-    const Piece part{whole.file, begin, std::min(begin + kReadBytes, whole.end)};
+    const FilePiece part{whole.file, begin, std::min(begin + kReadBytes, whole.end)};
     put(part, read(part, source));
   }
 }
 
 /// Writes a piece, or nothing after an error: exchanging pieces goes on, since other ranks wait.
-void CheckpointSave::put(const Piece& piece, std::span<const std::byte> bytes) {
+void CheckpointSave::put(const FilePiece& piece, std::span<const std::byte> bytes) {
   if (error_) return;
   try {
     writer_->put(piece.file, piece.begin, bytes);
@@ -226,7 +226,7 @@ void CheckpointSave::put(const Piece& piece, std::span<const std::byte> bytes) {
 }
 
 /// True if a piece of this rank came through a window: written, or in runtime::kSaveLeaving.
-bool CheckpointSave::had_window(const Piece& piece, SaveSource source) const {
+bool CheckpointSave::had_window(const FilePiece& piece, SaveSource source) const {
   return source == SaveSource::snapshot && has_windows_ && !state_.is_on_disk(piece);
 }
 
@@ -242,7 +242,7 @@ void CheckpointSave::take(const SavedState::Routed& part) {
 }
 
 /// Reads a piece of this rank; after an error returns zeros, since another rank may wait for them.
-std::span<const std::byte> CheckpointSave::read(const Piece& piece, SaveSource source) {
+std::span<const std::byte> CheckpointSave::read(const FilePiece& piece, SaveSource source) {
   if (had_window(piece, source))
     return engine_.storage(runtime::kSaveLeaving)
         .subspan(static_cast<std::size_t>(leaving_.at({piece.file, piece.begin})),

@@ -100,11 +100,11 @@ class CheckpointSave {
                 std::span<std::byte> arriving);
   void put_all(std::span<const RoutedPiece> pieces, SaveSource source,
                std::span<const std::byte> arrived);
-  void put_own(const Piece& whole, SaveSource source);
-  [[nodiscard]] bool had_window(const Piece& piece, SaveSource source) const;
+  void put_own(const FilePiece& whole, SaveSource source);
+  [[nodiscard]] bool had_window(const FilePiece& piece, SaveSource source) const;
   void take(const SavedState::Routed& part);
-  void put(const Piece& piece, std::span<const std::byte> bytes);
-  std::span<const std::byte> read(const Piece& piece, SaveSource source);
+  void put(const FilePiece& piece, std::span<const std::byte> bytes);
+  std::span<const std::byte> read(const FilePiece& piece, SaveSource source);
   std::vector<BlockHash> gather(const std::vector<BlockHash>& mine);
 
   Engine& engine_;

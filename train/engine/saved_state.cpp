@@ -84,13 +84,13 @@ SavedState::SavedState(const std::vector<runtime::ParameterUnit>& units,
     const bool of_model = layout_.files()[tensor.bytes.file].name.starts_with("model");
     (of_model ? model : optimizer).emplace(tensor.spec.name, t);
   }
-  std::vector<std::vector<Piece>> pieces(saved.size());
+  std::vector<std::vector<FilePiece>> pieces(saved.size());
   for (std::size_t rank = 0; rank < saved.size(); ++rank)
     for (const step::StateEntry& entry : saved[rank]) {
       const std::size_t tensor =
           (entry.kind == "parameter" ? model : optimizer).at(name_in_files(entry));
       for (const step::WindowRun& run : runs_of(entry.window)) {
-        const Piece piece = layout_.piece(tensor, run.tensor_element, run.elements);
+        const FilePiece piece = layout_.piece(tensor, run.tensor_element, run.elements);
         pieces[rank].push_back(piece);
         if (static_cast<int>(rank) == rank_) entries_.push_back({piece, entry, run});
       }
@@ -137,17 +137,17 @@ std::int64_t SavedState::leaving_bytes() const {
   return bytes;
 }
 
-bool SavedState::is_header(const Piece& piece) const {
+bool SavedState::is_header(const FilePiece& piece) const {
   return piece.begin < static_cast<std::int64_t>(layout_.files()[piece.file].header.size());
 }
 
-bool SavedState::is_on_disk(const Piece& piece) const {
+bool SavedState::is_on_disk(const FilePiece& piece) const {
   return entry_of(piece).state.tier == runtime::Tier::disk;
 }
 
-const SavedState::Entry& SavedState::entry_of(const Piece& piece) const {
+const SavedState::Entry& SavedState::entry_of(const FilePiece& piece) const {
   const auto after = std::upper_bound(entries_.begin(), entries_.end(), piece,
-                                      [](const Piece& wanted, const Entry& entry) {
+                                      [](const FilePiece& wanted, const Entry& entry) {
                                         return std::pair(wanted.file, wanted.begin) <
                                                std::pair(entry.piece.file, entry.piece.begin);
                                       });
@@ -159,7 +159,7 @@ const SavedState::Entry& SavedState::entry_of(const Piece& piece) const {
 }
 
 std::span<const std::byte> SavedState::read(const Engine& engine, SaveSource source,
-                                            const Piece& piece, std::vector<std::byte>& buffer,
+                                            const FilePiece& piece, std::vector<std::byte>& buffer,
                                             ValueCheck& check) const {
   const Entry& entry = entry_of(piece);
   // The end of a block may lie inside an element.
@@ -184,7 +184,7 @@ std::vector<SavedState::Routed> SavedState::route(const std::string& storage, st
   if (at != by_storage_.begin()) --at;
   for (; at != by_storage_.end() && at->first < std::pair(storage, end); ++at) {
     const step::StateEntry& state = entries_[at->second].state;
-    const Piece& saved = entries_[at->second].piece;
+    const FilePiece& saved = entries_[at->second].piece;
     const std::int64_t starts = at->first.second;  // in the storage
     const std::int64_t from = std::max(begin, starts);
     const std::int64_t to = std::min(end, starts + saved.size_bytes());
@@ -192,17 +192,17 @@ std::vector<SavedState::Routed> SavedState::route(const std::string& storage, st
     check.look(
         name_in_files(state), state.dtype,
         bytes.subspan(static_cast<std::size_t>(from - begin), static_cast<std::size_t>(to - from)));
-    const Piece part{saved.file, saved.begin + from - starts, saved.begin + to - starts};
+    const FilePiece part{saved.file, saved.begin + from - starts, saved.begin + to - starts};
     auto routed = std::upper_bound(assignment_.pieces.begin(), assignment_.pieces.end(), part,
-                                   [](const Piece& wanted, const RoutedPiece& other) {
+                                   [](const FilePiece& wanted, const RoutedPiece& other) {
                                      return std::pair(wanted.file, wanted.begin) <
                                             std::pair(other.piece.file, other.piece.begin);
                                    });
     for (--routed; routed != assignment_.pieces.end() && routed->piece.file == part.file &&
                    routed->piece.begin < part.end;
          ++routed) {
-      const Piece stretch{part.file, std::max(part.begin, routed->piece.begin),
-                          std::min(part.end, routed->piece.end)};
+      const FilePiece stretch{part.file, std::max(part.begin, routed->piece.begin),
+                              std::min(part.end, routed->piece.end)};
       all.push_back(
           {stretch, routed->writer,
            bytes.subspan(static_cast<std::size_t>(from - begin + stretch.begin - part.begin),

@@ -49,20 +49,21 @@ class SavedState {
   /// Bytes in memory of the pieces that this rank saves and others write.
   [[nodiscard]] std::int64_t leaving_bytes() const;
   /// True if the piece is its file's header, which the creator of the file writes.
-  [[nodiscard]] bool is_header(const Piece& piece) const;
+  [[nodiscard]] bool is_header(const FilePiece& piece) const;
 
   /// Reads a piece that this rank saves, between steps or from the snapshot (then on any thread,
   /// until another is taken), and shows its values to `check`. The result lies in the engine's
   /// memory or in `buffer`, and is valid until either changes.
   [[nodiscard]] std::span<const std::byte> read(const Engine& engine, SaveSource source,
-                                                const Piece& piece, std::vector<std::byte>& buffer,
+                                                const FilePiece& piece,
+                                                std::vector<std::byte>& buffer,
                                                 ValueCheck& check) const;
   /// True if a piece that this rank saves lives on the disk.
-  [[nodiscard]] bool is_on_disk(const Piece& piece) const;
+  [[nodiscard]] bool is_on_disk(const FilePiece& piece) const;
 
   /// A stretch of a file that one rank writes, and its bytes.
   struct Routed {
-    Piece piece;
+    FilePiece piece;
     int writer = 0;
     std::span<const std::byte> bytes;
   };
@@ -75,14 +76,14 @@ class SavedState {
  private:
   /// A run of an entry that this rank saves.
   struct Entry {
-    Piece piece;
+    FilePiece piece;
     step::StateEntry state;
     step::WindowRun run;
   };
 
   int rank_;
   CheckpointLayout layout_;
-  [[nodiscard]] const Entry& entry_of(const Piece& piece) const;
+  [[nodiscard]] const Entry& entry_of(const FilePiece& piece) const;
 
   std::vector<Entry> entries_;  ///< sorted by place in the files
   /// Indices into entries_ by storage and first byte in it.

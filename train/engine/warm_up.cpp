@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/round_up.h"
 #include "runtime/execute/arena.h"
 #include "runtime/execute/bound_instruction.h"
 
@@ -24,9 +25,7 @@ using runtime::Tier;
 constexpr std::chrono::microseconds kPoll{100};
 constexpr std::int64_t kRoomBytes = 256;  ///< a multiple of every alignment that libraries ask for
 
-constexpr std::int64_t padded(std::int64_t bytes) {
-  return (bytes + kRoomBytes - 1) / kRoomBytes * kRoomBytes;
-}
+constexpr std::int64_t padded(std::int64_t bytes) { return round_up(bytes, kRoomBytes); }
 
 /// The same collective with one element of each rank.
 Collective smallest(const Collective& like, int world) {

@@ -6,6 +6,7 @@
 #include "core/check.h"
 #include "core/error.h"
 #include "core/hash.h"
+#include "core/round_up.h"
 #include "kernels/cpu/initial_values.h"
 #include "kernels/ops/initialize.h"
 
@@ -17,7 +18,7 @@ constexpr std::int64_t kDrawnElements = 1 << 18;
 /// Runs body(first, count) over chunks of `elements` on the pool.
 template <typename Body>
 void for_chunks(kernels::ThreadPool& pool, std::int64_t elements, const Body& body) {
-  pool.parallel_for((elements + kDrawnElements - 1) / kDrawnElements, [&](std::int64_t task, int) {
+  pool.parallel_for(divide_up(elements, kDrawnElements), [&](std::int64_t task, int) {
     const std::int64_t first = task * kDrawnElements;
     body(first, std::min(kDrawnElements, elements - first));
   });

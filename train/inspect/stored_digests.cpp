@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "core/json_writer.h"
+#include "core/round_up.h"
 #include "kernels/ops/adamw_8bit.h"
 #include "train/checkpoint/trainer_state.h"
 #include "train/files/digest.h"
@@ -79,7 +80,7 @@ class Inventory {
     left_.erase(found);
     if (kind.ends_with("_scale")) line.elements_per_value = kernels::kQuantizedBlock;
     const auto value_at = [&line](std::int64_t element) {
-      return (element + line.elements_per_value - 1) / line.elements_per_value;
+      return divide_up(element, line.elements_per_value);
     };
     line.flat_begin = value_at(segment.offset_elements);
     std::vector<std::int64_t> shape;

@@ -6,15 +6,15 @@
 namespace strata::train {
 namespace {
 
-const char* word(OffloadTarget target) {
-  return target == OffloadTarget::cpu ? "cpu" : target == OffloadTarget::nvme ? "nvme" : "none";
+const char* word(plan::Home target) {
+  return target == plan::Home::host ? "cpu" : target == plan::Home::disk ? "nvme" : "none";
 }
 
-void write_home(JsonWriter& json, const char* key, OffloadTarget target,
-                const OffloadOptions& offload, double ratio) {
-  if (target == OffloadTarget::none) return;
+void write_home(JsonWriter& json, const char* key, plan::Home target, const OffloadOptions& offload,
+                double ratio) {
+  if (target == plan::Home::device) return;
   json.key(key).begin_object().member("device", word(target));
-  if (target == OffloadTarget::nvme && !offload.nvme_paths.empty())
+  if (target == plan::Home::disk && !offload.nvme_paths.empty())
     json.member("nvme_path", offload.nvme_paths.front());
   if (ratio < 1) json.member("ratio", ratio);
   json.end_object();
@@ -32,7 +32,7 @@ void write_strata(JsonWriter& json, const TrainOptions& options) {
         .end_object();
   if (options.recompute_norms) json.member("recompute_norms", true);
   if (offload.layer_major) json.member("layer_major", true);
-  if (offload.activations != OffloadTarget::none)
+  if (offload.activations != plan::Home::device)
     json.member("offload_activations", word(offload.activations));
   if (offload.nvme_paths.size() > 1) {
     json.key("nvme_paths").begin_row();

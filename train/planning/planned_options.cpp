@@ -29,10 +29,10 @@ TrainOptions with_choices(TrainOptions options, const plan::Choices& choices) {
   options.checkpoint_ratio = choices.again_part;
   OffloadOptions& offload = options.offload;
   offload.layer_major = choices.layer_major;
-  offload.optimizer = static_cast<OffloadTarget>(choices.optimizer);
+  offload.optimizer = choices.optimizer;
   offload.optimizer_ratio = choices.optimizer_part;
-  offload.parameters = static_cast<OffloadTarget>(choices.parameters);
-  offload.activations = static_cast<OffloadTarget>(choices.activations);
+  offload.parameters = choices.parameters;
+  offload.activations = choices.activations;
   return options;
 }
 
@@ -51,7 +51,7 @@ plan::Freedom freedom_of(const ResolvedConfig& config, bool has_drive) {
   free.optimizer = all_free({"offload.optimizer", "offload.optimizer_ratio", "offload.updates"});
   free.parameters = all_free({"offload.parameters", "offload.parameter_host_elements"});
   free.activations = all_free({"offload.activations"});
-  free.farthest = static_cast<plan::Home>(config.options.target.offload);
+  free.farthest = config.options.target.offload;
   if (!has_drive) free.farthest = std::min(free.farthest, plan::Home::host);
   return free;
 }

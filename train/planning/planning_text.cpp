@@ -35,10 +35,10 @@ std::vector<std::string> forbidding(const ResolvedConfig& config, const MemoryBu
       if (field.name == option &&
           (field.origin == Origin::file || field.origin == Origin::command_line))
         given.push_back(option_text(option, field.value));
-  if (config.options.target.offload != OffloadTarget::nvme)
+  if (config.options.target.offload != plan::Home::disk)
     given.push_back(
         fmt::format("--allow-offload {}",
-                    config.options.target.offload == OffloadTarget::none ? "none" : "host"));
+                    config.options.target.offload == plan::Home::device ? "none" : "host"));
   else if (!budget.has_drive)
     given.emplace_back("no --nvme-path for offload to a drive");
   return given;

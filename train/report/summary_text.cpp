@@ -17,18 +17,18 @@ namespace {
 
 using runtime::Tier;
 
-constexpr std::size_t kConsumers = 8, kMoments = 5, kSpikes = 20;
+constexpr std::size_t kHolders = 8, kMoments = 5, kSpikes = 20;
 
 std::string with_unit(std::int64_t bytes) {
   return fmt::format("{} ({} bytes)", format_bytes(bytes), bytes);
 }
 
-std::string describe(const runtime::Consumer& consumer) {
-  return fmt::format("{:>12}  {:<22} {}{}\n", format_bytes(consumer.bytes), consumer.block,
-                     name_of(consumer.role),
-                     consumer.scratch      ? ", scratch"
-                     : consumer.persistent ? ", kept between steps"
-                                           : "");
+std::string describe(const runtime::Holder& holder) {
+  return fmt::format("{:>12}  {:<22} {}{}\n", format_bytes(holder.bytes), holder.block,
+                     name_of(holder.role),
+                     holder.scratch      ? ", scratch"
+                     : holder.persistent ? ", kept between steps"
+                                         : "");
 }
 
 /// Mean bytes over the foreseen time of a step.
@@ -76,13 +76,12 @@ std::string describe_tier(const RunReport& report, Tier tier) {
       100.0 * static_cast<double>(peak.bytes) / static_cast<double>(arena),
       describe_instruction(*peak.timeline->program, peak.instruction), format_bytes(mean),
       100.0 * mean / static_cast<double>(arena));
-  std::vector<runtime::Consumer> consumers =
-      runtime::MemoryTimeline(*peak.timeline->program)
-          .consumers_at(tier, static_cast<int>(peak.instruction));
-  const std::size_t all = consumers.size();
-  consumers.resize(std::min(all, kConsumers));
-  text += fmt::format("  who fills the peak ({} of {}):\n", consumers.size(), all);
-  for (const runtime::Consumer& consumer : consumers) text += "  " + describe(consumer);
+  std::vector<runtime::Holder> holders = runtime::MemoryTimeline(*peak.timeline->program)
+                                             .holders_at(tier, static_cast<int>(peak.instruction));
+  const std::size_t all = holders.size();
+  holders.resize(std::min(all, kHolders));
+  text += fmt::format("  who fills the peak ({} of {}):\n", holders.size(), all);
+  for (const runtime::Holder& holder : holders) text += "  " + describe(holder);
   return text + highest_moments(*peak.timeline, tier);
 }
 

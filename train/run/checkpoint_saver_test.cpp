@@ -34,7 +34,7 @@ void fill_with_ones(std::int64_t, int, const MicroBatch& batch) {
 }
 
 /// The least contents of a checkpoint that is never loaded.
-SaveContents contents_behind(std::int64_t step) {
+SaveContents contents_after(std::int64_t step) {
   SaveContents contents;
   contents.state.step = step;
   contents.state.data_digest = kUnknownData;
@@ -50,7 +50,7 @@ class CheckpointSaverTest : public testing::Test {
   void SetUp() override {
     for (std::int64_t step = 0; step < 2; ++step) start_step(step);
     engine_->settle();
-    saver_.begin(*engine_, contents_behind(2));
+    saver_.begin(*engine_, contents_after(2));
     start_step(2);
     engine_->settle();
     (void)saver_.go_on();
@@ -112,7 +112,7 @@ TEST_F(CheckpointSaverTest, AStateIsAcquittedByItsNextBatch) {
 
 /// Metrics come a step late. Those of a step that began before the stage say nothing about it, and
 /// a saver that took them for an answer would wait for the drive.
-TEST(CheckpointSaver, GoesOnBehindTheFirstStepThatSpeaksOfItsStage) {
+TEST(CheckpointSaver, GoesOnAfterTheFirstStepThatSpeaksOfItsStage) {
   const TestDirectory directory;
   RankContext context;
   context.run_id = "test";
@@ -130,7 +130,7 @@ TEST(CheckpointSaver, GoesOnBehindTheFirstStepThatSpeaksOfItsStage) {
   start_step();
   EXPECT_FALSE(saver.is_ready());
   engine->settle();
-  saver.begin(*engine, contents_behind(steps));
+  saver.begin(*engine, contents_after(steps));
   start_step();  // takes the snapshot
   ASSERT_TRUE(saver.is_ready());
   engine->settle();

@@ -9,6 +9,7 @@
 
 #include "comm/fail_together.h"
 #include "core/error.h"
+#include "core/round_up.h"
 #include "train/data/data_kind.h"
 #include "train/data/token_file.h"
 #include "train/files/model_files.h"
@@ -107,7 +108,7 @@ class DataFiles {
 
 void read_share(const TokenSource& source, int rank, int world) {
   constexpr std::int64_t kAtOnce = 1 << 18;
-  const std::int64_t share = (source.size() + world - 1) / world;
+  const std::int64_t share = divide_up(source.size(), world);
   const std::int64_t end = std::min(source.size(), (rank + 1) * share);
   std::vector<std::int32_t> ids(static_cast<std::size_t>(std::min(kAtOnce, share)));
   for (std::int64_t first = rank * share; first < end; first += kAtOnce)

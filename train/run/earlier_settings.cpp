@@ -14,7 +14,7 @@ using Texts = std::map<std::string, std::string, std::less<>>;  // by the option
 
 bool is_said(std::string_view name, const TrainOptions& options) {
   if (name == "scheduler.total_num_steps" || name == "scheduler.warmup_num_steps")
-    return options.scheduler.type != SchedulerType::constant;
+    return options.scheduler.type != kernels::ScheduleKind::constant;
   return name.starts_with("optimizer.") || name.starts_with("scheduler.") ||
          name == "gradient_clipping" || name == "no_decay";
 }

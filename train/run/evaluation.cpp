@@ -8,6 +8,7 @@
 
 #include "comm/fail_together.h"
 #include "core/error.h"
+#include "core/round_up.h"
 #include "train/run/run_batches.h"
 
 namespace strata::train {
@@ -54,7 +55,7 @@ void evaluate(RunParts& run) {
   const std::int64_t all = batches.order().windows();
   const std::int64_t windows = most > 0 ? std::min(all, most) : all;
   const FillBatch fill = make_filler(run, batches, per_batch);
-  const std::int64_t count = (windows + per_batch - 1) / per_batch;
+  const std::int64_t count = divide_up(windows, per_batch);
   const std::int64_t step = run.position.steps_done, steps = run.options.steps;
   ForgivingFill forgiving(fill, [&](std::int64_t batch) {
     run.listeners.tell(Evaluating{step, steps, batch, count});

@@ -57,7 +57,7 @@ TEST(EarlierDefaults, ARunFromBeforeThemGoesOnAsItWas) {
   EXPECT_EQ(options.dtype, DType::f32);
   EXPECT_EQ(options.communication_dtype, DType::f32);
   EXPECT_EQ(options.optimizer.learning_rate, 1e-3);
-  EXPECT_EQ(options.scheduler.type, SchedulerType::constant);
+  EXPECT_EQ(options.scheduler.type, kernels::ScheduleKind::constant);
   EXPECT_EQ(options.output, "gpt-tuned");
   // An option given at both times keeps its value.
   const ResolvedConfig said =

@@ -131,7 +131,7 @@ TEST(MemoryAdvice, MakesNoMoreAgainThanWhatFits) {
 TEST(MemoryAdvice, MovesStateToADriveWhereHostMemoryIsTooSmall) {
   ProgramRequest changed = wide_request();
   changed.options.zero.stage = 3;
-  changed.options.offload.optimizer = OffloadTarget::nvme;
+  changed.options.offload.optimizer = plan::Home::disk;
   ProgramRequest whole = wide_request();
   whole.options.zero.stage = 3;
   ASSERT_LT(bytes_of(changed, kWorld), bytes_of(whole, kWorld));
@@ -146,7 +146,7 @@ TEST(MemoryAdvice, MovesStateToADriveWhereHostMemoryIsTooSmall) {
 /// Gradients wait in host memory if it has no limit, but it cannot hold their 43 MB.
 TEST(MemoryAdvice, LimitsHostMemoryWhereGradientsAreToFollowTheState) {
   ProgramRequest request = wide_request(1);
-  request.options.offload.optimizer = OffloadTarget::nvme;
+  request.options.offload.optimizer = plan::Home::disk;
   request.options.offload.nvme_paths = {"."};
   const std::string text = advice(request, 1, {1, std::int64_t{1} << 30, std::int64_t{36} << 20});
   EXPECT_TRUE(text.starts_with("--device-memory 1GiB --host-memory 36MiB is the cheapest change"))
@@ -155,7 +155,7 @@ TEST(MemoryAdvice, LimitsHostMemoryWhereGradientsAreToFollowTheState) {
 
 TEST(MemoryAdvice, MovesStateToHostMemoryWhereTheDeviceIsTooSmall) {
   ProgramRequest changed = wide_request(1);
-  changed.options.offload.optimizer = OffloadTarget::cpu;
+  changed.options.offload.optimizer = plan::Home::host;
   const MemoryNeeds needs = needs_of(changed, 1);
   ASSERT_LT(needs.device, needs_of(wide_request(1), 1).device);
   EXPECT_GT(needs.host, 2 * 4 * 10'000'000) << "two moments of each of 10 M parameters";
@@ -167,7 +167,7 @@ TEST(MemoryAdvice, MovesStateToHostMemoryWhereTheDeviceIsTooSmall) {
                 " of host memory");
   // Parameters move as well if that is not enough.
   ProgramRequest further = changed;
-  further.options.offload.parameters = OffloadTarget::cpu;
+  further.options.offload.parameters = plan::Home::host;
   const std::int64_t less = needs_of(further, 1).device;
   ASSERT_LT(less, needs.device);
   ProgramRequest tight = wide_request(1);

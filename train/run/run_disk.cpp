@@ -22,8 +22,8 @@ namespace {
 /// drive that is named.
 bool uses_disk(const TrainOptions& options) {
   const OffloadOptions& offload = options.offload;
-  return offload.optimizer == OffloadTarget::nvme || offload.parameters == OffloadTarget::nvme ||
-         offload.activations == OffloadTarget::nvme ||
+  return offload.optimizer == plan::Home::disk || offload.parameters == plan::Home::disk ||
+         offload.activations == plan::Home::disk ||
          ((!options.plan.empty() || !options.target.memory.empty()) && !offload.nvme_paths.empty());
 }
 

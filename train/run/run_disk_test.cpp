@@ -36,7 +36,7 @@ std::vector<std::string> descriptions(const OffloadOptions& offload, int world,
 TEST(RunDisk, AllRanksTakeWhatOneHasMeasured) {
   const TestDirectory directory;
   OffloadOptions options;
-  options.optimizer = OffloadTarget::nvme;
+  options.optimizer = plan::Home::disk;
   options.nvme_paths = {directory.path()};
   options.request_bytes = std::int64_t{3} << 20;
   options.queue_depth = 5;
@@ -56,9 +56,9 @@ TEST(RunDisk, ServesAPlanFromAFile) {
 
 TEST(RunDisk, IsNothingWhereNothingLivesThere) {
   OffloadOptions options;
-  options.optimizer = OffloadTarget::cpu;
+  options.optimizer = plan::Home::host;
   EXPECT_EQ(descriptions(options, 1), std::vector<std::string>{""});
-  options.activations = OffloadTarget::nvme;
+  options.activations = plan::Home::disk;
   EXPECT_EQ(
       descriptions(options, 1),
       std::vector<std::string>{"offload to nvme needs a folder on the drive: give --nvme-path "

@@ -49,8 +49,8 @@ std::string data_failure(const RunParts& run) {
 void report_transfers(RunParts& run) {
   const OffloadOptions& offload = run.options.offload;
   if (run.options.metrics.empty() ||
-      (offload.optimizer == OffloadTarget::none && offload.parameters == OffloadTarget::none &&
-       offload.activations == OffloadTarget::none))
+      (offload.optimizer == plan::Home::device && offload.parameters == plan::Home::device &&
+       offload.activations == plan::Home::device))
     return;
   run.tell(Transfers{
       run.position.steps_done,

@@ -124,7 +124,7 @@ std::string build_engine(RunParts& run) {
   const TrainOptions& options = run.options;
   const RankContext& context = run.request.context;
   const int threads = threads_per_rank(options, context);
-  const std::vector<machine::NumaNode> nodes = machine::find_numa_nodes();
+  const std::vector<machine::NumaNode>& nodes = run.machine.processor.numa;
   const machine::RankPlace place =
       place_rank(nodes, context.local_rank, context.local_world, device_place(run));
   const machine::NearMemory near(place);

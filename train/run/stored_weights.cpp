@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "core/error.h"
+#include "core/round_up.h"
 #include "train/engine/weights.h"
 #include "train/files/model_files.h"
 
@@ -31,7 +32,7 @@ void refuse_other_head(const ModelFiles& files, const ModelConfig& config, const
   };
   if (head.shape != embedding.shape) refuse("has another shape");
   constexpr std::int64_t kAtOnce = 1 << 18;
-  const std::int64_t share = (head.elements() + communicator.size() - 1) / communicator.size();
+  const std::int64_t share = divide_up(head.elements(), communicator.size());
   const std::int64_t end = std::min(head.elements(), (communicator.rank() + 1) * share);
   std::vector<float> a(static_cast<std::size_t>(std::min(kAtOnce, share))), b(a.size());
   for (std::int64_t first = communicator.rank() * share; first < end; first += kAtOnce) {

@@ -29,8 +29,8 @@ void require_checkable_device(const TrainOptions& options) {
   if (options.tf32)
     throw ConfigError("--check-device compares products in full fp32; leave out --tf32");
   const OffloadOptions& offload = options.offload;
-  if (offload.optimizer != OffloadTarget::none || offload.parameters != OffloadTarget::none ||
-      offload.activations != OffloadTarget::none)
+  if (offload.optimizer != plan::Home::device || offload.parameters != plan::Home::device ||
+      offload.activations != plan::Home::device)
     throw ConfigError(
         "--check-device runs one instruction at a time on the device and has no "
         "host queues; leave out the offload settings");
@@ -44,6 +44,7 @@ void open_machine(RunParts& run) {
   run.disk = std::make_unique<RunDisk>(options, *run.communicator);
   const RankContext& context = run.request.context;
   run.machine = run.device->machine(threads_per_rank(options, context), context.local_world);
+  run.machine.processor.numa = machine::find_numa_nodes();
   run.disk->add_to(run.machine, context.local_world);
   read_profile(run);
 }

@@ -40,7 +40,7 @@ MemoryBudget budget_of(const RunRequest& request, const PlanningSite& site) {
   budget.machine = site.machine;
   budget.local_ranks = site.memory.local_world;
   budget.host_bytes = site.memory.host_bytes;
-  const bool names_disk = options.target.offload == OffloadTarget::nvme &&
+  const bool names_disk = options.target.offload == plan::Home::disk &&
                           request.config.origin_of("target.offload") != Origin::default_value;
   budget.has_drive = !options.offload.nvme_paths.empty() || names_disk ||
                      (request.hardware && request.hardware->disk.bytes.known());

@@ -1,5 +1,8 @@
 // Writes to its status page where the rank is, so that the launcher can tell even after its death.
+// On a device it shows the step that runs, and instructions only while that step is enqueued.
 #pragma once
+
+#include <atomic>
 
 #include "comm/communicator.h"
 #include "core/rank_context.h"
@@ -23,13 +26,20 @@ class StatusListener final : public runtime::Observer {
     if (const auto* entered = std::get_if<Entered>(&event)) page_.set_phase(entered->phase);
     const auto* equipping = std::get_if<Equipping>(&event);
     if (equipping == nullptr) return;
+    enqueues_ = !equipping->machine.host_is_device();
     communicator_ = &equipping->program_communicator;
     equipping->observers.push_back(this);
   }
-  void begin_program(const runtime::Program&, std::int64_t step) override {
+  void starting(const runtime::Program&, std::int64_t) override { ++ahead_; }
+  void begin_program(const runtime::Program& program, std::int64_t step) override {
+    --ahead_;
     page_.set_step(step + 1);
+    if (!enqueues_) return;
+    page_.set_phase(program.name == "evaluate" ? Phase::evaluate : Phase::running);
+    page_.set_instruction(-1, "");
   }
   void begin(const runtime::Program& program, int instruction) override {
+    if (is_ahead()) return;
     const runtime::Instruction& in = program.instructions[static_cast<std::size_t>(instruction)];
     if (in.queue == runtime::Queue::communication) {
       page_.begin_collective(communicator_->begun() + 1, in.label);
@@ -46,12 +56,17 @@ class StatusListener final : public runtime::Observer {
   }
 
  private:
+  /// True if a begin() is of work that a device gets while an earlier Program runs.
+  [[nodiscard]] bool is_ahead() const { return enqueues_ && ahead_ > 0; }
+
   static Phase phase_of(const runtime::Program& program, runtime::Pass pass) {
     if (program.name == "evaluate") return Phase::evaluate;
     if (pass == runtime::Pass::forward) return Phase::forward;
     return pass == runtime::Pass::backward ? Phase::backward : Phase::update;
   }
   StatusPage& page_;
+  bool enqueues_ = false;       ///< a device runs Programs after begin() and end()
+  std::atomic<int> ahead_ = 0;  ///< Programs that were started and have not begun
   const comm::Communicator* communicator_ = nullptr;  ///< the Programs'; set once they exist
 };
 

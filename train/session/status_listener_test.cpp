@@ -59,5 +59,38 @@ TEST(StatusListener, ShowsThePassOfTheInstructionThatComputes) {
   EXPECT_EQ(at(0), "evaluate, instruction 0 'linear'");
 }
 
+// A device gets the next step while it runs one.
+TEST(StatusListener, StaysAtTheStepThatADeviceRuns) {
+  comm::SingleCommunicator communicator;
+  StatusPage page = StatusPage::create(0);
+  StatusListener status(page);
+  std::vector<runtime::Observer*> observers;
+  kernels::DeviceCapabilities gpu;
+  gpu.backend = kernels::DeviceCapabilities::Backend::cuda;
+  status(Equipping{observers, communicator, communicator, machine::typical_machine(gpu), 0, 1});
+  runtime::Program program;
+  program.name = "train.only";
+  program.instructions.resize(2);
+  program.instructions[0].label = "linear";
+  program.instructions[1].label = "gather layer.0";
+  program.instructions[1].queue = runtime::Queue::communication;
+  status.starting(program, 11);
+  status.begin_program(program, 11);
+  EXPECT_EQ(page.describe(), "step 12, running");
+  status.begin(program, 0);
+  EXPECT_EQ(page.describe(), "step 12, forward, instruction 0 'linear'");
+  status.starting(program, 12);
+  program.instructions[0].label = "linear of the next step";
+  status.begin(program, 0);
+  status.begin(program, 1);
+  EXPECT_EQ(page.describe(), "step 12, forward, instruction 0 'linear'");
+  status.begin_program(program, 12);
+  EXPECT_EQ(page.describe(), "step 13, running");
+  program.name = "evaluate";
+  status.starting(program, 13);
+  status.begin_program(program, 13);
+  EXPECT_EQ(page.describe(), "step 14, evaluate");
+}
+
 }  // namespace
 }  // namespace strata::train

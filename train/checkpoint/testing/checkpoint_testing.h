@@ -29,7 +29,7 @@ inline std::byte test_byte(std::int64_t step, std::size_t file, std::int64_t byt
   return static_cast<std::byte>(mixed >> 37);
 }
 
-inline std::vector<std::byte> test_bytes(std::int64_t step, const Piece& piece) {
+inline std::vector<std::byte> test_bytes(std::int64_t step, const FilePiece& piece) {
   std::vector<std::byte> data;
   for (std::int64_t i = piece.begin; i < piece.end; ++i)
     data.push_back(test_byte(step, piece.file, i));
@@ -51,7 +51,7 @@ inline void save_test_checkpoint(FileSystem& files, const std::string& output, s
                                  const SaveAttempt& attempt = {"run", 0},
                                  const Facts& facts = {{"world", "2"}}) {
   // Cuts every tensor at a place that is no border of blocks.
-  std::vector<std::vector<Piece>> saved(2);
+  std::vector<std::vector<FilePiece>> saved(2);
   for (std::size_t t = 0; t < layout.tensors().size(); ++t) {
     const auto& placed = layout.tensors()[t];
     const std::int64_t elements = placed.bytes.size_bytes() / size_of(placed.spec.dtype);
@@ -68,7 +68,7 @@ inline void save_test_checkpoint(FileSystem& files, const std::string& output, s
     BlockWriter second(files, staging, layout, assignment.blocks_of(1), BlockWriter::Role::helper,
                        options);
     for (const RoutedPiece& routed : assignment.pieces) {
-      const Piece& piece = routed.piece;
+      const FilePiece& piece = routed.piece;
       if (piece.begin < static_cast<std::int64_t>(layout.files()[piece.file].header.size()))
         continue;
       BlockWriter& writer = routed.writer == 0 ? first : second;
