@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "comm/reduction.h"
+#include "core/byte_size.h"
 #include "core/dtype.h"
 #include "plan/strategy.h"
-#include "train/config/byte_size.h"
 
 namespace strata::train {
 

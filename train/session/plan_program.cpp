@@ -111,6 +111,9 @@ void print_machine(const PlannedMachine& machine, bool explains) {
   if (explains)
     std::printf("\ncompared:\n%s",
                 describe_attempts(machine.planned, machine.asked, machine.budget).c_str());
+  if (machine.refusal.empty())
+    if (const std::string wear = drive_wear_text(machine); !wear.empty())
+      std::printf("%s\n", wear.c_str());
 }
 
 void write_files(const PlanCommandLine& line, const PlannedMachine& machine) {
