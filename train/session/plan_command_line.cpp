@@ -113,6 +113,7 @@ PlanCommandLine parse_plan_command_line(int argc, const char* const* argv) {
 
 std::string plan_help() {
   return R"(usage: plan --model MODEL [flags]
+       plan compare FORESEEN MEASURED
 
 Says, without weights, data, ranks or a GPU, how a training run would fit into memory, how fast it
 would be and what binds it. Settings of batch, ZeRO, checkpointing and offload that are not given
@@ -132,6 +133,9 @@ are chosen by the planner; all flags of train work (train --help).
   --write-plan FILE           write the Plan, for train --plan
   --write-config FILE         write the settings as a DeepSpeed JSON, for train --config
   --json                      print JSON instead of text
+
+compare says how far off a plan was, operation by operation, worst first, from two directories of
+train --memory-report: that of a plan (with --print-plan --steps 0) and that of a run.
 
 Exit status: 0 if every machine has a plan, 1 if one has none, 2 for wrong flags.
 )";
