@@ -2,7 +2,7 @@
 import json
 import unittest
 
-from programs import BIN, ProgramTest, train
+from programs import BIN, ProgramTest, mlaunch, train
 
 CONFIGURATION = 78
 JOB = ["--model", "gpt2-tiny", "--sequence-length", "32", "--micro-batch", "1", "--zero", "3"]
@@ -43,6 +43,21 @@ class PlanMachines(ProgramTest):
         [one] = json.loads(self.plan(*TO_DRIVE, "--json", "--hardware", "8xh100", "--world", "1").stdout)
         [all_of_them] = json.loads(self.plan(*TO_DRIVE, "--json", "--hardware", "8xh100", "--host-memory", "2MB").stdout)
         self.assertAlmostEqual(all_of_them["disk_written_bytes_per_step"] / one["disk_written_bytes_per_step"], 1, delta=0.2)
+
+    def test_autotuning_is_planning(self):
+        self.write("ds.json", '{"train_batch_size": 4, "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", '
+                              '"autotuning": {"enabled": true, "fast": true}}')
+        job = ["--model", "gpt2-tiny", "--sequence-length", "32", "--threads", "1", "--deepspeed", "ds.json"]
+        done = self.run_program(train(*job, "--steps", "1"))
+        self.assertIn("note: ds.json:1: autotuning.enabled: what is not given is chosen by computing", done.stdout + done.stderr)
+        self.assertIn("target memory", done.stdout)
+        tuned = self.run_program(mlaunch(2, *job, options=["--autotuning", "tune"]))
+        self.assertIn("nothing is trained", tuned.stderr)
+        self.assertRegex(tuned.stdout, r"(?m)^here +2 ")
+        ran = self.run_program(mlaunch(2, "--model", "gpt2-tiny", "--sequence-length", "32", "--threads", "1", "--steps", "1",
+                                       options=["--autotuning", "run"]))
+        self.assertIn("train gets --target-memory auto", ran.stderr)
+        self.assertIn("target memory", ran.stdout)
 
 
 if __name__ == "__main__":
