@@ -43,6 +43,7 @@ const Obeyed kObeyed[] = {
     {R"("communication_data_type": "fp16")", "communication_dtype", "fp16"},
     {R"("steps_per_print": 10)", "steps_per_print", "10"},
     {R"("wall_clock_breakdown": true)", "wall_clock_breakdown", "true"},
+    {R"("strata": {"target_memory": "auto"})", "target.memory", "auto"},
     {R"("autotuning": {"enabled": true, "fast": false})", "target.memory", "auto"},
     {R"("autotuning": {"enabled": true}, "strata": {"target_memory": "8GB"})", "target.memory",
      "8GB"},
