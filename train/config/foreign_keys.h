@@ -340,10 +340,11 @@ inline constexpr KeyLine kKeyLines[] = {
     noted("compile", any, "", "a step is one program already"),
     switched("autotuning", Support::obeyed, "enabled",
              "the planner computes instead of trying: nothing runs for it"),
-    fact("autotuning.enabled", flag,
-         "the same as strata.target_memory \"auto\", unless it or --target-memory is given: what is "
-         "not given, or \"auto\", is chosen",
-         "false"),
+    fact(
+        "autotuning.enabled", flag,
+        "the same as strata.target_memory \"auto\", unless it or --target-memory is given: what is "
+        "not given, or \"auto\", is chosen",
+        "false"),
     noted("autotuning.metric", text, "throughput|latency", "the shortest step is looked for"),
     noted("autotuning.mp_size", number, "1", kParallel),
     noted("autotuning.max_train_batch_size", number, "", kBatchKept),
@@ -357,7 +358,8 @@ inline constexpr KeyLine kKeyLines[] = {
     options("strata.activation_checkpointing"),
     options("strata",
             "reduction virtual_ranks sequence_length steps epochs seed shuffle no_decay "
-            "state_recipe recompute_norms device device_graphs tf32 autotune calibrate threads tile_elements "
+            "state_recipe recompute_norms device device_graphs tf32 autotune calibrate threads "
+            "tile_elements "
             "offload_activations nvme_paths device_memory host_memory update_time layer_major "
             "checksum_swap"),
 };
