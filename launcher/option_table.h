@@ -19,6 +19,7 @@ enum class OptionUse {
   master_address,
   node_count,
   node_rank,  ///< must be 0, the only host
+  autotuning,
   include,
   exclude,
   no_effect,      ///< accepted; a note says `advice`

@@ -3,12 +3,15 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
+#include <optional>
 #include <sstream>
 
 #include "core/error.h"
 #include "core/host_name.h"
 #include "core/integer.h"
 #include "core/nearest_name.h"
+#include "launcher/autotuning.h"
 #include "launcher/option_table.h"
 
 namespace strata::launcher {
@@ -46,6 +49,8 @@ class Parser {
  public:
   void take(const Given& given);
   Options finish();
+  /// The word after --autotuning; nullopt: it is not asked for.
+  [[nodiscard]] const std::optional<std::string>& autotuning() const { return autotuning_; }
 
  private:
   void set_ranks(const Given& given, int ranks);
@@ -54,6 +59,7 @@ class Parser {
 
   Options options_;
   std::string ranks_given_by_;
+  std::optional<std::string> autotuning_;
 };
 
 void Parser::take(const Given& given) {
@@ -96,6 +102,9 @@ void Parser::take(const Given& given) {
       break;
     case OptionUse::node_rank:
       if (given.value != "0") refuse_several_hosts(given.name + " " + given.value);
+      break;
+    case OptionUse::autotuning:
+      autotuning_ = given.value;
       break;
     case OptionUse::include:
     case OptionUse::exclude:
@@ -232,6 +241,8 @@ Options parse_options(const std::vector<std::string>& arguments) {
                          arguments.end());
   if (options.command.empty() && !options.show_help && !options.show_version)
     throw InvalidArgument("which program? For example: mlaunch -np 2 train; see mlaunch --help");
+  if (parser.autotuning() && !options.command.empty())
+    apply_autotuning(*parser.autotuning(), options);
   return options;
 }
 
@@ -259,6 +270,8 @@ Options
     --launcher local|mpi         local (default): mlaunch starts the ranks itself;
                                  mpi: it hands over to Open MPI's mpirun
     --launcher-args "WORDS"      more arguments for mpirun
+    --autotuning run|tune        run: train chooses what is not given, as with --target-memory auto;
+                                 tune: plan says what it would choose, and nothing is trained
     --no-prefix                  do not put "[3] " before the lines of rank 3
     --grace SECONDS              time that ranks get after SIGTERM to save and stop (default 30);
                                  at other ends they get at most 4 s of it before they are killed

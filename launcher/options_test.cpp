@@ -139,6 +139,29 @@ TEST(Options, UnsupportedOnesSayWhatToDo) {
   EXPECT_NE(refusal({"--launcher-args", "-x A", "train"}).find("mpi"), std::string::npos);
 }
 
+TEST(Options, AutotuningLetsThePlannerChoose) {
+  const Options run = parse_options({"-np", "2", "--autotuning", "run", "train", "--zero", "3"});
+  EXPECT_EQ(run.command, (Words{"train", "--zero", "3", "--target-memory", "auto"}));
+  EXPECT_EQ(run.ranks, 2);
+  EXPECT_EQ(run.notes.size(), 1U);
+  const Words given{"train", "--target_memory=8GB"};
+  Words words{"--autotuning=run"};
+  words.insert(words.end(), given.begin(), given.end());
+  EXPECT_EQ(parse_options(words).command, given);
+
+  const Options tune = parse_options({"-np", "4", "--launcher", "mpi", "--launcher-args", "-v",
+                                      "--autotuning", "tune", "/bin/train", "--zero", "3"});
+  EXPECT_EQ(tune.command, (Words{"/bin/plan", "--zero", "3", "--world", "4"}));
+  EXPECT_EQ(tune.ranks, 1);
+  EXPECT_EQ(tune.launcher, Options::Launcher::local);
+  EXPECT_EQ(parse_options({"--autotuning", "tune", "train"}).command, Words{"plan"});
+
+  EXPECT_NE(refusal({"--autotuning", "fast", "train"}).find("expected run or tune"),
+            std::string::npos);
+  EXPECT_NE(refusal({"--autotuning", "run", "./mine"}).find("mine is not train"),
+            std::string::npos);
+}
+
 TEST(Options, AProgramIsNeeded) {
   EXPECT_NE(refusal({}).find("which program"), std::string::npos);
   EXPECT_NE(refusal({"-np", "2"}).find("which program"), std::string::npos);

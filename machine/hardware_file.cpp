@@ -87,6 +87,7 @@ void visit(Machine& machine, Visitor& v) {
   v.figure("network_rate", machine.network_rate, kRate);
   v.object("disk", [&] {
     v.figure("bytes", machine.disk.bytes, kBytes);
+    v.figure("tbw", machine.disk.tbw, kBytes);
     v.figure("read_rate", machine.disk.read_rate, kRate, Need::required);
     v.figure("write_rate", machine.disk.write_rate, kRate, Need::required);
     v.figure("mixed_rate", machine.disk.mixed_rate, kRate);
@@ -320,8 +321,10 @@ Machine load_hardware(const std::string& name_or_file) {
   if (std::filesystem::is_regular_file(name_or_file, error))
     return read_hardware(read_whole_file(name_or_file, kMostFileBytes), name_or_file);
   const std::vector<std::string> names = hardware_names();
-  throw ConfigError(fmt::format("hardware '{}' is neither a file nor one of {}{}", name_or_file,
-                                fmt::join(names, ", "), suggested(name_or_file, names)));
+  const std::string near = suggested(name_or_file, names);
+  throw ConfigError(fmt::format("hardware '{}' is not known{} is neither a file nor one of {}",
+                                name_or_file, near.empty() ? "; it" : near + " It",
+                                fmt::join(names, ", ")));
 }
 
 }  // namespace strata::machine

@@ -17,7 +17,7 @@ std::string to_json(const Machine& machine);
 /// is expected.
 Machine read_hardware(std::string_view text, const std::string& file);
 
-/// Loads a machine by name, or from a file. Throws ConfigError that lists the names.
+/// Loads a machine by name, or from a file. Throws ConfigError that suggests a name and lists all.
 Machine load_hardware(const std::string& name_or_file);
 
 }  // namespace strata::machine

@@ -77,17 +77,20 @@ Disk share_of_rank(Disk disk, int ranks) {
   return disk;
 }
 
+void set_cores(Machine& machine, double cores) {
+  const double before = machine.processor.cores;
+  machine.processor.cores.value = cores;
+  if (!machine.host_is_device()) return;
+  Device& device = machine.device;
+  device.capabilities.workers = static_cast<int>(cores);
+  for (Figure* rate :
+       {&device.fp32_flops, &device.bf16_flops, &device.fp8_flops, &device.bytes_per_second})
+    rate->value *= cores / before;
+}
+
 Machine share_of_rank(Machine machine, int ranks) {
-  if (machine.host_is_device()) {
-    const double cores = machine.processor.cores;
-    const double mine = std::max(1.0, std::floor(cores / ranks));
-    machine.processor.cores.value = mine;
-    Device& device = machine.device;
-    device.capabilities.workers = static_cast<int>(mine);
-    for (Figure* rate :
-         {&device.fp32_flops, &device.bf16_flops, &device.fp8_flops, &device.bytes_per_second})
-      rate->value *= mine / cores;
-  }
+  if (machine.host_is_device())
+    set_cores(machine, std::max(1.0, std::floor(machine.processor.cores / ranks)));
   machine.memory.bytes_per_second.value /= ranks;
   // Collectives between hosts are limited by this rank's share of the network.
   if (machine.hosts > 1 && machine.network_rate.known())

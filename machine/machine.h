@@ -60,6 +60,7 @@ struct Link {
 /// The drives of one host for offloaded tensors, striped.
 struct Disk {
   Figure bytes;                          ///< space for them; 0: not known
+  Figure tbw;                            ///< bytes that may be written in all; 0: not known
   Figure read_rate, write_rate;          ///< bytes per second
   Figure mixed_rate;                     ///< sum of reading and writing at once; 0: not known
   std::int64_t request_bytes = 1 << 20;  ///< size of one request to one drive
@@ -94,6 +95,9 @@ Machine cpu_machine(int threads, int vector_bits = 512);
 
 /// Typical rates for one rank of a CPU, or of a GPU about which nothing more is known.
 Machine typical_machine(const kernels::DeviceCapabilities& capabilities, int vector_bits = 512);
+
+/// Sets the cores of a host; where they play the device, its rates change in proportion.
+void set_cores(Machine& machine, double cores);
 
 /// Returns one rank's share of a host with `ranks` ranks: they use drives, memory and network at
 /// the same times, and divide the cores of a CPU that plays the device.

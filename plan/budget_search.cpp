@@ -6,6 +6,8 @@
 #include <queue>
 #include <utility>
 
+#include "plan/disk_writes.h"
+
 namespace strata::plan {
 namespace {
 
@@ -240,8 +242,12 @@ compile::Compiled BudgetSearch::searched(const Choices& choices, const MemoryLim
 
 PlannedStep BudgetSearch::planned(const Choices& choices, const MemoryLimits& limits,
                                   const compile::Compiled& found) const {
-  return {choices, limits, memory_needs(found.programs), foresee(found.programs, search_.machine),
-          found.programs.settings.plan};
+  return {choices,
+          limits,
+          memory_needs(found.programs),
+          foresee(found.programs, search_.machine),
+          found.programs.settings.plan,
+          bytes_written_per_step(found.programs)};
 }
 
 std::optional<PlannedStep> BudgetSearch::compiled(const Choices& choices,

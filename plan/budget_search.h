@@ -30,6 +30,7 @@ struct PlannedStep {
   MemoryNeeds needs;
   Forecast forecast;
   runtime::Plan plan;
+  std::int64_t disk_written_bytes = 0;  ///< by this rank, in a step
 };
 
 /// A compiled alternative, for telling what the search compared.

@@ -7,10 +7,10 @@ import signal
 import time
 import unittest
 
-from programs import QUICK, ProgramTest, mlaunch, train
+from programs import BIN, QUICK, ProgramTest, mlaunch, train
 
-FILES = {"summary.txt", "layers.csv", "timeline.csv", "steps.csv", "trace.json", "report.html"}
-USAGE, CANNOT_WRITE = 2, 74
+FILES = {"summary.txt", "about.json", "operations.csv", "layers.csv", "timeline.csv", "steps.csv", "trace.json", "report.html"}
+USAGE, CANNOT_WRITE, CONFIGURATION = 2, 74, 78
 VOID = {"meta", "link", "input", "br", "img"}
 
 
@@ -134,6 +134,45 @@ class MemoryReport(ProgramTest):
         run.send_signal(signal.SIGTERM)
         run.communicate(timeout=60)
         self.assertEqual(len(self.table("report/steps.csv")), len(self.step_metrics("metrics")))
+
+    def compare(self, *arguments, expect=0):
+        return self.run_program([str(BIN / "plan"), "compare", *arguments], expect=expect)
+
+    def test_what_was_foreseen_is_compared_with_what_was_measured(self):
+        job = ["--model", "gpt2-tiny", "--sequence-length", "32", "--micro-batch", "1", "--threads", "1"]
+        self.run_program(train(*job, "--steps", "0", "--print-plan", "--memory-report", "foreseen"))
+        self.run_program(train(*job, "--steps", "6", "--accumulation", "2", "--memory-report", "measured"))
+        self.run_program(train(*job, "--model", "llama-tiny", "--steps", "0", "--print-plan", "--memory-report", "other"))
+        out = self.compare("foreseen", "measured").stdout
+        self.assertRegex(out, r"(?m)^step: foreseen [\d.e-]+ s, measured [\d.e-]+ s \([\d.]+ x\), the mean of 4 steps$")
+        rows = [line.split() for line in re.search(r"(?ms)^operation .*?\n(.*?)\n\n", out)[1].splitlines()]
+        self.assertIn("linear", {row[0] for row in rows})
+        apart = [abs(float(row[-1])) for row in rows]
+        self.assertEqual(apart, sorted(apart, reverse=True), "worst first")
+        self.assertRegex(out, r"(?m)^process, highest +\d.*iB +\d.*iB$")
+        self.assertIn("  accumulation: 1 foreseen, 2 measured\n", out)
+        self.assertNotIn("  steps:", out)
+        itself = self.compare("measured", "measured").stdout
+        self.assertNotIn("what differs besides", itself)
+        # Sums of operations.csv are those of timeline.csv.
+        operations = self.table("measured/operations.csv")
+        self.assertEqual([row for row in operations if not row["measured_ms"]], [])
+        runs = {"train.first": 1, "train.last": 1}
+        timeline = self.table("measured/timeline.csv")
+        self.assertAlmostEqual(sum(float(row["foreseen_ms"]) for row in operations),
+                               sum(runs[row["program"]] * (float(row["foreseen_end_ms"]) - float(row["foreseen_begin_ms"])) for row in timeline), places=2)
+        self.assertAlmostEqual(sum(float(row["measured_ms"]) for row in operations),
+                               sum(runs[row["program"]] * float(row["measured_mean_ms"]) for row in timeline), places=2)
+
+        def refused(*arguments, code=USAGE):
+            return self.compare(*arguments, expect=code).stderr
+        self.assertIn("compare needs two directories", refused("foreseen"))
+        self.assertIn("nowhere holds no memory report: it has no about.json; train --memory-report nowhere writes one", refused("nowhere", "measured"))
+        self.assertIn("other is about another model than measured", refused("other", "measured"))
+        self.assertIn("other is the report of a plan, and nothing was measured there", refused("other", "other"))
+        about = self.read("foreseen/about.json")
+        self.write("foreseen/about.json", about.replace('"version": 1', '"version": 2'))
+        self.assertIn("foreseen/about.json:2: version: expected 1, found integer 2", refused("foreseen", "measured", code=CONFIGURATION))
 
     def test_where_no_report_can_be(self):
         self.write("file", "text")

@@ -200,7 +200,8 @@ class Hardware(ProgramTest):
 
     def test_what_is_wrong_is_said(self):
         (self.home / "bad.json").write_text('{"version": 1, "nam": "x"}')
-        self.assertRegex(self.plan("--hardware", "rtx409", expect=CONFIGURATION).stderr, r"'rtx409' is neither a file nor one of .*rtx4090")
+        self.assertRegex(self.plan("--hardware", "rtx409", expect=CONFIGURATION).stderr, r"'rtx409' is not known, did you mean 'rtx4090'\? It is neither a file nor one of .*rtx4090")
+        self.assertIn("unknown key 'lnk', did you mean 'link'?", self.plan("--hardware", "rtx4090,lnk=12GB/s", expect=CONFIGURATION).stderr)
         self.assertRegex(self.plan("--hardware", "bad.json", expect=CONFIGURATION).stderr, r'bad\.json:1: .*misses the key "name"')
         self.assertIn("--hardware h100 computes on cuda, and --device cpu asks for another",
                       self.plan("--hardware", "h100", "--device", "cpu", expect=CONFIGURATION).stderr)

@@ -1,5 +1,5 @@
 // Interprets facts of a DeepSpeed JSON that are no option by themselves: precision, optimizer,
-// scheduler, old forms and paths of offload.
+// scheduler, old forms and paths of offload, autotuning.
 #include <algorithm>
 #include <optional>
 #include <span>
@@ -120,6 +120,15 @@ class Interpreter {
     old_form("zero_optimization.cpu_offload", "offload.optimizer", "offload_optimizer");
     old_form("zero_optimization.cpu_offload_param", "offload.parameters", "offload_param");
     nvme_paths();
+  }
+
+  void autotuning() {
+    const Given* enabled = fact("autotuning.enabled");
+    if (!is_true(enabled) || setting("target.memory") != nullptr) return;
+    read_.settings["target.memory"] = {{"auto"}, false, enabled->where};
+    note(enabled->where,
+         "what is not given is chosen by computing, as with --target-memory auto; nothing runs for "
+         "it");
   }
 
  private:
@@ -250,6 +259,7 @@ void interpret_facts(DeepSpeedSettings& read) {
   interpreter.optimizer();
   interpreter.scheduler();
   interpreter.offload();
+  interpreter.autotuning();
 }
 
 }  // namespace strata::train

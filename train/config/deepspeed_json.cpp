@@ -129,9 +129,9 @@ class Reader {
 
   void handle_auto(const KeyRow& row, const JsonValue& value) {
     // All other keys take their default, as in DeepSpeed's own strict sections.
-    if (row.support == Support::obeyed || row.support == Support::fact) {
-      store(row, {"auto"}, value, true);
-    }
+    const bool is_amount = row.target == "target.memory";  // all that is free
+    if (row.support == Support::obeyed || row.support == Support::fact)
+      store(row, {"auto"}, value, !is_amount);
   }
 
   void handle_section(const KeyRow& row, const JsonValue& value) {

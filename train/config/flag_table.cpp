@@ -56,9 +56,9 @@ constexpr FlagRow kLast[] = {
     control("--check-config", 1, "FILE", "check a DeepSpeed JSON, print it resolved, and stop"),
     control("--world-size", 1, "N",
             "with --check-config or --print-plan --steps 0: ranks to assume"),
-    control("--hardware", 1, "NAME|FILE",
+    control("--hardware", 1, "NAME|FILE[,KEY=VALUE...]",
             "with --print-plan --steps 0: the machine to plan for (configs/hardware, or a file of "
-            "doctor --write-hardware)"),
+            "doctor --write-hardware), and figures of it to change, such as link=12GB/s,disk=none"),
     control("--strict-config", 0, "", "unknown keys are errors"),
     control("--help,-h", 0, "", "print this text"),
     ignored("--local_rank", 1, "ranks come from the launcher"),

@@ -66,6 +66,9 @@ constexpr std::string_view kOverlap = "transfers run beside the step as far as m
 constexpr std::string_view kRing = "each rank has one io_uring per drive";
 constexpr std::string_view kRemoved = "DeepSpeed has removed it, too; remove the section";
 constexpr std::string_view kParallel = "only data parallelism is available; set 1";
+constexpr std::string_view kBatchKept = "the planner keeps the batch of a step";
+constexpr std::string_view kMemoryLimits =
+    "memory limits the micro-batch; set train_micro_batch_size_per_gpu to choose it";
 constexpr std::string_view kLossy = "lossy transfers are not available; set false";
 
 inline constexpr KeyLine kKeyLines[] = {
@@ -335,8 +338,20 @@ inline constexpr KeyLine kKeyLines[] = {
     noted("pipeline", any, "", "it means nothing without a pipelined model"),
     switched("hybrid_engine", Support::noted, "enabled", "it serves generation only"),
     noted("compile", any, "", "a step is one program already"),
-    switched("autotuning", Support::noted, "enabled",
-             "there is no tuner; sizes are taken as given"),
+    switched("autotuning", Support::obeyed, "enabled",
+             "the planner computes instead of trying: nothing runs for it"),
+    fact(
+        "autotuning.enabled", flag,
+        "the same as strata.target_memory \"auto\", unless it or --target-memory is given: what is "
+        "not given, or \"auto\", is chosen",
+        "false"),
+    noted("autotuning.metric", text, "throughput|latency", "the shortest step is looked for"),
+    noted("autotuning.mp_size", number, "1", kParallel),
+    noted("autotuning.max_train_batch_size", number, "", kBatchKept),
+    noted("autotuning.min_train_batch_size", number, "1", kBatchKept),
+    noted("autotuning.max_train_micro_batch_size_per_gpu", number, "", kMemoryLimits),
+    noted("autotuning.min_train_micro_batch_size_per_gpu", number, "1", kMemoryLimits),
+    silent("autotuning.*"),
 
     inside("strata", "Strata's own settings; DeepSpeed ignores them"),
     inside("strata.activation_checkpointing", "true, false or {\"segments\": N, \"ratio\": X}"),

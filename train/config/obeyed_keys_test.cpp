@@ -122,6 +122,7 @@ const std::map<std::string, Case> kCases{
     {"zero_optimization.offload_param.max_in_cpu", {"7", kOffload}},
     {"zero_optimization.cpu_offload", {"true"}},
     {"zero_optimization.cpu_offload_param", {"true", kStage3}},
+    {"autotuning.enabled", {"true"}},
     {"activation_checkpointing.number_checkpoints", {"1", kRecompute}},
     {"activation_checkpointing.cpu_checkpointing", {"true", kRecompute}},
     {"aio.block_size", {"2097152", kOffload}},

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "comm/reduction.h"
+#include "core/byte_size.h"
 #include "core/dtype.h"
 #include "kernels/ops/lr_schedule.h"
 #include "plan/home.h"
 #include "plan/strategy.h"
-#include "train/config/byte_size.h"
 
 namespace strata::train {
 

@@ -73,6 +73,12 @@ constexpr Section kSections[] = {
     {"activation_checkpointing",
      "partition_activations contiguous_memory_optimization cpu_checkpointing number_checkpoints "
      "synchronize_checkpoint_boundary profile"},
+    {"autotuning",
+     "enabled fast results_dir exps_dir overwrite start_profile_step end_profile_step metric "
+     "model_info mp_size max_train_batch_size min_train_batch_size "
+     "max_train_micro_batch_size_per_gpu min_train_micro_batch_size_per_gpu "
+     "num_tuning_micro_batch_sizes tuner_type tuner_early_stopping tuner_num_trials arg_mappings "
+     "metric_path model_info_path"},
     {"aio", "block_size queue_depth intra_op_parallelism single_submit overlap_events use_gds"},
     {"compile", "deepcompile autoep_non_moe free_activation offload_activation passes"},
     {"checkpoint",

@@ -1,7 +1,7 @@
 // Checks what is said about the memory to plan for.
 #include <fmt/core.h>
 
-#include "train/config/byte_size.h"
+#include "core/byte_size.h"
 #include "train/config/resolver.h"
 
 namespace strata::train {

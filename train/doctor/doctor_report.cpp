@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/byte_size.h"
 #include "core/format_bytes.h"
 #include "core/json_writer.h"
-#include "train/config/byte_size.h"
 
 namespace strata::train {
 namespace {

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/byte_size.h"
 #include "core/json.h"
 #include "machine/hardware_file.h"
-#include "train/config/byte_size.h"
 
 namespace strata::train {
 namespace {

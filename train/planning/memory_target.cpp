@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "core/byte_size.h"
 #include "core/error.h"
 #include "core/format_bytes.h"
-#include "train/config/byte_size.h"
 
 namespace strata::train {
 

@@ -1,7 +1,7 @@
 #include "train/planning/planned_config.h"
 
+#include "core/byte_size.h"
 #include "core/json_writer.h"
-#include "train/config/byte_size.h"
 
 namespace strata::train {
 namespace {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/byte_size.h"
 #include "core/format_bytes.h"
 #include "core/text_table.h"
-#include "train/config/byte_size.h"
 
 namespace strata::train {
 namespace {

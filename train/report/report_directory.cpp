@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "train/report/about_report.h"
 #include "train/report/report_page.h"
 #include "train/report/report_tables.h"
 #include "train/report/report_trace.h"
@@ -19,9 +20,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-enum ReportFile : std::size_t { kSummary, kLayers, kTimeline, kSteps, kTrace, kPage };
-constexpr std::array kNames{"summary.txt", "layers.csv", "timeline.csv",
-                            "steps.csv",   "trace.json", "report.html"};
+enum ReportFile : std::size_t {
+  kSummary,
+  kAbout,
+  kLayers,
+  kOperations,
+  kTimeline,
+  kSteps,
+  kTrace,
+  kPage
+};
+constexpr std::array kNames{"summary.txt",  "about.json", "layers.csv", "operations.csv",
+                            "timeline.csv", "steps.csv",  "trace.json", "report.html"};
 
 std::string foreseen_trace(const RunReport& report) {
   runtime::TraceRecorder recorder(
@@ -65,7 +75,9 @@ void write_report(const std::string& directory, const RunReport& report,
   const std::vector<std::string> files = report_files(directory);
   const std::string summary = summary_text(report);
   write_file_atomically(files[kSummary], summary);
+  write_file_atomically(files[kAbout], about_json(about(report)));
   write_file_atomically(files[kLayers], layers_csv(report.layers));
+  write_file_atomically(files[kOperations], operations_csv(operation_times(report.timelines)));
   write_file_atomically(files[kTimeline], timeline_csv(report.timelines));
   write_file_atomically(files[kSteps], steps_csv(report));
   write_file_atomically(files[kTrace], recorder != nullptr ? trace_json(report.timelines, *recorder)

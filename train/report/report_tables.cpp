@@ -99,6 +99,15 @@ std::string timeline_csv(const std::vector<ProgramTimeline>& timelines) {
   return text;
 }
 
+std::string operations_csv(const std::vector<OperationTime>& operations) {
+  std::string text = "operation,pass,queue,instructions,foreseen_ms,measured_ms\n";
+  for (const OperationTime& row : operations)
+    text += fmt::format("{},{},{},{:.6g},{:.6f},{}\n", csv_field(row.operation), row.pass,
+                        row.queue, row.instructions, row.foreseen_ms,
+                        row.measured_ms ? fmt::format("{:.6f}", *row.measured_ms) : "");
+  return text;
+}
+
 std::string steps_csv(const RunReport& report) {
   std::string text = "step,loss,learning_rate,grad_norm,seconds,tokens_per_second,foreseen_seconds";
   std::string arenas;

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "train/report/operation_times.h"
 #include "train/report/run_report.h"
 
 namespace strata::train {
@@ -13,6 +14,9 @@ std::string layers_csv(const std::vector<plan::LayerProfile>& layers);
 
 /// A row per instruction of each Program.
 std::string timeline_csv(const std::vector<ProgramTimeline>& timelines);
+
+/// A row per operation, pass and queue of a step.
+std::string operations_csv(const std::vector<OperationTime>& operations);
 
 /// A row per step of this process.
 std::string steps_csv(const RunReport& report);

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/error.h"
+#include "machine/hardware_override.h"
 
 namespace strata::train {
 namespace {
@@ -64,7 +65,7 @@ void take(const std::string& word, Words& words, PlanCommandLine& parsed) {
   if (word == "--help" || word == "-h") {
     parsed.help = true;
   } else if (word == "--hardware") {
-    parsed.hardware = split_at_commas(words.value_of(word));
+    parsed.hardware = machine::split_hardware_list(words.value_of(word));
     if (parsed.hardware.empty())
       throw InvalidArgument("--hardware: found '', expected names such as rtx4090,h100");
   } else if (word == "--world" || word == "--world-size" || word == "--world_size") {
@@ -112,6 +113,7 @@ PlanCommandLine parse_plan_command_line(int argc, const char* const* argv) {
 
 std::string plan_help() {
   return R"(usage: plan --model MODEL [flags]
+       plan compare FORESEEN MEASURED
 
 Says, without weights, data, ranks or a GPU, how a training run would fit into memory, how fast it
 would be and what binds it. Settings of batch, ZeRO, checkpointing and offload that are not given
@@ -121,7 +123,9 @@ are chosen by the planner; all flags of train work (train --help).
   --strategy NAME             conservative, balanced, aggressive or maximum [balanced]
   --allow-offload FARTHEST    none, host or disk [disk, where the machine has one]
   --hardware A[,B...]         machines to plan for, one line each: names of configs/hardware or
-                              files of doctor --write-hardware [this machine]
+                              files of doctor --write-hardware [this machine]; figures of a
+                              machine change by KEY=VALUE after its name: rtx4090,link=12GB/s,
+                              disk=none,h100 is two machines (docs/formats/hardware.md)
   --world N                   ranks [all devices of the hardware]
   --hosts N                   hosts of the hardware [as its file says]
   --price P[,P...]            price of a device for an hour, for all or for each machine
@@ -129,6 +133,9 @@ are chosen by the planner; all flags of train work (train --help).
   --write-plan FILE           write the Plan, for train --plan
   --write-config FILE         write the settings as a DeepSpeed JSON, for train --config
   --json                      print JSON instead of text
+
+compare says how far off a plan was, operation by operation, worst first, from two directories of
+train --memory-report: that of a plan (with --print-plan --steps 0) and that of a run.
 
 Exit status: 0 if every machine has a plan, 1 if one has none, 2 for wrong flags.
 )";

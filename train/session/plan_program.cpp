@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "train/planning/memory_target.h"
 #include "train/planning/planned_config.h"
 #include "train/planning/planning_text.h"
+#include "train/report/compare_reports.h"
 #include "train/run/plan_only.h"
 #include "train/session/plan_command_line.h"
 #include "train/session/plan_table.h"
@@ -108,6 +111,9 @@ void print_machine(const PlannedMachine& machine, bool explains) {
                                ? describe_planned(machine.planned, machine.config, machine.budget)
                                : machine.refusal;
   std::printf("%s: %s\n", machine.name.c_str(), text.c_str());
+  if (machine.refusal.empty())
+    if (const std::string wear = drive_wear_text(machine); !wear.empty())
+      std::printf("%s\n", wear.c_str());
   if (explains)
     std::printf("\ncompared:\n%s",
                 describe_attempts(machine.planned, machine.asked, machine.budget).c_str());
@@ -119,6 +125,17 @@ void write_files(const PlanCommandLine& line, const PlannedMachine& machine) {
     write_file_atomically(line.config_to_write, planned_config(machine.config.options));
   if (const std::string& file = machine.config.options.write_plan; !file.empty())
     write_file_atomically(file, machine.planned.answer.chosen->plan.to_json() + "\n");
+}
+
+int compare(std::span<char*> directories) {
+  if (directories.size() != 2)
+    throw InvalidArgument(
+        fmt::format("compare needs two directories of --memory-report, that of a plan and that of "
+                    "a run, and found {}: plan compare FORESEEN MEASURED",
+                    directories.size()));
+  const StoredReport foreseen = read_report(directories[0]);
+  std::fputs(comparison_text(foreseen, read_report(directories[1])).c_str(), stdout);
+  return 0;
 }
 
 int run(const PlanCommandLine& line, const RankContext& context, std::span<const ModelFamily> own) {
@@ -147,6 +164,8 @@ int run(const PlanCommandLine& line, const RankContext& context, std::span<const
 
 int plan_program(int argc, char** argv, std::span<const ModelFamily> own) {
   return program_main("plan", [&](const RankContext& context) {
+    if (argc > 1 && std::string_view(argv[1]) == "compare")
+      return compare({argv + 2, static_cast<std::size_t>(argc - 2)});
     const PlanCommandLine line = parse_plan_command_line(argc, argv);
     if (line.help) {
       std::fputs(plan_help().c_str(), stdout);

@@ -5,6 +5,7 @@
 #include "core/format_bytes.h"
 #include "core/json_writer.h"
 #include "core/text_table.h"
+#include "plan/disk_writes.h"
 
 namespace strata::train {
 namespace {
@@ -38,6 +39,9 @@ void write_step(JsonWriter& json, const PlannedMachine& machine) {
   json.member("device_arena_bytes", step.needs.device);
   json.member("host_bytes", host_total(machine));
   json.member("disk_bytes", step.needs.disk * machine.budget.local_ranks);
+  json.member("disk_written_bytes_per_step", machine.written_per_step());
+  if (machine.days_of_drives() > 0)
+    json.member("days_until_disk_is_written_up", machine.days_of_drives());
   json.member("seconds_per_step", step.forecast.step_seconds);
   json.member("tokens_per_second", machine.tokens_per_second());
   json.member("bound_by", step.forecast.bound_by);
@@ -62,6 +66,27 @@ double PlannedMachine::tokens_per_second() const {
 double PlannedMachine::cost_of_billion() const {
   constexpr double kHour = 3600, kBillion = 1e9;
   return kBillion / tokens_per_second() / kHour * price_per_hour * budget.seat.ranks;
+}
+
+double PlannedMachine::written_per_step() const {
+  return static_cast<double>(step_of(*this).disk_written_bytes) * budget.local_ranks;
+}
+
+double PlannedMachine::days_of_drives() const {
+  return plan::days_until_written(budget.machine.disk, written_per_step(),
+                                  step_of(*this).forecast.step_seconds);
+}
+
+std::string drive_wear_text(const PlannedMachine& machine) {
+  const double written = machine.written_per_step();
+  if (written <= 0) return "";
+  const std::string text =
+      fmt::format("  it writes {} per step to the drives of a host", format_bytes(written));
+  const machine::Figure& tbw = machine.budget.machine.disk.tbw;
+  if (!tbw.known()) return text;  // nothing says how much they bear
+  constexpr double kTerabyte = 1e12;
+  return fmt::format("{}, which may take {:.6g} TB ({}): written up after {:.3g} days", text,
+                     tbw / kTerabyte, name_of(tbw.source), machine.days_of_drives());
 }
 
 std::string plan_table(const std::vector<PlannedMachine>& machines) {

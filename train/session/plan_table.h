@@ -22,7 +22,14 @@ struct PlannedMachine {
   /// These need a plan. Tokens of a step over all ranks; cost of a billion tokens.
   [[nodiscard]] double tokens_per_second() const;
   [[nodiscard]] double cost_of_billion() const;
+  /// Bytes that all ranks of a host write to its drives in a step.
+  [[nodiscard]] double written_per_step() const;
+  /// Days of training after which the drives are written up; 0: never, or not known.
+  [[nodiscard]] double days_of_drives() const;
 };
+
+/// A line about what the drives of a host take per step, and how long they bear it; "": nothing.
+std::string drive_wear_text(const PlannedMachine& machine);
 
 /// A line per machine: ranks, memory, seconds per step, tokens/s, what binds, slowdown, cost.
 std::string plan_table(const std::vector<PlannedMachine>& machines);

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/error.h"
-#include "machine/hardware_file.h"
+#include "machine/hardware_override.h"
 #include "train/models/hf_config.h"
 #include "train/run/find_stored_model.h"
 #include "train/run/model_directory.h"
@@ -35,7 +35,7 @@ RunRequest settle_request(const ParsedCommandLine& command_line, const RankConte
   request.context = context;
   request.own = own;
   if (!command_line.hardware.empty())
-    request.hardware = machine::load_hardware(command_line.hardware);
+    request.hardware = machine::load_overridden_hardware(command_line.hardware);
   const std::string requested = requested_model(command_line);
   const std::string directory = resolve_model_directory(requested);
   request.model = read_model_config(directory, own);

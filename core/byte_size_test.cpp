@@ -1,8 +1,8 @@
-#include "train/config/byte_size.h"
+#include "core/byte_size.h"
 
 #include <gtest/gtest.h>
 
-namespace strata::train {
+namespace strata {
 namespace {
 
 constexpr std::int64_t kGiB = std::int64_t{1} << 30;
@@ -61,4 +61,4 @@ TEST(ByteSize, TextIsShortAndReadsBackTheSame) {
 }
 
 }  // namespace
-}  // namespace strata::train
+}  // namespace strata

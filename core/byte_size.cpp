@@ -1,10 +1,12 @@
-#include "train/config/byte_size.h"
+#include "core/byte_size.h"
 
+#include <algorithm>
+#include <charconv>
 #include <cmath>
 
-#include "train/config/settings.h"
+#include "core/ascii.h"
 
-namespace strata::train {
+namespace strata {
 namespace {
 
 struct Unit {
@@ -26,12 +28,25 @@ constexpr Unit kUnits[] = {
 
 constexpr std::string_view kUnlimitedWord = "unlimited";
 
+bool same_letters(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](char c, char d) { return ascii_lower_case(c) == ascii_lower_case(d); });
+}
+
+/// Returns false unless all of `text` is a finite number.
+bool read_number(std::string_view text, double& number) {
+  if (!text.empty() && text.front() == '+') text.remove_prefix(1);
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && rest == end && std::isfinite(number);
+}
+
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 }  // namespace
 
 std::optional<std::int64_t> parse_byte_size(std::string_view text) {
-  if (same_word(text, kUnlimitedWord)) return kUnlimitedMemory;
+  if (same_letters(text, kUnlimitedWord)) return kUnlimitedMemory;
   std::size_t begin = text.size();
   while (begin > 0 && is_letter(text[begin - 1])) --begin;
   const std::string_view name = text.substr(begin);
@@ -39,10 +54,10 @@ std::optional<std::int64_t> parse_byte_size(std::string_view text) {
   while (!number.empty() && number.back() == ' ') number.remove_suffix(1);
   std::int64_t unit = name.empty() ? 1 : 0;
   for (const Unit& known : kUnits) {
-    if (same_word(known.name, name)) unit = known.bytes;
+    if (same_letters(known.name, name)) unit = known.bytes;
   }
   double value = 0;
-  if (unit == 0 || !parse_number(number, value) || value < 0) return std::nullopt;
+  if (unit == 0 || !read_number(number, value) || value < 0) return std::nullopt;
   const double bytes = std::floor(value * static_cast<double>(unit));
   // Stays clear of 2^63, beyond which the cast is undefined.
   if (bytes >= 9.2e18) return std::nullopt;
@@ -61,4 +76,4 @@ std::string byte_size_text(std::int64_t bytes) {
   return best;
 }
 
-}  // namespace strata::train
+}  // namespace strata

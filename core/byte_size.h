@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace strata::train {
+namespace strata {
 
 /// The number of bytes that means no budget.
 inline constexpr std::int64_t kUnlimitedMemory = std::numeric_limits<std::int64_t>::max();
@@ -20,4 +20,4 @@ std::optional<std::int64_t> parse_byte_size(std::string_view text);
 /// Returns the shortest text that parse_byte_size reads back as the same number.
 std::string byte_size_text(std::int64_t bytes);
 
-}  // namespace strata::train
+}  // namespace strata

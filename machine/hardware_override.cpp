@@ -1,0 +1,263 @@
+#include "machine/hardware_override.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <set>
+
+#include "core/byte_size.h"
+#include "core/error.h"
+#include "core/integer.h"
+#include "core/nearest_name.h"
+#include "machine/hardware_file.h"
+
+namespace strata::machine {
+namespace {
+
+constexpr std::int64_t kMostBytes = 1'000'000'000'000'000'000;
+constexpr std::int64_t kMostCounted = 1 << 20;
+constexpr std::int64_t kMostOverrideCores = 1 << 16;
+
+enum class Kind : std::uint8_t { amount, amount_or_zero, rate, cores, count, drive };
+
+struct Key {
+  std::string_view name;
+  Kind kind;
+  void (*set)(Machine& machine, double value);
+};
+
+/// Sets rates of one direction or both (0: stays). What both reach together changes in proportion.
+void set_pair(Figure& one, Figure& other, Figure& together, double to_one, double to_other) {
+  const double before = one + other;
+  if (to_one > 0) one = assumed(to_one);
+  if (to_other > 0) other = assumed(to_other);
+  if (together.known()) together = assumed(std::max(1.0, together * ((one + other) / before)));
+}
+
+void set_link(Machine& machine, double up, double down) {
+  set_pair(machine.link.to_device, machine.link.to_host, machine.link.both_ways, up, down);
+}
+
+void set_disk(Machine& machine, double read, double write) {
+  set_pair(machine.disk.read_rate, machine.disk.write_rate, machine.disk.mixed_rate, read, write);
+}
+
+void override_memory(Machine& machine, double bytes) {
+  machine.memory.bytes = assumed(bytes);
+  machine.memory.allowed_bytes = {};
+}
+
+void override_cores(Machine& machine, double cores) {
+  set_cores(machine, cores);
+  machine.processor.numa.clear();
+  machine.processor.cores.source = Source::assumed;
+  if (!machine.host_is_device()) return;
+  Device& device = machine.device;
+  for (Figure* rate :
+       {&device.fp32_flops, &device.bf16_flops, &device.fp8_flops, &device.bytes_per_second})
+    rate->source = Source::assumed;
+}
+
+/// Takes the drives away for 0.
+void override_drives(Machine& machine, double rate) {
+  if (rate > 0)
+    set_disk(machine, rate, rate);
+  else
+    machine.disk.bytes = machine.disk.tbw = {};
+}
+
+constexpr Key kKeys[] = {
+    {"memory", Kind::amount, override_memory},
+    {"device_memory", Kind::amount,
+     [](Machine& machine, double bytes) { machine.device.memory_bytes = assumed(bytes); }},
+    {"reserved", Kind::amount_or_zero,
+     [](Machine& machine, double bytes) { machine.device.reserved_bytes = assumed(bytes); }},
+    {"link", Kind::rate, [](Machine& machine, double rate) { set_link(machine, rate, rate); }},
+    {"link_up", Kind::rate, [](Machine& machine, double rate) { set_link(machine, rate, 0); }},
+    {"link_down", Kind::rate, [](Machine& machine, double rate) { set_link(machine, 0, rate); }},
+    {"disk", Kind::drive, override_drives},
+    {"disk_read", Kind::rate, [](Machine& machine, double rate) { set_disk(machine, rate, 0); }},
+    {"disk_write", Kind::rate, [](Machine& machine, double rate) { set_disk(machine, 0, rate); }},
+    {"disk_bytes", Kind::amount,
+     [](Machine& machine, double bytes) { machine.disk.bytes = assumed(bytes); }},
+    {"tbw", Kind::amount,
+     [](Machine& machine, double bytes) { machine.disk.tbw = assumed(bytes); }},
+    {"network", Kind::rate,
+     [](Machine& machine, double rate) { machine.network_rate = assumed(rate); }},
+    {"peer", Kind::rate, [](Machine& machine, double rate) { machine.peer_rate = assumed(rate); }},
+    {"cores", Kind::cores, override_cores},
+    {"hosts", Kind::count,
+     [](Machine& machine, double hosts) { machine.hosts = static_cast<int>(hosts); }},
+    {"devices", Kind::count,
+     [](Machine& machine, double devices) { machine.devices = static_cast<int>(devices); }},
+};
+
+std::vector<std::string_view> key_names() {
+  std::vector<std::string_view> names;
+  for (const Key& key : kKeys) names.push_back(key.name);
+  return names;
+}
+
+std::vector<std::string_view> parts_of(std::string_view text) {
+  std::vector<std::string_view> parts;
+  for (std::size_t comma = 0; comma != text.npos;) {
+    comma = text.find(',');
+    parts.push_back(text.substr(0, comma));
+    if (comma != text.npos) text.remove_prefix(comma + 1);
+  }
+  return parts;
+}
+
+std::string expected(Kind kind) {
+  switch (kind) {
+    case Kind::amount:
+    case Kind::amount_or_zero:
+      return "an amount such as 64GB";
+    case Kind::rate:
+      return "a rate such as 12GB/s";
+    case Kind::drive:
+      return "none, or a rate such as 5GB/s";
+    case Kind::cores:
+      return fmt::format("a whole number from 1 to {}", kMostOverrideCores);
+    case Kind::count:
+      return fmt::format("a whole number from 1 to {}", kMostCounted);
+  }
+  return "";
+}
+
+std::optional<std::int64_t> bytes_from(std::string_view text, std::int64_t least) {
+  const std::optional<std::int64_t> bytes = parse_byte_size(text);
+  if (!bytes || *bytes < least || *bytes > kMostBytes) return {};
+  return bytes;
+}
+
+std::optional<std::int64_t> value_of(Kind kind, std::string_view text) {
+  constexpr std::string_view kPerSecond = "/s";
+  switch (kind) {
+    case Kind::amount:
+      return bytes_from(text, 1);
+    case Kind::amount_or_zero:
+      return bytes_from(text, 0);
+    case Kind::drive:
+      if (text == "none") return 0;
+      return value_of(Kind::rate, text);
+    case Kind::rate:
+      if (!text.ends_with(kPerSecond)) return {};
+      text.remove_suffix(kPerSecond.size());
+      return bytes_from(text, 1);
+    case Kind::cores:
+    case Kind::count: {
+      const std::optional<std::int64_t> found = parse_integer(text);
+      const std::int64_t most = kind == Kind::cores ? kMostOverrideCores : kMostCounted;
+      if (!found || *found < 1 || *found > most) return {};
+      return found;
+    }
+  }
+  return {};
+}
+
+/// Reads and applies the parts of one machine; messages name the machine and the part.
+class Overrides {
+ public:
+  Overrides(Machine& machine, std::string_view whole) : machine_(machine), whole_(whole) {}
+
+  void take(std::string_view part) {
+    const std::size_t equals = part.find('=');
+    if (equals == part.npos)
+      refuse(fmt::format("found '{}', expected KEY=VALUE with a key of {}", part,
+                         fmt::join(key_names(), ", ")));
+    const std::string_view name = part.substr(0, equals), value = part.substr(equals + 1);
+    const auto* key = std::ranges::find(kKeys, name, &Key::name);
+    if (key == std::end(kKeys))
+      refuse(fmt::format("{}: unknown key '{}'{} known keys are {}", part, name,
+                         after_suggestion(name), fmt::join(key_names(), ", ")));
+    if (!given_.insert(name).second) refuse(fmt::format("{}: '{}' is given twice", part, name));
+    const std::optional<std::int64_t> number = value_of(key->kind, value);
+    if (!number)
+      refuse(fmt::format("{}: found '{}', expected {}", part, value, expected(key->kind)));
+    key->set(machine_, static_cast<double>(*number));
+    has_no_drive_ = has_no_drive_ || (key->kind == Kind::drive && *number == 0);
+  }
+
+  void require_sense() const {
+    const Device& device = machine_.device;
+    if (given_.contains("device_memory") && machine_.host_is_device())
+      refuse("device_memory: the processor plays the device of this machine; give memory");
+    if (device.memory_bytes.known() && device.reserved_bytes >= device.memory_bytes)
+      refuse(
+          fmt::format("the device has {} bytes of memory, and {} of them are reserved; "
+                      "give a larger device_memory or a smaller reserved",
+                      device.memory_bytes.whole(), device.reserved_bytes.whole()));
+    if (machine_.hosts > 1 && !machine_.network_rate.known())
+      refuse(fmt::format("{} hosts need a network between them; add network=25GB/s, or what it is",
+                         machine_.hosts));
+    if (std::int64_t{machine_.hosts} * machine_.devices > kMostCounted)
+      refuse(fmt::format("{} hosts of {} devices: expected at most {} devices in all",
+                         machine_.hosts, machine_.devices, kMostCounted));
+    for (const char* key : {"disk_read", "disk_write", "disk_bytes", "tbw"})
+      if (has_no_drive_ && given_.contains(key))
+        refuse(fmt::format("disk=none leaves no drive, and {} describes one; remove one of them",
+                           key));
+  }
+
+ private:
+  static std::string after_suggestion(std::string_view name) {
+    const std::string near = suggestion(name, key_names());
+    return near.empty() ? ";" : near;
+  }
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw ConfigError(fmt::format("hardware '{}': {}", whole_, what));
+  }
+
+  Machine& machine_;
+  std::string_view whole_;
+  std::set<std::string_view> given_;
+  bool has_no_drive_ = false;
+};
+
+}  // namespace
+
+void override_hardware(Machine& machine, std::string_view overrides, std::string_view whole) {
+  if (overrides.empty()) return;
+  Overrides reader(machine, whole);
+  const std::vector<std::string_view> parts = parts_of(overrides);
+  for (const std::string_view part : parts) reader.take(part);
+  reader.require_sense();
+  machine.description += fmt::format(" with {}", fmt::join(parts, ", "));
+}
+
+Machine load_overridden_hardware(const std::string& text) {
+  std::error_code error;
+  const std::size_t comma = text.find(',');
+  if (comma == text.npos || std::filesystem::is_regular_file(text, error))
+    return load_hardware(text);
+  const std::string name = text.substr(0, comma);
+  if (name.find('=') != name.npos && !std::filesystem::is_regular_file(name, error))
+    throw ConfigError(fmt::format(
+        "hardware '{}': '{}' changes a machine; name the machine before it, as in rtx4090,{}", text,
+        name, name));
+  Machine machine = load_hardware(name);
+  const std::string overrides = text.substr(comma + 1);
+  if (overrides.empty())
+    throw ConfigError(
+        fmt::format("hardware '{}': found nothing after the comma, expected KEY=VALUE", text));
+  override_hardware(machine, overrides, text);
+  return machine;
+}
+
+std::vector<std::string> split_hardware_list(std::string_view text) {
+  std::vector<std::string> machines;
+  for (const std::string_view part : parts_of(text)) {
+    if (part.empty()) continue;
+    if (part.find('=') == part.npos || machines.empty())
+      machines.emplace_back(part);
+    else
+      machines.back().append(",").append(part);
+  }
+  return machines;
+}
+
+}  // namespace strata::machine

@@ -1,0 +1,159 @@
+#include "machine/hardware_override.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "core/testing/test_directory.h"
+#include "machine/hardware_file.h"
+#include "machine/hardware_table.h"
+
+namespace strata::machine {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+Machine loaded(const std::string& text) { return load_overridden_hardware(text); }
+
+std::string refusal(const std::string& text) {
+  try {
+    (void)loaded(text);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(HardwareOverride, ANameAloneIsTheMachineOfItsFile) {
+  EXPECT_EQ(loaded("rtx4090"), find_hardware("rtx4090"));
+}
+
+TEST(HardwareOverride, EachKeyReplacesItsFigureByAnAssumedOne) {
+  const struct {
+    const char* override;
+    Figure (*figure)(const Machine&);
+    double value;
+  } rows[] = {
+      {"memory=64GB", [](const Machine& m) { return m.memory.bytes; }, 64e9},
+      {"device_memory=48GiB", [](const Machine& m) { return m.device.memory_bytes; },
+       48.0 * (1 << 30)},
+      {"reserved=2GB", [](const Machine& m) { return m.device.reserved_bytes; }, 2e9},
+      {"reserved=0", [](const Machine& m) { return m.device.reserved_bytes; }, 0},
+      {"link=12GB/s", [](const Machine& m) { return m.link.to_device; }, 12e9},
+      {"link=12GB/s", [](const Machine& m) { return m.link.to_host; }, 12e9},
+      {"link_up=12GB/s", [](const Machine& m) { return m.link.to_device; }, 12e9},
+      {"link_down=12GB/s", [](const Machine& m) { return m.link.to_host; }, 12e9},
+      {"disk=3GB/s", [](const Machine& m) { return m.disk.read_rate; }, 3e9},
+      {"disk=3GB/s", [](const Machine& m) { return m.disk.write_rate; }, 3e9},
+      {"disk_read=3GB/s", [](const Machine& m) { return m.disk.read_rate; }, 3e9},
+      {"disk_write=3GB/s", [](const Machine& m) { return m.disk.write_rate; }, 3e9},
+      {"disk_bytes=4TB", [](const Machine& m) { return m.disk.bytes; }, 4e12},
+      {"tbw=600TB", [](const Machine& m) { return m.disk.tbw; }, 6e14},
+      {"disk=none", [](const Machine& m) { return m.disk.tbw; }, 0},
+      {"disk=none", [](const Machine& m) { return m.disk.bytes; }, 0},
+      {"network=25GB/s", [](const Machine& m) { return m.network_rate; }, 25e9},
+      {"peer=1.5 GB/s", [](const Machine& m) { return m.peer_rate; }, 1.5e9},
+      {"cores=8", [](const Machine& m) { return m.processor.cores; }, 8},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.override);
+    const Machine machine = loaded(std::string("h100,") + row.override);
+    EXPECT_EQ(row.figure(machine), assumed(row.value));
+    EXPECT_THAT(machine.description, HasSubstr(std::string(" with ") + row.override));
+    EXPECT_EQ(read_hardware(to_json(machine), "written"), machine);
+  }
+  const Machine many = loaded("h100,hosts=4,devices=2,network=25GB/s");
+  EXPECT_EQ(many.hosts, 4);
+  EXPECT_EQ(many.devices, 2);
+}
+
+TEST(HardwareOverride, OneDirectionLeavesTheOtherAndChangesBothTogetherInProportion) {
+  const Machine before = loaded("rtx4090"), after = loaded("rtx4090,link_up=12.5GB/s");
+  EXPECT_EQ(after.link.to_host, before.link.to_host);
+  EXPECT_EQ(after.link.both_ways, assumed(before.link.both_ways * 37.5 / 50));
+  EXPECT_EQ(loaded("rtx4090,link_down=5GB/s").link.to_device, before.link.to_device);
+}
+
+TEST(HardwareOverride, ALimitOfTheFileOnHostMemoryDoesNotHoldForAnotherAmount) {
+  Machine limited = find_hardware("rtx4090").value();
+  limited.memory.allowed_bytes = measured(8e9);
+  override_hardware(limited, "memory=64GB", "x");
+  EXPECT_FALSE(limited.memory.allowed_bytes.known());
+}
+
+TEST(HardwareOverride, MoreCoresOfACpuComputeMore) {
+  const Machine before = loaded("two-cores"), after = loaded("two-cores,cores=6");
+  EXPECT_EQ(after.device.capabilities.workers, 6);
+  EXPECT_EQ(after.device.fp32_flops, assumed(3 * before.device.fp32_flops));
+  EXPECT_EQ(loaded("rtx4090,cores=6").device.fp32_flops, loaded("rtx4090").device.fp32_flops);
+}
+
+TEST(HardwareOverride, AFileIsOverriddenAndAFileWithACommaIsAFile) {
+  const TestDirectory directory;
+  const std::string text = to_json(find_hardware("h200").value());
+  EXPECT_EQ(loaded(directory.file("mine.json", text) + ",link=1GB/s").link.to_host, assumed(1e9));
+  EXPECT_EQ(loaded(directory.file("my,own=1.json", text)), find_hardware("h200"));
+}
+
+TEST(HardwareOverride, WhatIsWrongIsNamed) {
+  const std::string of = "hardware 'rtx4090,";
+  EXPECT_THAT(refusal("rtx4090,lnk=12GB/s"),
+              AllOf(HasSubstr(of + "lnk=12GB/s': lnk=12GB/s: unknown key 'lnk', did you mean "
+                                   "'link'? known keys are memory, device_memory"),
+                    HasSubstr("devices")));
+  EXPECT_THAT(refusal("rtx4090,zzzz=1"), HasSubstr("unknown key 'zzzz'; known keys are memory"));
+  EXPECT_THAT(refusal("rtx4090,h100"), HasSubstr("found 'h100', expected KEY=VALUE with a key of"));
+  EXPECT_THAT(refusal("rtx4090,"), HasSubstr("nothing after the comma, expected KEY=VALUE"));
+  EXPECT_THAT(refusal("rtx4090,,cores=2"), HasSubstr("found '', expected KEY=VALUE"));
+  EXPECT_THAT(refusal("rtx4090,link=1GB/s,link=2GB/s"),
+              HasSubstr("link=2GB/s: 'link' is given twice"));
+  for (const char* value : {"12GB", "0GB/s", "fast", "unlimited/s", "", "/s", "-1GB/s", "1e10GB/s"})
+    EXPECT_THAT(refusal(std::string("rtx4090,link=") + value),
+                HasSubstr(std::string("found '") + value + "', expected a rate such as 12GB/s"));
+  for (const char* value : {"64GB/s", "0", "unlimited", "none", "2e18"})
+    EXPECT_THAT(refusal(std::string("rtx4090,memory=") + value),
+                HasSubstr(std::string("found '") + value + "', expected an amount such as 64GB"));
+  EXPECT_THAT(refusal("rtx4090,disk=no"),
+              HasSubstr("disk=no: found 'no', expected none, or a rate such as 5GB/s"));
+  EXPECT_THAT(refusal("rtx4090,cores=1.5"),
+              HasSubstr("found '1.5', expected a whole number from 1 to 65536"));
+  EXPECT_THAT(refusal("rtx4090,hosts=0"),
+              HasSubstr("found '0', expected a whole number from 1 to 1048576"));
+}
+
+TEST(HardwareOverride, WhatContradictsTheRestOfTheMachineIsRefused) {
+  EXPECT_THAT(refusal("two-cores,device_memory=8GB"),
+              HasSubstr("the processor plays the device of this machine; give memory"));
+  EXPECT_THAT(refusal("rtx4090,device_memory=1GB"),
+              HasSubstr("the device has 1000000000 bytes of memory, and 1000000000 of them are "
+                        "reserved; give a larger device_memory or a smaller reserved"));
+  EXPECT_THAT(refusal("rtx4090,hosts=2"), HasSubstr("2 hosts need a network between them"));
+  EXPECT_THAT(refusal("8xh100,network=1GB/s,hosts=1048576"),
+              HasSubstr("1048576 hosts of 8 devices: expected at most 1048576 devices in all"));
+  EXPECT_THAT(refusal("rtx4090,disk=none,disk_bytes=1TB"),
+              HasSubstr("disk=none leaves no drive, and disk_bytes describes one"));
+}
+
+TEST(HardwareOverride, AMachineHasToComeFirstAndToBeKnown) {
+  EXPECT_THAT(refusal("link=12GB/s,disk=none"),
+              HasSubstr("'link=12GB/s' changes a machine; name the machine before it"));
+  EXPECT_THAT(refusal("rtx409,link=12GB/s"),
+              HasSubstr("hardware 'rtx409' is not known, did you mean 'rtx4090'? It is neither"));
+  EXPECT_THAT(refusal("x"), AllOf(HasSubstr("hardware 'x' is not known; it is neither a file nor"),
+                                  Not(HasSubstr("did you mean"))));
+}
+
+TEST(HardwareOverride, AListIsSplitAtItsMachines) {
+  EXPECT_THAT(split_hardware_list("a100-80,link=12GB/s,rtx4090"),
+              ElementsAre("a100-80,link=12GB/s", "rtx4090"));
+  EXPECT_THAT(split_hardware_list("h100,,l4,disk=none,cores=2"),
+              ElementsAre("h100", "l4,disk=none,cores=2"));
+  EXPECT_THAT(split_hardware_list("disk=none"), ElementsAre("disk=none"));
+  EXPECT_TRUE(split_hardware_list("").empty());
+}
+
+}  // namespace
+}  // namespace strata::machine

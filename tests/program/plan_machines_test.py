@@ -1,0 +1,64 @@
+"""`plan` for machines whose figures are changed on the command line, and what its plans do to their drives."""
+import json
+import unittest
+
+from programs import BIN, ProgramTest, mlaunch, train
+
+CONFIGURATION = 78
+JOB = ["--model", "gpt2-tiny", "--sequence-length", "32", "--micro-batch", "1", "--zero", "3"]
+# Little host memory, so that no record stays there.
+TO_DRIVE = [*JOB, "--offload-optimizer", "nvme", "--nvme-path", ".", "--host-memory", "1800KB"]
+
+
+class PlanMachines(ProgramTest):
+    def plan(self, *arguments, expect=0):
+        return self.run_program([str(BIN / "plan"), *arguments], expect=expect)
+
+    def test_figures_are_changed(self):
+        both = json.loads(self.plan(*TO_DRIVE, "--json", "--hardware", "a100-80,link=1MB/s,disk=1GB/s,a100-80").stdout)
+        self.assertEqual([one["machine"] for one in both], ["a100-80,link=1MB/s,disk=1GB/s", "a100-80"])
+        self.assertGreater(both[0]["seconds_per_step"], 2 * both[1]["seconds_per_step"])
+        printed = self.run_program(train(*JOB, "--steps", "0", "--print-plan", "--hardware", "rtx4090,link=12GB/s,disk=none")).stdout
+        self.assertIn("a workstation with one NVIDIA GeForce RTX 4090 with link=12GB/s, disk=none, planned for from rtx4090", printed)
+
+    def test_wrong_figures_are_refused(self):
+        self.assertIn("hardware 'rtx4090,link=12GB': link=12GB: found '12GB', expected a rate such as 12GB/s",
+                      self.plan(*JOB, "--hardware", "rtx4090,link=12GB", expect=CONFIGURATION).stderr)
+        self.assertIn("'disk=none' changes a machine; name the machine before it",
+                      self.plan(*JOB, "--hardware", "disk=none,cores=2", expect=CONFIGURATION).stderr)
+
+    def test_drives_wear(self):
+        [one] = json.loads(self.plan(*TO_DRIVE, "--json", "--hardware", "rtx4090").stdout)
+        written, seconds = one["disk_written_bytes_per_step"], one["seconds_per_step"]
+        self.assertGreater(written, 1e5)
+        self.assertAlmostEqual(one["days_until_disk_is_written_up"], 1.2e15 / written * seconds / 86400, places=6)
+        self.assertRegex(self.plan(*TO_DRIVE, "--hardware", "rtx4090").stdout,
+                         r"(?m)^  it writes \d.* per step to the drives of a host, which may take 1200 TB \(assumed\): written up after [\d.e+]+ days$")
+        self.assertRegex(self.plan(*TO_DRIVE, "--hardware", "rtx4090,disk=none").stdout, r"(?m)^  it writes \d.* per step to the drives of a host$")
+        [none] = json.loads(self.plan(*JOB, "--json", "--hardware", "rtx4090").stdout)
+        self.assertEqual(none["disk_written_bytes_per_step"], 0)
+        self.assertNotIn("days_until_disk_is_written_up", none)
+
+    def test_eight_ranks_write_to_the_drives_of_their_host(self):
+        [one] = json.loads(self.plan(*TO_DRIVE, "--json", "--hardware", "8xh100", "--world", "1").stdout)
+        [all_of_them] = json.loads(self.plan(*TO_DRIVE, "--json", "--hardware", "8xh100", "--host-memory", "2MB").stdout)
+        self.assertAlmostEqual(all_of_them["disk_written_bytes_per_step"] / one["disk_written_bytes_per_step"], 1, delta=0.2)
+
+    def test_autotuning_is_planning(self):
+        self.write("ds.json", '{"train_batch_size": 4, "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", '
+                              '"autotuning": {"enabled": true, "fast": true}}')
+        job = ["--model", "gpt2-tiny", "--sequence-length", "32", "--threads", "1", "--deepspeed", "ds.json"]
+        done = self.run_program(train(*job, "--steps", "1"))
+        self.assertIn("note: ds.json:1: autotuning.enabled: what is not given is chosen by computing", done.stdout + done.stderr)
+        self.assertIn("target memory", done.stdout)
+        tuned = self.run_program(mlaunch(2, *job, options=["--autotuning", "tune"]))
+        self.assertIn("nothing is trained", tuned.stderr)
+        self.assertRegex(tuned.stdout, r"(?m)^here +2 ")
+        ran = self.run_program(mlaunch(2, "--model", "gpt2-tiny", "--sequence-length", "32", "--threads", "1", "--steps", "1",
+                                       options=["--autotuning", "run"]))
+        self.assertIn("train gets --target-memory auto", ran.stderr)
+        self.assertIn("target memory", ran.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,163 @@
+#include "train/report/compare_reports.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <set>
+
+#include "core/error.h"
+#include "core/format_bytes.h"
+#include "core/text_table.h"
+
+namespace strata::train {
+namespace {
+
+/// Steps in which memory is touched and libraries are loaded.
+constexpr std::size_t kWarmingSteps = 2;
+/// Settings that always differ between a plan and a run.
+const std::set<std::string, std::less<>> kIncidental{"memory_report", "metrics", "print_plan",
+                                                     "steps",         "trace",   "profile"};
+
+void require_comparable(const StoredReport& foreseen, const StoredReport& measured) {
+  const AboutReport& one = foreseen.about;
+  const AboutReport& other = measured.about;
+  if (one.parameters != other.parameters || one.blocks != other.blocks)
+    throw InvalidArgument(fmt::format(
+        "{} is about another model than {}: {} with {} parameters in {} blocks, and {} with {} in "
+        "{}; compare reports of one model",
+        foreseen.directory, measured.directory, one.model, one.parameters, one.blocks.size(),
+        other.model, other.parameters, other.blocks.size()));
+  if (measured.step_seconds.empty())
+    throw InvalidArgument(fmt::format(
+        "{} is the report of a plan, and nothing was measured there; give first the report of a "
+        "plan or run, then that of a run (train --memory-report DIR, with steps)",
+        measured.directory));
+}
+
+std::string ratio(double measured, double foreseen) {
+  return foreseen > 0 ? fmt::format("{:.2f}", measured / foreseen) : "-";
+}
+
+std::string step_line(const StoredReport& foreseen, const StoredReport& measured) {
+  const std::vector<double>& all = measured.step_seconds;
+  const std::size_t first = all.size() > kWarmingSteps ? kWarmingSteps : 0;
+  const double mean =
+      std::accumulate(all.begin() + static_cast<std::ptrdiff_t>(first), all.end(), 0.0) /
+      static_cast<double>(all.size() - first);
+  const double expected = foreseen.about.foreseen_seconds;
+  return fmt::format("step: foreseen {:.4g} s, measured {:.4g} s ({} x), the mean of {} steps\n",
+                     expected, mean, ratio(mean, expected), all.size() - first);
+}
+
+std::string operations_text(const std::vector<OperationDifference>& rows) {
+  using enum TextTable::Align;
+  TextTable table({{"operation"},
+                   {"pass"},
+                   {"queue"},
+                   {"per step", right},
+                   {"foreseen ms", right},
+                   {"measured ms", right},
+                   {"ratio", right},
+                   {"difference ms", right}});
+  for (const OperationDifference& row : rows) {
+    const OperationTime& of = row.of;
+    table.add({of.operation, of.pass, of.queue, fmt::format("{:.6g}", of.instructions),
+               fmt::format("{:.4g}", of.foreseen_ms), fmt::format("{:.4g}", *of.measured_ms),
+               ratio(*of.measured_ms, of.foreseen_ms),
+               fmt::format("{:+.4g}", row.difference_ms())});
+  }
+  return table.text();
+}
+
+std::string amount_text(double bytes) { return bytes > 0 ? format_bytes(bytes) : "-"; }
+
+std::string memory_text(const StoredReport& foreseen, const StoredReport& measured) {
+  using enum TextTable::Align;
+  TextTable table({{"memory"}, {"foreseen", right}, {"measured", right}});
+  double in_process = 0;
+  for (const auto& [tier, bytes] : foreseen.about.arena_bytes) {
+    const auto other = measured.about.arena_bytes.find(tier);
+    const std::int64_t there = other == measured.about.arena_bytes.end() ? 0 : other->second;
+    if (bytes > 0 || there > 0)
+      table.add({tier + " arena", amount_text(static_cast<double>(bytes)),
+                 amount_text(static_cast<double>(there))});
+    const bool in_memory = tier != "disk" && (tier != "device" || !measured.device_bytes);
+    if (in_memory) in_process += static_cast<double>(bytes);
+  }
+  table.add({"process, highest", amount_text(in_process), amount_text(measured.peak_rss_bytes)});
+  if (measured.device_bytes) {
+    const auto device = foreseen.about.arena_bytes.find("device");
+    const std::int64_t bytes = device == foreseen.about.arena_bytes.end() ? 0 : device->second;
+    table.add({"device in use, highest", amount_text(static_cast<double>(bytes)),
+               amount_text(*measured.device_bytes)});
+  }
+  return table.text();
+}
+
+std::string settings_text(const StoredReport& foreseen, const StoredReport& measured) {
+  std::string text;
+  const auto add = [&](const std::string& name, const std::string& one, const std::string& other) {
+    if (one != other && !kIncidental.contains(name))
+      text += fmt::format("  {}: {} foreseen, {} measured\n", name, one, other);
+  };
+  for (const auto& [name, value] : foreseen.about.settings) {
+    const auto other = measured.about.settings.find(name);
+    add(name, value, other == measured.about.settings.end() ? "nothing" : other->second);
+  }
+  add("ranks", std::to_string(foreseen.about.ranks), std::to_string(measured.about.ranks));
+  add("device", foreseen.about.device, measured.about.device);
+  return text.empty() ? "" : "what differs besides:\n" + text;
+}
+
+}  // namespace
+
+double OperationDifference::difference_ms() const {
+  return of.measured_ms.value_or(0) - of.foreseen_ms;
+}
+
+std::vector<OperationDifference> differences(const StoredReport& foreseen,
+                                             const StoredReport& measured) {
+  require_comparable(foreseen, measured);
+  std::vector<OperationDifference> rows;
+  for (const OperationTime& row : foreseen.operations) {
+    rows.push_back({row});
+    rows.back().of.measured_ms = 0;
+  }
+  for (const OperationTime& row : measured.operations) {
+    auto at = std::ranges::find_if(rows, [&](const OperationDifference& other) {
+      return other.of.operation == row.operation && other.of.pass == row.pass &&
+             other.of.queue == row.queue;
+    });
+    if (!row.measured_ms) {  // ran, but nobody knows for how long
+      if (at != rows.end()) rows.erase(at);
+      continue;
+    }
+    if (at == rows.end()) {
+      at = rows.insert(rows.end(), OperationDifference{row});
+      at->of.foreseen_ms = 0;
+    }
+    at->of.measured_ms = row.measured_ms;
+  }
+  std::ranges::stable_sort(rows, std::greater<>(), [](const OperationDifference& row) {
+    return std::abs(row.difference_ms());
+  });
+  return rows;
+}
+
+std::string comparison_text(const StoredReport& foreseen, const StoredReport& measured) {
+  const std::vector<OperationDifference> rows = differences(foreseen, measured);
+  std::string text = step_line(foreseen, measured);
+  const bool has_times = std::ranges::any_of(
+      measured.operations, [](const OperationTime& row) { return row.measured_ms.has_value(); });
+  text += has_times ? "\n" + operations_text(rows)
+                    : "the run measured no instructions: it needs 3 steps or more, and on a GPU "
+                      "--trace or --profile\n";
+  text += "\n" + memory_text(foreseen, measured);
+  const std::string settings = settings_text(foreseen, measured);
+  return settings.empty() ? text : text + "\n" + settings;
+}
+
+}  // namespace strata::train

@@ -1,0 +1,25 @@
+// Compares what was foreseen in one memory report with what a run measured in another.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "train/report/stored_report.h"
+
+namespace strata::train {
+
+/// An operation in a pass on a queue; 0 ms where one of the reports has none.
+struct OperationDifference {
+  OperationTime of;  ///< foreseen by the one report, measured by the other
+  [[nodiscard]] double difference_ms() const;
+};
+
+/// Those that differ most come first. Throws InvalidArgument if the reports are of different
+/// models, or if nothing was measured in `measured`.
+std::vector<OperationDifference> differences(const StoredReport& foreseen,
+                                             const StoredReport& measured);
+
+/// The step, the operations, memory, and settings that differ, for people.
+std::string comparison_text(const StoredReport& foreseen, const StoredReport& measured);
+
+}  // namespace strata::train

@@ -1,0 +1,27 @@
+// A memory report read back from its directory.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "train/report/about_report.h"
+#include "train/report/operation_times.h"
+
+namespace strata::train {
+
+struct StoredReport {
+  std::string directory;
+  AboutReport about;
+  std::vector<OperationTime> operations;
+  // Of the run's steps; empty in the report of a plan.
+  std::vector<double> step_seconds;
+  double peak_rss_bytes = 0;           ///< highest of the process
+  std::optional<double> device_bytes;  ///< highest in use on the device, by whomever
+};
+
+/// Throws InvalidArgument if there is no report in `directory`, ConfigError if it is of another
+/// version or broken.
+StoredReport read_report(const std::string& directory);
+
+}  // namespace strata::train
