@@ -3,7 +3,7 @@
 
     bench/layouts.py [--bin build/bin] [--only WORD ...]
 
-Prints a row per configuration: processor seconds of one Plan, the step that is foreseen, and of its worst training Program the bytes of the
+Prints a row per configuration: processor seconds of one Plan, the step that is foreseen, the way of saving, and of its worst training Program the bytes of the
 device's arena within a step, the most of them in use at a time, and the ratio of these two.
 """
 import argparse
@@ -27,6 +27,7 @@ TIERS = {
     "host": ["--offload-optimizer", "cpu", "--offload-param", "cpu"],
     "disk": ["--offload-optimizer", "nvme", "--offload-param", "nvme"],
     "searched": ["--offload-optimizer", "nvme"],  # keeps as many records in host memory as its limit allows
+    "saved": ["--offload-optimizer", "nvme", "--output", "saved", "--save-every", "10"],  # searched, and how it is saved
 }
 HOST_MEMORY = {"124M": "2GB", "7B": "64GB", "70B": "600GB"}
 BUDGETS = {"124M": ["", "4GB"], "7B": ["", "24GB", "40GB"], "70B": ["", "24GB", "80GB"]}
@@ -34,14 +35,17 @@ HEAD = re.compile(r"^program (\S+): .* device arena \d+ bytes: \d+ kept, (\d+) w
 
 
 def configurations():
+    """All combinations, but few of what is saved: only the largest budget of the largest models."""
     for model, dtype, tiers, keeps, ranks in itertools.product(MODELS, ["bf16", "fp32"], TIERS, ["", "checkpointing"], [1, 8]):
-        for budget in BUDGETS[model]:
+        if tiers == "saved" and (model == "124M" or dtype == "fp32" or not keeps):
+            continue
+        for budget in BUDGETS[model][-1:] if tiers == "saved" else BUDGETS[model]:
             yield model, dtype, tiers, keeps, ranks, budget
 
 
 def flags(model, dtype, tiers, keeps, ranks, budget, home):
     name, tokens = MODELS[model]
-    host = HOST_MEMORY[model] if tiers == "searched" else "9000GB"
+    host = HOST_MEMORY[model] if tiers in ("searched", "saved") else "9000GB"
     return (["--model", name or str(home), "--dtype", dtype, "--sequence-length", str(tokens), "--micro-batch", "1", "--device", "cuda",
              "--steps", "0", "--nvme-path", str(home), "--host-memory", host]
             + TIERS[tiers] + (["--activation-checkpointing"] if keeps else []) + (["--device-memory", budget] if budget else [])
@@ -63,7 +67,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         home = pathlib.Path(folder)
         (home / "config.json").write_text(json.dumps(LLAMA_70B))
-        print(f"{'model dtype tiers ranks card checkpointing':46} {'plan s':>7} {'foreseen s':>10} {'arena B':>13} {'in use B':>13} {'ratio':>6}")
+        print(f"{'model dtype tiers ranks card checkpointing':46} {'plan s':>7} {'foreseen s':>10} {'arena B':>13} {'in use B':>13} {'ratio':>6} saving")
         for row in configurations():
             model, dtype, tiers, keeps, ranks, budget = row
             name = f"{model} {dtype} {tiers} {ranks} {budget or '-'} {keeps or '-'}"
@@ -75,9 +79,10 @@ def main():
                 print(f"{name:46} {seconds:7.2f} does not fit" if "needs" in planned.stderr else f"{name:46} {planned.stderr.strip()[:120]}", flush=True)
                 continue
             foreseen = re.search(r"foreseen: (\S+) s", planned.stdout)[1]
+            saving = re.search(r'"saving": "(\w+)"', planned.stdout)[1]
             worst = max(((int(arena), int(held)) for _, arena, held in HEAD.findall(run([*command, "--print-program"])[0].stdout)),
                         key=lambda sizes: sizes[0] / max(sizes[1], 1))
-            print(f"{name:46} {seconds:7.2f} {foreseen:>10} {worst[0]:13} {worst[1]:13} {worst[0] / worst[1]:6.3f}", flush=True)
+            print(f"{name:46} {seconds:7.2f} {foreseen:>10} {worst[0]:13} {worst[1]:13} {worst[0] / worst[1]:6.3f} {saving}", flush=True)
 
 
 if __name__ == "__main__":

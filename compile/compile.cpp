@@ -200,10 +200,12 @@ class Compiling {
 
   Compiled lower_all(Extent extent) {
     lay_out_persistent();
+    std::int64_t work = 0;
+    for (const auto& [key, graph] : graphs_) work += std::ssize(graph.nodes);
     runtime::TierBytes budget = plan_.budget_bytes;
     Fit short_fit;
     short_fit.kept_too_much = limit_host_memory(budget);
-    if (short_fit.kept_too_much) return {{}, std::move(short_fit)};
+    if (short_fit.kept_too_much) return {{}, std::move(short_fit), work};
     const runtime::Scheduling scheduling{plan_.limits, budget};
     for (auto& [key, graph] : graphs_) {
       if (set_.programs.contains(key) || (extent == Extent::step && !is_of_step(key))) continue;
@@ -217,12 +219,14 @@ class Compiling {
       if (auto* shortage = std::get_if<runtime::Shortage>(&lowered)) {
         short_fit.tiers[index_of(shortage->tier)] = {shortage->floor_bytes, shortage->budget_bytes};
         short_fit.shortage = std::move(*shortage);
-        return {{}, std::move(short_fit)};
+        return {{}, std::move(short_fit), work};
       }
-      set_.programs[key] = std::get<runtime::Program>(std::move(lowered));
+      const runtime::Program& made = set_.programs[key] =
+          std::get<runtime::Program>(std::move(lowered));
+      work += (kScheduledWork - 1) * std::ssize(made.instructions);
     }
     Fit fit = find_fit(set_, budget);
-    return {std::move(set_), std::move(fit)};
+    return {std::move(set_), std::move(fit), work};
   }
 
   const TrainingModel& model_;

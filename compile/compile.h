@@ -14,7 +14,13 @@ namespace strata::compile {
 struct Compiled {
   StepPrograms programs;  ///< empty if a schedule or the state that is kept does not fit
   Fit fit;
+  /// Instructions that were compiled; one that was scheduled counts as kScheduledWork.
+  std::int64_t work = 0;
 };
+
+/// To schedule an instruction and to find its place takes about as long as to compile so many
+/// without a schedule.
+inline constexpr std::int64_t kScheduledWork = 8;
 
 /// Builds the Graphs of all Programs that the Plan has, differentiates, shards, places and
 /// schedules them, and lays them out. Equal arguments give equal Programs, to the byte. `machine`

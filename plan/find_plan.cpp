@@ -103,6 +103,7 @@ class Searching {
     if (attempt.lacks_host_memory)
       if (const std::optional<Plan> on_disk = with_gradients_on_disk(search_.plan))
         attempt = first_accepted(*on_disk);
+    attempt.found.work = work_;
     return std::move(attempt.found);
   }
 
@@ -200,7 +201,7 @@ class Searching {
     if (!found.fit.fits()) return {std::move(found), lacks_host_memory(found.fit)};
     const Plan& plan = found.programs.settings.plan;
     if (!is_open(way.asked) || widest_ == search_.where) return {std::move(found)};
-    return {compile::compile(search_.model, plan, search_.machine, search_.where)};
+    return {make_for(search_.where, plan, compile::compile)};
   }
 
   /// A snapshot by windows takes as many as it may: without a limit, it gets its own beside those
@@ -215,6 +216,7 @@ class Searching {
         plan == step.settings.plan
             ? compile::compile_rest(search_.model, std::move(step), search_.machine, seat)
             : compile::compile(search_.model, plan, search_.machine, seat);
+    work_ += found.work;
     return found.fit.fits() ? std::move(found) : planned(asked, compile::compile);
   }
 
@@ -230,8 +232,15 @@ class Searching {
   [[nodiscard]] step::StepSettings settings_of(const Plan& plan) const {
     return compile::settings_of(search_.model, plan, widest_);
   }
+  [[nodiscard]] Compiled make_for(const comm::MeshSeat& seat, const Plan& plan,
+                                  Compile make) const {
+    Compiled found = make(search_.model, plan, search_.machine, seat);
+    work_ += found.work;
+    return found;
+  }
+  /// Compiles for the rank with the largest shards, the last one.
   [[nodiscard]] Compiled compiled(const Plan& plan, Compile make) const {
-    return make(search_.model, plan, search_.machine, widest_);
+    return make_for(widest_, plan, make);
   }
 
   [[nodiscard]] static bool is_open(const Plan& plan) {
@@ -239,10 +248,10 @@ class Searching {
                               may_move_gradients(plan) || compile::shares_host_memory(plan));
   }
 
-  /// Compiles for the rank with the largest shards, the last one. If nothing is open in the Plan,
-  /// the rank that asks is compiled, and no other.
+  /// Plans for the rank with the largest shards. If nothing is open in the Plan, the rank that asks
+  /// is compiled, and no other.
   [[nodiscard]] Compiled planned(const Plan& plan, Compile make) const {
-    if (!is_open(plan)) return make(search_.model, plan, search_.machine, search_.where);
+    if (!is_open(plan)) return make_for(search_.where, plan, make);
     Compiled plain =
         compile::shares_host_memory(plan) ? divide(plan, make) : with_fewer_records(plan, make);
     return with_records_ahead(std::move(plain), make);
@@ -381,6 +390,7 @@ class Searching {
   const Search& search_;
   comm::MeshSeat widest_;
   std::vector<runtime::ParameterUnit> units_;
+  mutable std::int64_t work_ = 0;  ///< of all that was compiled
 };
 
 }  // namespace

@@ -5,13 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include "core/error.h"
 #include "plan/neighbours.h"
+#include "step/check_plan.h"
 
 namespace strata::plan {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 /// Rounds down to whole MiB, as people type it.
 std::int64_t in_mebibytes(std::int64_t bytes) {
@@ -21,13 +19,14 @@ std::int64_t in_mebibytes(std::int64_t bytes) {
 
 class Nearing {
  public:
-  Nearing(const Search& search, const Wanted& wanted, Clock::time_point until)
+  Nearing(const Search& search, const Wanted& wanted, std::int64_t most_work)
       : search_(search),
         asked_(wanted.asked),
         memory_(wanted.memory),
-        until_(until),
-        refused_(wanted.refused) {
-    if (refused_) refused_needs_ = least_needs(asked_, {});
+        most_work_(most_work),
+        refused_(wanted.refused),
+        units_(search.model.build(search.plan.shape, compile::ModelUse::train).graph.units) {
+    if (refused_ && memory_.holds(state_needs(asked_))) refused_needs_ = least_needs(asked_, {});
   }
 
   NearestSearch run() {
@@ -55,6 +54,7 @@ class Nearing {
     const auto less_changed = [&](const Choices& first) { return with_less_changed(first); };
     if (auto first = first_that_fits(further_homes(asked_, search_.plan, own_device), less_changed))
       return first;
+    try_put_off();
     return smallest_;
   }
 
@@ -72,48 +72,78 @@ class Nearing {
     return limits;
   }
 
-  [[nodiscard]] Search search_for(const Choices& choices, const NewLimits& limits) const {
-    Search changed = search_;
-    runtime::Plan& plan = changed.plan;
+  /// Returns the frame with these limits.
+  [[nodiscard]] runtime::Plan limited_frame(const NewLimits& limits) const {
+    runtime::Plan plan = search_.plan;
     if (limits.device_bytes)
       plan.budget_bytes[static_cast<std::size_t>(runtime::Tier::device)] = *limits.device_bytes;
     if (limits.host_bytes) plan.host_bytes = *limits.host_bytes / memory_.local_world;
-    plan = with_choices(std::move(plan), choices, search_.model.build);
+    return plan;
+  }
+
+  [[nodiscard]] Search search_for(const Choices& choices, const NewLimits& limits) const {
+    Search changed = search_;
+    changed.plan = with_choices(limited_frame(limits), choices, search_.model.build);
     return changed;
   }
 
-  /// Returns the least memory that the choices need: without a schedule, since schedules take as
-  /// much as they may. Nullopt if they cannot be planned: they exceed a budget or exclude each
-  /// other.
-  [[nodiscard]] std::optional<MemoryNeeds> least_needs(const Choices& choices,
-                                                       const NewLimits& limits) const {
-    try {
-      Search changed = search_for(choices, {.device_bytes = {}, .host_bytes = limits.host_bytes});
-      changed.savings = {search_.savings.back()};
-      changed.plan.scheduled = false;
-      compile::Compiled found = find_plan(changed);
-      found.fit.host = {};  // the sum over both is for holds() to judge
-      if (!found.fit.fits()) return {};
-      return memory_needs(found.programs);
-    } catch (const InvalidArgument&) {
-      return {};  // choices exclude each other
+  /// True if the choices exclude each other.
+  [[nodiscard]] bool contradict(const Choices& choices) const {
+    const auto rules = kernels::StepRules::from(search_.model.control);
+    return !step::find_problems(with_choices(search_.plan, choices, units_), units_, &rules)
+                .empty();
+  }
+
+  /// Returns the memory that state alone takes, without compiling. Leaves out gradients in host
+  /// memory, since the search may move them to the disk.
+  [[nodiscard]] MemoryNeeds state_needs(const Choices& choices) const {
+    using enum runtime::Tier;
+    runtime::PersistentLayout state;
+    const runtime::Plan plan = with_choices(search_.plan, choices, units_);
+    step::declare_state(state, units_, compile::settings_of(search_.model, plan, search_.where));
+    MemoryNeeds needs;
+    for (const runtime::PersistentValue& value : state.values()) {
+      const std::int64_t bytes = value.type.span_bytes();
+      if (value.tier == device) needs.device += bytes;
+      if (value.tier == disk) needs.disk += bytes;
+      if ((value.tier == pinned || value.tier == pageable) && value.role != runtime::Role::gradient)
+        needs.host += bytes;
     }
+    return needs;
+  }
+
+  /// Returns the least memory that the choices need: without a schedule, since schedules take as
+  /// much as they may. Nullopt if they exceed a budget.
+  [[nodiscard]] std::optional<MemoryNeeds> least_needs(const Choices& choices,
+                                                       const NewLimits& limits) {
+    Search changed = search_for(choices, {.device_bytes = {}, .host_bytes = limits.host_bytes});
+    changed.savings = {search_.savings.back()};
+    changed.plan.scheduled = false;
+    compile::Compiled found = find_plan(changed);
+    work_ += found.work;
+    work_of_one_ = found.work;
+    found.fit.host = {};  // the sum over both is for holds() to judge
+    if (!found.fit.fits()) return {};
+    return memory_needs(found.programs);
   }
 
   /// Compiles the Plan as it is, since searching would take no less memory. Limits the device to
   /// the bytes that are free: fewer bytes compile faster.
-  [[nodiscard]] compile::Compiled closed(const Search& search) const {
+  [[nodiscard]] compile::Compiled closed(const Search& search) {
     runtime::Plan plan = search.plan;
     std::int64_t& device = plan.budget_bytes[static_cast<std::size_t>(runtime::Tier::device)];
     const std::int64_t free_bytes =
         memory_.device_bytes.value_or(memory_.host_bytes / memory_.local_world);
     if (free_bytes > 0) device = std::min(device, free_bytes);
     plan.saving = search.savings.back();
-    return compile::compile(search.model, plan, search.machine, search.where);
+    compile::Compiled found = compile::compile(search.model, plan, search.machine, search.where);
+    work_ += found.work;
+    return found;
   }
 
-  /// Plans as a run would do, with the first combination of new limits that makes it fit.
-  [[nodiscard]] std::optional<Nearest> as_planned(const Choices& choices, Nearness nearness) const {
+  /// Plans as a run would do, with the first combination of new limits that makes it fit. If that
+  /// is too much work, answers with all limits and the least needs, which may_fit found to fit.
+  [[nodiscard]] std::optional<Nearest> as_planned(const Choices& choices, Nearness nearness) {
     const NewLimits all = new_limits(choices);
     const auto holds = [&](const compile::Compiled& found) {
       return found.fit.fits() && memory_.holds(memory_needs(found.programs));
@@ -125,12 +155,17 @@ class Nearing {
         NewLimits limits;
         if (device) limits.device_bytes = all.device_bytes;
         if (host) limits.host_bytes = all.host_bytes;
+        if (work_ + compile::kScheduledWork * work_of_one_ > most_work_) {
+          complete_ = false;
+          return Nearest{choices, all, fitting_needs_, Nearness::unplanned};
+        }
         Search changed = search_for(choices, limits);
         const bool last =
             device == all.device_bytes.has_value() && host == all.host_bytes.has_value();
         if (!last && !holds(closed(changed))) continue;
         changed.accepts = holds;
         const compile::Compiled found = find_plan(changed);
+        work_ += found.work;
         if (holds(found)) return Nearest{choices, limits, memory_needs(found.programs), nearness};
       }
     return {};
@@ -144,18 +179,42 @@ class Nearing {
     return less && memory_.holds(needs);
   }
 
-  /// True if least_needs fits; false also if time has run out.
+  /// True if least_needs fits; false also if no work is left. State alone tells of most neighbours
+  /// of large models that they do not fit: what these need is put off.
   [[nodiscard]] bool may_fit(const Choices& choices) {
-    complete_ = complete_ && Clock::now() <= until_;
-    if (!complete_) return false;
+    complete_ = complete_ && work_ < most_work_;
+    if (!complete_ || contradict(choices)) return false;
     const NewLimits limits = new_limits(choices);
+    const MemoryNeeds state = state_needs(choices);
+    if (!memory_.holds(state)) {
+      put_off_.emplace_back(size(state), choices);
+      return false;
+    }
     std::optional<MemoryNeeds> needed = least_needs(choices, limits);
     if (!needed && limits.host_bytes) needed = least_needs(choices, {});  // too much for the limit
     if (!needed) return false;
-    if (holds(*needed, limits)) return true;
-    if (!smallest_ || size(*needed) < size(smallest_->needs))
-      smallest_ = Nearest{choices, {}, *needed, Nearness::smallest};
+    if (holds(*needed, limits)) {
+      fitting_needs_ = *needed;
+      return true;
+    }
+    consider_smallest(choices, *needed);
     return false;
+  }
+
+  void consider_smallest(const Choices& choices, const MemoryNeeds& needed) {
+    if (!smallest_ || size(needed) < size(smallest_->needs))
+      smallest_ = Nearest{choices, {}, needed, Nearness::smallest};
+  }
+
+  /// Compiles what was put off, as far as it may need less than all else that was tried.
+  void try_put_off() {
+    std::ranges::stable_sort(put_off_, {}, &std::pair<double, Choices>::first);
+    for (const auto& [least, choices] : put_off_) {
+      if (smallest_ && least >= size(smallest_->needs)) return;
+      complete_ = complete_ && work_ < most_work_;
+      if (!complete_) return;
+      if (const auto needed = least_needs(choices, {})) consider_smallest(choices, *needed);
+    }
   }
 
   /// Returns the first neighbour that fits: as `reduced` makes it if that fits, else as it is.
@@ -220,17 +279,22 @@ class Nearing {
   const Search& search_;
   const Choices& asked_;
   const MachineMemory& memory_;
-  Clock::time_point until_;
+  std::int64_t most_work_;
+  std::int64_t work_ = 0;
+  std::int64_t work_of_one_ = 0;  ///< to compile a Plan without a schedule
   bool refused_;
-  std::optional<MemoryNeeds> refused_needs_;  ///< nullopt: it cannot be planned
-  std::optional<Nearest> smallest_;           ///< smallest needs that were tried
+  std::vector<runtime::ParameterUnit> units_;
+  std::optional<MemoryNeeds> refused_needs_;         ///< nullopt: it cannot be planned
+  std::optional<Nearest> smallest_;                  ///< smallest needs that were tried
+  MemoryNeeds fitting_needs_;                        ///< least needs of what last was found to fit
+  std::vector<std::pair<double, Choices>> put_off_;  ///< with the size of its state
   bool complete_ = true;
 };
 
 }  // namespace
 
-NearestSearch find_nearest(const Search& search, const Wanted& wanted, Clock::time_point until) {
-  return Nearing(search, wanted, until).run();
+NearestSearch find_nearest(const Search& search, const Wanted& wanted, std::int64_t most_work) {
+  return Nearing(search, wanted, most_work).run();
 }
 
 }  // namespace strata::plan

@@ -1,7 +1,7 @@
 // Finds the nearest Plan that fits if the one that was asked for does not.
 #pragma once
 
-#include <chrono>
+#include <cstdint>
 #include <optional>
 
 #include "plan/choices.h"
@@ -11,9 +11,10 @@
 namespace strata::plan {
 
 enum class Nearness : std::uint8_t {
-  cheapest,  ///< the cheapest Plan that fits
-  fits,      ///< a Plan that fits; there was no time to find the cheapest
-  smallest,  ///< a Plan that does not fit, but needs least of all that were tried
+  cheapest,   ///< the cheapest Plan that fits
+  fits,       ///< a Plan that fits; no work was left to find the cheapest
+  unplanned,  ///< choices whose least needs fit; no work was left to search their Plan
+  smallest,   ///< a Plan that does not fit, but needs least of all that were tried
 };
 
 /// Limits in bytes that a Plan must have in addition, because schedules take as much as they may.
@@ -25,13 +26,13 @@ struct NewLimits {
 struct Nearest {
   Choices choices;
   NewLimits limits;
-  MemoryNeeds needs;  ///< least needs for Nearness::smallest, else what find_plan's Plan takes
+  MemoryNeeds needs;  ///< what find_plan's Plan takes; least needs if unplanned or smallest
   Nearness nearness = Nearness::smallest;
 };
 
 struct NearestSearch {
   std::optional<Nearest> found;
-  bool complete = true;  ///< false: time ran out before all neighbours were tried
+  bool complete = true;  ///< false: `most_work` was done before all neighbours were tried
 };
 
 /// The Choices asked for, and the memory that is there.
@@ -45,8 +46,8 @@ struct Wanted {
 /// budgets of its Plan, then takes back every part of the change that is not needed. `search.plan`
 /// is the frame of their Plans; `search.accepts` is not called. If a neighbour moves state and the
 /// frame does not limit memory, what is free becomes a limit if the Plan would take more without
-/// it. Finds nothing if no neighbour that was planned by `until` keeps the budgets of the frame.
-NearestSearch find_nearest(const Search& search, const Wanted& wanted,
-                           std::chrono::steady_clock::time_point until);
+/// it. Stops after about `most_work` (compile::Compiled::work), so that equal arguments give equal
+/// answers. Finds nothing if no neighbour that was tried keeps the budgets of the frame.
+NearestSearch find_nearest(const Search& search, const Wanted& wanted, std::int64_t most_work);
 
 }  // namespace strata::plan

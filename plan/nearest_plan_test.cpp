@@ -9,7 +9,7 @@ namespace strata::plan {
 namespace {
 
 using runtime::Tier;
-using Clock = std::chrono::steady_clock;
+constexpr std::int64_t kAllWork = std::int64_t{1} << 40;
 
 class FindNearest : public testing::Test {
  protected:
@@ -18,8 +18,8 @@ class FindNearest : public testing::Test {
     asked_.optimizer = Home::device;
   }
   [[nodiscard]] NearestSearch nearest(const MachineMemory& memory,
-                                      Clock::time_point until = Clock::time_point::max()) const {
-    return find_nearest({model_, frame_, machine_, {frame_.mesh, {}}}, {asked_, memory}, until);
+                                      std::int64_t most_work = kAllWork) const {
+    return find_nearest({model_, frame_, machine_, {frame_.mesh, {}}}, {asked_, memory}, most_work);
   }
   [[nodiscard]] MemoryNeeds needs(const Choices& choices) const {
     const runtime::Plan plan = with_choices(frame_, choices, model_.build);
@@ -110,10 +110,33 @@ TEST_F(FindNearest, ABudgetThatNothingKeepsLeavesNothing) {
   EXPECT_FALSE(search.found);
 }
 
-TEST_F(FindNearest, WithoutTimeNothingIsTried) {
-  const NearestSearch search = nearest({1, {}, 1 << 30}, Clock::now() - std::chrono::seconds(1));
+TEST_F(FindNearest, WithoutWorkNothingIsTried) {
+  const NearestSearch search = nearest({1, {}, 1 << 30}, 0);
   EXPECT_FALSE(search.complete);
   EXPECT_FALSE(search.found);
+}
+
+/// Work is counted, not time, so that every limit gives one answer, on however busy a machine.
+TEST_F(FindNearest, LittleWorkLeavesAChangeUnplanned) {
+  Choices half = asked_;
+  half.micro_batch = half.micro_steps = 2;
+  const MachineMemory memory{1, needs(half).device, 0};
+  Search search{model_, frame_, machine_, {frame_.mesh, {}}};
+  search.plan = with_choices(frame_, half, model_.build);
+  const std::int64_t planning = find_plan(search).work;
+  search.plan.scheduled = false;
+  const std::int64_t compiling = find_plan(search).work;
+  EXPECT_GT(planning, 4 * compiling);
+  const NearestSearch unplanned = nearest(memory, planning),
+                      planned = nearest(memory, 3 * planning);
+  ASSERT_TRUE(unplanned.found && planned.found);
+  EXPECT_FALSE(unplanned.complete);
+  EXPECT_TRUE(planned.complete);
+  EXPECT_EQ(unplanned.found->nearness, Nearness::unplanned);
+  EXPECT_EQ(planned.found->nearness, Nearness::cheapest);
+  EXPECT_EQ(unplanned.found->choices, half);
+  EXPECT_EQ(planned.found->choices, half);
+  EXPECT_LE(unplanned.found->needs.device, planned.found->needs.device);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ struct CrowdedMachine {
 /// stage; smaller micro-batches in more micro-steps; activation checkpointing of as little as fits;
 /// combinations of these; then state in host memory (if the device has its own) and on a drive.
 /// Returns one line: the first of them that fits, with what it needs, or the least that any of them
-/// needs. Searches for a few seconds, and returns the best found by then.
+/// needs. Does a bounded amount of work, and returns the best found by then.
 std::string memory_advice(const ProgramRequest& request, const CrowdedMachine& machine);
 
 }  // namespace strata::train
