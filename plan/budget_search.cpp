@@ -274,7 +274,7 @@ bool BudgetSearch::divides(const MemoryLimits& limits) const {
 /// goes to the device; no record stays in host memory and none is read ahead. Where a run would
 /// search for nothing, this is its step.
 BudgetSearch::Quick BudgetSearch::quickly(const Entry& entry, const MemoryLimits& limits) {
-  runtime::Plan plan = limited(entry.choices, limits);
+  runtime::Plan plan = estimates_.with_room_in_host_memory(limited(entry.choices, limits));
   if (divides(limits)) {
     const std::int64_t left = limits.host_bytes - entry.least.device - entry.least.host;
     const std::int64_t device = entry.least.device + left / 2;

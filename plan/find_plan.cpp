@@ -10,6 +10,7 @@
 #include "core/check.h"
 #include "plan/disk_time.h"
 #include "plan/foresee.h"
+#include "plan/gradient_homes.h"
 #include "plan/resident_records.h"
 #include "runtime/program/arena_alignment.h"
 
@@ -31,21 +32,6 @@ bool has_records_on_disk(const Plan& plan) {
   return std::ranges::any_of(plan.units, [](const runtime::UnitPlan& unit) {
     return unit.recipe.trainable && unit.optimizer_tier == Tier::disk;
   });
-}
-
-/// Moves gradients from host memory to the disk for units that have other state on the disk;
-/// nullopt if there are none.
-std::optional<Plan> with_gradients_on_disk(Plan plan) {
-  bool moved = false;
-  for (runtime::UnitPlan& unit : plan.units) {
-    if (unit.gradient_tier != Tier::pinned ||
-        (unit.optimizer_tier != Tier::disk && unit.parameter_tier != Tier::disk))
-      continue;
-    unit.gradient_tier = Tier::disk;
-    moved = true;
-  }
-  if (!moved) return {};
-  return plan;
 }
 
 bool lacks_host_memory(const compile::Fit& fit) {

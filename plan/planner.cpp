@@ -35,8 +35,10 @@ class Planning {
         search_(request.search, request.asked, freedom(), request.most_work) {}
 
   PlannerAnswer run() {
-    answer_.unlimited = search_.fastest({});
+    answer_.unlimited = search_.fastest(unlimited());
     choose();
+    // Records stay in host memory only as far as a limit says: with one, steps may be faster.
+    if (answer_.chosen && answer_.slowdown(*answer_.chosen) < 1) answer_.unlimited = answer_.chosen;
     judge();
     answer_.complete = search_.complete();
     answer_.work = search_.work();
@@ -58,6 +60,12 @@ class Planning {
     if (request_.search.machine.host_is_device() && device == kUnlimited)
       return {device, scaled(frame.host_bytes, aims_.part)};
     return {scaled(device, aims_.part), frame.host_bytes};
+  }
+
+  /// A device of any size beside the host's own memory.
+  [[nodiscard]] MemoryLimits unlimited() const {
+    if (request_.search.machine.host_is_device()) return {};
+    return {.host_bytes = request_.search.plan.host_bytes};
   }
 
   void choose() {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "plan/gradient_homes.h"
 #include "runtime/simulator/foreseen_times.h"
 #include "runtime/simulator/host_resources.h"
 #include "zero/micro_step.h"
@@ -93,9 +94,20 @@ std::vector<step::PlanProblem> StepEstimates::problems(const Choices& choices) c
   return step::find_problems(free_plan(choices), units_, &rules);
 }
 
+runtime::Plan StepEstimates::with_room_in_host_memory(runtime::Plan plan) const {
+  const std::int64_t limit = search_.plan.host_bytes;
+  if (limit == runtime::kUnlimited || search_.machine.host_is_device()) return plan;
+  runtime::PersistentLayout layout;
+  step::declare_state(layout, units_, compile::settings_of(search_.model, plan, widest_));
+  if (layout.bytes(Tier::pinned) + layout.bytes(Tier::pageable) <= limit) return plan;
+  std::optional<runtime::Plan> moved = with_gradients_on_disk(plan);
+  return moved ? std::move(*moved) : plan;
+}
+
 std::optional<compile::Compiled> StepEstimates::compile_unscheduled(const Choices& choices) {
   if (!problems(choices).empty()) return {};
-  runtime::Plan plan = with_choices(free_plan(choices), choices, search_.model.build);
+  const runtime::Plan plan =
+      with_room_in_host_memory(with_choices(free_plan(choices), choices, search_.model.build));
   compile::Compiled made = compile::compile(search_.model, plan, search_.machine, widest_);
   work_ += instructions_of(made.programs);
   return made;
@@ -136,7 +148,7 @@ const StepEstimates::State& StepEstimates::state_of(const Choices& choices) {
   const auto [at, fresh] = states_.try_emplace(key);
   if (!fresh) return at->second;
   State& state = at->second;
-  const runtime::Plan plan = free_plan(choices);
+  const runtime::Plan plan = with_room_in_host_memory(free_plan(choices));
   runtime::PersistentLayout layout;
   step::declare_state(layout, units_, compile::settings_of(search_.model, plan, widest_));
   for (std::size_t t = 0; t < state.tiers.size(); ++t)
@@ -146,7 +158,7 @@ const StepEstimates::State& StepEstimates::state_of(const Choices& choices) {
     if (value.tier == Tier::device) continue;
     const std::int64_t bytes = value.type.span_bytes();
     const bool on_disk = value.tier == Tier::disk;
-    if (value.role == Role::optimizer) {
+    if (value.role == Role::optimizer || value.role == Role::gradient) {
       state.optimizer_away += bytes;
       if (on_disk) state.optimizer_on_disk += bytes;
     } else if (value.role == Role::parameter) {

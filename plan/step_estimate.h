@@ -35,6 +35,9 @@ class StepEstimates {
   [[nodiscard]] StepEstimate guess(const Choices& choices);
   /// Compiles the choices without a schedule: a bound. Nullopt if they exclude one another.
   [[nodiscard]] std::optional<StepEstimate> bound(const Choices& choices);
+  /// Returns the Plan with gradients on the disk if a run would move them there: host memory is too
+  /// little for its state.
+  [[nodiscard]] runtime::Plan with_room_in_host_memory(runtime::Plan plan) const;
   /// The number of instructions of all Programs that were compiled.
   [[nodiscard]] std::int64_t work() const { return work_; }
   /// Says why choices exclude one another, whatever the memory; empty if they do not.

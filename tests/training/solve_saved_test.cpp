@@ -94,7 +94,7 @@ class SolveSaved : public testing::TestWithParam<Setting> {
     options.accumulation = setting.accumulation;
     options.sequence_length = 128;
     options.zero.stage = setting.stage;
-    if (setting.offload) options.offload.optimizer = train::plan::Home::host;
+    if (setting.offload) options.offload.optimizer = plan::Home::host;
     model_ = train::training_model(request_);
   }
 
