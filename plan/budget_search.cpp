@@ -20,6 +20,8 @@ constexpr double kReached = 1.02;
 constexpr std::size_t kTellingTries = 3;
 /// Steps that are foreseen to be faster by less are as fast: then what moves less is taken.
 constexpr double kNoFaster = 1.01;
+/// Steps that write to a drive must be faster by more than this than those that do not.
+constexpr double kWear = 1.05;
 /// Quickly compiled steps in a row that are no faster than the best one, after which no more are
 /// tried.
 constexpr int kPatience = 5;
@@ -29,6 +31,13 @@ constexpr std::size_t kFinalists = 3;
 constexpr double kShare = 1.0 / 16;
 /// Choices that are estimated to be small, of which the smallest is found by compiling.
 constexpr std::size_t kSmallOnes = 6;
+
+/// Returns the seconds of a step, with a charge where it writes to a drive, which wears.
+double price_of(const Choices& choices, double seconds) {
+  const bool writes = choices.optimizer == Home::disk || choices.parameters == Home::disk ||
+                      choices.activations == Home::disk;
+  return writes ? seconds * kWear : seconds;
+}
 
 /// True if the choices differ in nothing but parameters or saved values that go farther, or in
 /// more recomputation, which makes no step faster. (State of the optimizer may: its updates are
@@ -63,15 +72,15 @@ MemoryNeeds needed_by(const compile::Fit& fit) {
 /// An alternative on its way to being compiled.
 struct BudgetSearch::Entry {
   Choices choices;
-  double seconds = 0;
+  double price = 0;
   std::size_t order = 0;  ///< place among the alternatives: of equally fast ones the first wins
-  bool is_bound = false;  ///< `seconds` is a bound, and `least` fits; else both are guesses
+  bool is_bound = false;  ///< `price` is a bound, and `least` fits; else both are guesses
   MemoryNeeds least;
 };
 
 struct BudgetSearch::Tried {
   Choices choices;
-  double seconds = 0;
+  double price = 0;
   std::size_t order = 0;                 ///< as Entry has it
   std::optional<PlannedStep> step = {};  ///< if this is what a run would do
 };
@@ -95,7 +104,7 @@ class BudgetSearch::Queue {
  private:
   struct Later {
     bool operator()(const Entry& a, const Entry& b) const {
-      return a.seconds != b.seconds ? a.seconds > b.seconds : a.order > b.order;
+      return a.price != b.price ? a.price > b.price : a.order > b.order;
     }
   };
   std::priority_queue<Entry, std::vector<Entry>, Later> open_;
@@ -155,7 +164,7 @@ std::optional<BudgetSearch::Entry> BudgetSearch::bounded(Entry entry, const Memo
     if (!bound) return {};
     const bool enough = fits(bound->needs, limits);
     if (enough) {
-      entry.seconds = bound->seconds;
+      entry.price = price_of(entry.choices, bound->seconds);
       entry.least = bound->needs;
       entry.is_bound = true;
       fitting = entry;
@@ -210,7 +219,7 @@ std::optional<BudgetSearch::Entry> BudgetSearch::guessed_entry(const Choices& ch
     entry.choices = *fitting;
   else if (free_.saved)
     set_again_part(entry.choices, 1);  // guesses may be too large
-  entry.seconds = estimates_.guess(entry.choices).seconds;
+  entry.price = price_of(entry.choices, estimates_.guess(entry.choices).seconds);
   entry.least = corrected_guess(entry.choices);
   if (!may_fit(entry.least, limits)) return {};
   return entry;
@@ -287,7 +296,7 @@ BudgetSearch::Quick BudgetSearch::quickly(const Entry& entry, const MemoryLimits
   count(made);
   if (!made.fit.fits()) return {{}, std::move(made.fit)};
   PlannedStep step = planned(entry.choices, limits, made);
-  Tried tried{entry.choices, step.forecast.step_seconds, entry.order};
+  Tried tried{entry.choices, price_of(entry.choices, step.forecast.step_seconds), entry.order};
   const bool searches = divides(limits) || search_.savings.size() > 1 ||
                         entry.choices.optimizer == Home::disk ||
                         entry.choices.parameters == Home::disk;
@@ -311,7 +320,7 @@ std::optional<BudgetSearch::Entry> BudgetSearch::with_more_again(const Entry& en
   Entry more = guessed_entry(tried, entry.order, limits).value_or(entry);
   if (again_part_of(more.choices) <= part) {
     set_again_part(more.choices, std::min(1.0, part + kShare));
-    more.seconds = estimates_.guess(more.choices).seconds;
+    more.price = price_of(more.choices, estimates_.guess(more.choices).seconds);
   }
   return more;
 }
@@ -324,7 +333,7 @@ std::vector<BudgetSearch::Tried> BudgetSearch::try_all(const MemoryLimits& limit
   int in_vain = 0;
   while (const std::optional<Entry> next = open.pop()) {
     const double reached = tried.size() < kTellingTries ? kReached : std::max(kReached, closest);
-    if (!may_work() || (!tried.empty() && next->seconds * reached >= best)) break;
+    if (!may_work() || (!tried.empty() && next->price * reached >= best)) break;
     if (std::ranges::any_of(tried,
                             [&](const Tried& t) { return costs_more(next->choices, t.choices); }))
       continue;
@@ -341,18 +350,19 @@ std::vector<BudgetSearch::Tried> BudgetSearch::try_all(const MemoryLimits& limit
       continue;
     }
     Quick quick = quickly(*next, limits);
-    attempts_.push_back({next->choices, next->seconds, {}, ""});
+    const double wear = price_of(next->choices, 1);
+    attempts_.push_back({next->choices, next->price / wear, {}, ""});
     if (quick.tried)
-      attempts_.back().seconds = quick.tried->seconds;
+      attempts_.back().seconds = quick.tried->price / wear;
     else
       attempts_.back().lacks = needed_by(quick.fit).host > 0 ? "host memory" : "device memory";
     if (!quick.tried) {
       if (auto more = with_more_again(*next, quick.fit, limits)) open.push(*more);
       continue;
     }
-    const bool faster = tried.empty() || quick.tried->seconds * kNoFaster < best;
-    if (faster) best = quick.tried->seconds;
-    closest = std::min(closest, quick.tried->seconds / next->seconds);
+    const bool faster = tried.empty() || quick.tried->price * kNoFaster < best;
+    if (faster) best = quick.tried->price;
+    closest = std::min(closest, quick.tried->price / next->price);
     tried.push_back(std::move(*quick.tried));
     in_vain = faster ? 0 : in_vain + 1;
     if (in_vain == kPatience) break;
@@ -374,7 +384,7 @@ PlannedStep BudgetSearch::polished(PlannedStep best) {
 
 std::optional<PlannedStep> BudgetSearch::fastest(const MemoryLimits& limits) {
   std::vector<Tried> tried = try_all(limits);
-  std::ranges::stable_sort(tried, {}, &Tried::seconds);
+  std::ranges::stable_sort(tried, {}, &Tried::price);
   std::vector<std::pair<std::size_t, PlannedStep>> finalists;  // with their order
   double best = std::numeric_limits<double>::infinity();
   for (Tried& one : tried) {
@@ -382,12 +392,13 @@ std::optional<PlannedStep> BudgetSearch::fastest(const MemoryLimits& limits) {
     std::optional<PlannedStep> step =
         one.step ? std::move(one.step) : compiled(one.choices, limits);
     if (!step) continue;
-    best = std::min(best, step->forecast.step_seconds);
+    best = std::min(best, price_of(one.choices, step->forecast.step_seconds));
     finalists.emplace_back(one.order, std::move(*step));
   }
   // Of those that are as fast, the first one moves least.
   std::erase_if(finalists, [&](const auto& finalist) {
-    return finalist.second.forecast.step_seconds > best * kNoFaster;
+    const PlannedStep& step = finalist.second;
+    return price_of(step.choices, step.forecast.step_seconds) > best * kNoFaster;
   });
   const auto first =
       std::ranges::min_element(finalists, {}, [](const auto& finalist) { return finalist.first; });
@@ -421,7 +432,7 @@ std::optional<PlannedStep> BudgetSearch::smallest(const MemoryLimits& limits) {
                      std::pair(too_much(least->least), scarce(least->least)))
       continue;
     entry.least = bound->needs;
-    entry.seconds = bound->seconds;
+    entry.price = price_of(entry.choices, bound->seconds);
     least = entry;
   }
   if (!least) return {};
@@ -444,7 +455,7 @@ PlannedStep BudgetSearch::scheduled_smallest(const Entry& least, const MemoryLim
     scarce = std::max(scaled(scarce, 1.01), told ? shortage->floor_bytes : 0);
   }
   PlannedStep step{.choices = least.choices, .needs = least.least};
-  step.forecast.step_seconds = least.seconds;
+  step.forecast.step_seconds = least.price / price_of(least.choices, 1);
   return step;
 }
 
