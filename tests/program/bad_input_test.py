@@ -74,7 +74,7 @@ class BadConfiguration(BadInput):
                 (["--save-every: found '1fortnight'", "a time (30min, 45s, 2h)"], ["--save-every", "1fortnight"]),
                 (["unknown flag --zerro, did you mean '--zero'?"], ["--zerro", "3"]),
                 (["--steps: found 'x', expected a whole number"], ["--steps", "x"]),
-                (["--target-memory is not supported"], ["--target-memory", "24GB"])]:
+                (["--do_predict is not supported: use generate"], ["--do_predict"])]:
             with self.subTest(arguments=arguments):
                 self.refuse(USAGE, words, *arguments)
 

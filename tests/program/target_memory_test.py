@@ -136,7 +136,7 @@ class Plan(TargetTest):
 
     def test_what_was_compared(self):
         done = self.run_program(plan(*MODEL, *SAMPLES, "--target-memory", "120MB", "--explain"))
-        self.assertRegex(done.stdout, r"compared:\n *s/step +guessed +settings\n *[\d.]+ +[\d.]+ ")
+        self.assertRegex(done.stdout, r"compared:\n *s/step +guessed +settings\n *[\d.]+ +[\d.]+ +as asked\n")
 
     def test_broken_words(self):
         for arguments, code, message in (

@@ -20,9 +20,6 @@ constexpr FlagRow control(std::string_view spellings, int words, std::string_vie
 constexpr FlagRow ignored(std::string_view spellings, int least_words, std::string_view why) {
   return {spellings, FlagUse::ignored, "", least_words, 1, "", why};
 }
-constexpr FlagRow refused(std::string_view spellings, std::string_view instead) {
-  return {spellings, FlagUse::refused, "", 0, kAnyNumber, "", instead};
-}
 
 /// A flag whose place in the table is before the flag `next` of an option.
 struct Between {

@@ -113,10 +113,12 @@ std::string describe_attempts(const PlannedRun& planned, const ResolvedConfig& c
                               const MemoryBudget& budget) {
   using enum TextTable::Align;
   TextTable table({{"s/step", right}, {"guessed", right}, {"settings"}});
-  for (const plan::Attempt& attempt : planned.answer.attempts)
+  for (const plan::Attempt& attempt : planned.answer.attempts) {
+    const std::string flags =
+        flags_text(changes_to(config.options, {.choices = attempt.choices}, budget));
     table.add({attempt.seconds ? fmt::format("{:.4g}", *attempt.seconds) : "no " + attempt.lacks,
-               fmt::format("{:.4g}", attempt.guessed_seconds),
-               flags_text(changes_to(config.options, {.choices = attempt.choices}, budget))});
+               fmt::format("{:.4g}", attempt.guessed_seconds), flags.empty() ? "as asked" : flags});
+  }
   return table.text();
 }
 
