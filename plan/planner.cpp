@@ -75,16 +75,22 @@ class Planning {
         answer_.chosen = search_.compiled(request_.asked, limits_);
         answer_.is_asked = answer_.chosen.has_value();
         if (!answer_.chosen) answer_.chosen = search_.fastest(limits_);
+        if (!answer_.chosen) choose_smallest();  // guesses may have left out the last that fits
         break;
       case Strategy::aggressive:
         answer_.chosen = least_within_slowdown();
         break;
       case Strategy::maximum:
-        answer_.smallest = search_.smallest(limits_);
-        if (answer_.smallest && search_.fits(answer_.smallest->needs, limits_))
-          answer_.chosen = answer_.smallest;
+        choose_smallest();
         break;
     }
+  }
+
+  void choose_smallest() {
+    answer_.smallest = search_.smallest(limits_);
+    const bool was_scheduled = answer_.smallest && !answer_.smallest->plan.units.empty();
+    if (was_scheduled && search_.fits(answer_.smallest->needs, limits_))
+      answer_.chosen = answer_.smallest;
   }
 
   /// Returns the step with the least memory that is as fast as the strategy demands; if the budget
