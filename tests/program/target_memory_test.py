@@ -61,6 +61,18 @@ class TargetMemory(TargetTest):
         same = ("loss", "grad_norm", "arena_bytes")
         self.assertEqual(*([[line[key] for key in same] for line in self.step_metrics(name)] for name in ("planned", "typed")))
 
+    def test_a_run_keeps_its_plan(self):
+        self.run_program(train(*RUN, *SAMPLES, "--target-memory", "120MB", "--write-plan", "plan.json", "--metrics", "planned"))
+        shape = json.loads(self.read("plan.json"))
+        batch = ["--micro-batch", shape["shape"]["batch"], "--accumulation", shape["micro_steps"]]
+        self.run_program(train(*RUN, *batch, "--plan", "plan.json", "--metrics", "again"))
+        same = ("loss", "grad_norm", "arena_bytes")
+        self.assertEqual(*([[line[key] for key in same] for line in self.step_metrics(name)] for name in ("planned", "again")))
+
+    def test_a_plan_that_cannot_be_written(self):
+        done = self.run_program(train(*RUN, "--write-plan", "nosuch/plan.json"), expect=74)
+        self.assertIn("--write-plan", done.stderr)
+
     def test_ranks_agree(self):
         done = self.run_program(mlaunch(2, *RUN, *SAMPLES, "--target-memory", "120MB", "--metrics", "metrics", options=["--no-prefix"]))
         self.assertRegex(done.stdout, r"target memory 120MB \(balanced\): ")

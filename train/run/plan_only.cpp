@@ -152,6 +152,11 @@ void print_plan_only(const RunRequest& request, const RunListeners& listeners) {
   const MachineMemory memory = memory_of(request, on_cuda);
   const comm::Seat seat{0, request.context.world, exchange_of(request, on_cuda)};
   require_report_directory(options.memory_report);
+  if (!options.target.memory.empty())
+    listeners.note(
+        "--target-memory makes settings for runs; this plan is that of the settings as they are, "
+        "and "
+        "the program plan, with the same flags, that of the target");
   const compile::Compiled found = find_plan(request, machine, seat, memory);
   if (const std::string lacking = lacking_memory(request, found, memory); !lacking.empty())
     throw OutOfMemory(
@@ -168,6 +173,7 @@ void print_plan_only(const RunRequest& request, const RunListeners& listeners) {
               .foreseen_seconds = plan::foresee(set, machine).step_seconds,
               .rates = machine.device.fp32_flops.source},
              listeners);
+  write_plan(options, set.settings.plan);
   listeners.print("this plan fits: it needs " + describe(plan::memory_needs(set), memory));
   if (options.memory_report.empty()) return;
   report_plan(request, machine, seat, set, describe_device(request, on_cuda));

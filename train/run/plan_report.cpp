@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "core/file.h"
 #include "train/data/sample_order.h"
 #include "train/engine/memory_report.h"
 #include "train/run/format_number.h"
@@ -107,6 +108,10 @@ std::string describe_plan(const TrainOptions& options, const compile::StepProgra
   if (!facts.place.empty()) text += "memory near rank 0: " + facts.place + "\n";
   if (!facts.disk.empty()) text += "disk: " + facts.disk + "\n";
   return text + "memory planned for rank 0:\n" + format_memory(count_memory(programs));
+}
+
+void write_plan(const TrainOptions& options, const runtime::Plan& plan) {
+  if (!options.write_plan.empty()) write_file_atomically(options.write_plan, plan.to_json() + "\n");
 }
 
 }  // namespace strata::train

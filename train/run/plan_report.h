@@ -35,6 +35,9 @@ void print_plan(const ResolvedConfig& config, const TrainOptions& options,
                 const compile::StepPrograms& programs, const RunFacts& facts,
                 const RunListeners& listeners);
 
+/// Writes the Plan to the file of --write-plan, if one is named. Throws IoError.
+void write_plan(const TrainOptions& options, const runtime::Plan& plan);
+
 /// A number with separators: "1,234,567".
 std::string grouped(std::int64_t number);
 

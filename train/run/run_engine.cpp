@@ -95,6 +95,7 @@ void report_plan(const RunParts& run, const compile::StepPrograms& programs,
                                               ? std::optional(run.corpus.held_out->size())
                                               : std::nullopt};
   print_plan(run.request.config, run.options, programs, facts, run.listeners);
+  write_plan(run.options, programs.settings.plan);
   if (!programs.settings.plan.shorter_sequences.empty())
     run.print_notes({run.options.plan +
                      ": shorter_sequences are for programs whose steps have shorter samples; all "

@@ -95,7 +95,8 @@ void require_own_files(const TrainOptions& options) {
   files.insert(files.end(), {{"--metrics", options.metrics},
                              {"--trace", options.trace},
                              {"--profile", options.profile},
-                             {"--dump-state", options.dump_state}});
+                             {"--dump-state", options.dump_state},
+                             {"--write-plan", options.write_plan}});
   for (const std::string& file : report_files(options.memory_report))
     files.emplace_back("--memory-report", file);
   for (std::size_t i = read; i < files.size(); ++i)
@@ -117,6 +118,7 @@ void try_writing(const TrainOptions& options) {
   try_file(options.trace, "--trace");
   try_file(options.profile, "--profile");
   try_file(options.dump_state, "--dump-state");
+  try_file(options.write_plan, "--write-plan");
   for (const std::string& file : report_files(options.memory_report))
     try_file(file, "--memory-report");
   for (const LogSink& sink : log_sinks(options))
@@ -131,6 +133,7 @@ void require_writable(const TrainOptions& options) {
   require_writable_file(options.trace, "--trace");
   require_writable_file(options.profile, "--profile");
   require_writable_file(options.dump_state, "--dump-state");
+  require_writable_file(options.write_plan, "--write-plan");
   for (const LogSink& sink : log_sinks(options)) require_writable_folder(sink);
 }
 

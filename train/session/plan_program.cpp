@@ -16,6 +16,7 @@
 #include "train/planning/planning_text.h"
 #include "train/report/compare_reports.h"
 #include "train/run/plan_only.h"
+#include "train/run/plan_report.h"
 #include "train/session/plan_command_line.h"
 #include "train/session/plan_table.h"
 #include "train/session/programs.h"
@@ -123,8 +124,7 @@ void write_files(const PlanCommandLine& line, const PlannedMachine& machine) {
   if (!machine.refusal.empty()) return;
   if (!line.config_to_write.empty())
     write_file_atomically(line.config_to_write, planned_config(machine.config.options));
-  if (const std::string& file = machine.config.options.write_plan; !file.empty())
-    write_file_atomically(file, machine.planned.answer.chosen->plan.to_json() + "\n");
+  write_plan(machine.config.options, machine.planned.answer.chosen->plan);
 }
 
 int compare(std::span<char*> directories) {
