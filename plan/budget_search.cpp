@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "plan/disk_writes.h"
+#include "plan/widest_seat.h"
 
 namespace strata::plan {
 namespace {
@@ -27,8 +28,9 @@ constexpr double kWear = 1.05;
 constexpr int kPatience = 5;
 /// The fastest of the quickly compiled steps, which are compiled as a run would.
 constexpr std::size_t kFinalists = 3;
-/// Shares of what layers recompute are multiples of this.
-constexpr double kShare = 1.0 / 16;
+/// Shares of what layers recompute are so many parts of all.
+constexpr int kShares = 16;
+constexpr double kShare = 1.0 / kShares;
 /// Choices that are estimated to be small, of which the smallest is found by compiling.
 constexpr std::size_t kSmallOnes = 6;
 
@@ -123,7 +125,9 @@ BudgetSearch::BudgetSearch(const Search& search, const Choices& asked, const Fre
                 [&](const Choices& choices) { return !estimates_.problems(choices).empty(); });
 }
 
-std::int64_t BudgetSearch::work() const { return estimates_.work() + kScheduledWork * scheduled_; }
+std::int64_t BudgetSearch::work() const {
+  return estimates_.work() + compile::kScheduledWork * scheduled_;
+}
 
 bool BudgetSearch::may_work() {
   complete_ = complete_ && work() < most_work_;
@@ -142,7 +146,7 @@ template <typename NeedsOf>
 std::optional<Choices> BudgetSearch::with_least_again(Choices choices, const MemoryLimits& limits,
                                                       const NeedsOf& needs_of) const {
   if (!free_.saved) return fits(needs_of(choices), limits) ? std::optional(choices) : std::nullopt;
-  int too_little = -1, enough = 16;
+  int too_little = -1, enough = kShares;
   set_again_part(choices, 1);
   if (!fits(needs_of(choices), limits)) return {};
   while (enough - too_little > 1) {
@@ -395,7 +399,7 @@ std::optional<PlannedStep> BudgetSearch::fastest(const MemoryLimits& limits) {
     best = std::min(best, price_of(one.choices, step->forecast.step_seconds));
     finalists.emplace_back(one.order, std::move(*step));
   }
-  // Of those that are as fast, the first one moves least.
+  // The first of the alternatives that are equally fast moves least.
   std::erase_if(finalists, [&](const auto& finalist) {
     const PlannedStep& step = finalist.second;
     return price_of(step.choices, step.forecast.step_seconds) > best * kNoFaster;
@@ -407,30 +411,22 @@ std::optional<PlannedStep> BudgetSearch::fastest(const MemoryLimits& limits) {
 }
 
 std::optional<PlannedStep> BudgetSearch::smallest(const MemoryLimits& limits) {
-  const auto scarce = [&](const MemoryNeeds& needs) {
-    return scarce_bytes(needs, search_.machine);
+  // Choices for which the memory of the host suffices come first, then those that need less.
+  const auto rank_of = [&](const MemoryNeeds& needs) {
+    const bool lacks_host_memory = own_device_ && needs.host > limits.host_bytes;
+    return std::pair(lacks_host_memory, scarce_bytes(needs, search_.machine));
   };
   std::vector<Entry> small;
   for (Choices choices : all_) {
     if (free_.saved) set_again_part(choices, 1);
     small.push_back({.choices = choices, .least = estimates_.guess(choices).needs});
   }
-  // Those for which the other memory suffices come first.
-  std::ranges::stable_sort(small, {}, [&](const Entry& entry) {
-    const bool too_much = own_device_ && entry.least.host > limits.host_bytes;
-    return std::pair(too_much, scarce(entry.least));
-  });
+  std::ranges::stable_sort(small, {}, [&](const Entry& entry) { return rank_of(entry.least); });
   if (small.size() > kSmallOnes) small.resize(kSmallOnes);
   std::optional<Entry> least;
   for (Entry& entry : small) {
     const std::optional<StepEstimate> bound = estimates_.bound(entry.choices);
-    if (!bound) continue;
-    const auto too_much = [&](const MemoryNeeds& needs) {
-      return own_device_ && needs.host > limits.host_bytes;
-    };
-    if (least && std::pair(too_much(bound->needs), scarce(bound->needs)) >=
-                     std::pair(too_much(least->least), scarce(least->least)))
-      continue;
+    if (!bound || (least && rank_of(bound->needs) >= rank_of(least->least))) continue;
     entry.least = bound->needs;
     entry.price = price_of(entry.choices, bound->seconds);
     least = entry;

@@ -48,8 +48,8 @@ struct Attempt {
 class BudgetSearch {
  public:
   /// Borrows `search`. Throws InvalidArgument if `asked` contradicts itself. `most_work`:
-  /// instructions to compile, each scheduled one counting kScheduledWork times; searches end there
-  /// with the best that they have.
+  /// instructions to compile, each scheduled one counting compile::kScheduledWork times; searches
+  /// end there with the best that they have.
   BudgetSearch(const Search& search, const Choices& asked, const Freedom& free,
                std::int64_t most_work);
 
@@ -64,7 +64,7 @@ class BudgetSearch {
 
   [[nodiscard]] bool fits(const MemoryNeeds& needs, const MemoryLimits& limits) const;
   [[nodiscard]] std::int64_t work() const;
-  /// What was compiled so far, in order.
+  /// Returns all alternatives that were compiled so far, in order.
   [[nodiscard]] const std::vector<Attempt>& attempts() const { return attempts_; }
   /// False if a search ended because of its work.
   [[nodiscard]] bool complete() const { return complete_; }
@@ -114,9 +114,6 @@ class BudgetSearch {
   std::map<LackKey, MemoryNeeds> lacking_;
   bool complete_ = true;
 };
-
-/// The weight of an instruction that is scheduled beside one that is not.
-inline constexpr std::int64_t kScheduledWork = 8;
 
 /// Returns the bytes whose budget is scarce: those on the device, or of the host if it is the
 /// device.

@@ -27,7 +27,7 @@ std::int64_t chain_rate(const machine::Figure& rate, double used_share) {
                                   runtime::ChainRate::kFastestBytesPerS);
 }
 
-/// What a way of recomputing needs in a layer, beyond what keeping all needs there.
+/// The memory and time that a way of recomputing takes in a layer, beyond those of keeping all.
 struct WayUse {
   std::int64_t recompute_ns = 0;
   std::int64_t backward_bytes = 0;  ///< of working set

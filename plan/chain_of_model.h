@@ -15,7 +15,7 @@ namespace strata::plan {
 /// The chain of a model, without a budget. Block i of the chain is block i of the model.
 struct ModelChain {
   runtime::Chain chain;
-  /// What each option of a class means; empty for blocks that have no choice.
+  /// The meaning of each option of a class; empty for blocks that have no choice.
   std::vector<std::vector<SavedWay>> ways;
   /// Subtracted from all bytes of the chain, and to be subtracted from its budget.
   std::int64_t base_bytes = 0;

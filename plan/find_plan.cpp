@@ -12,6 +12,7 @@
 #include "plan/foresee.h"
 #include "plan/gradient_homes.h"
 #include "plan/resident_records.h"
+#include "plan/widest_seat.h"
 #include "runtime/program/arena_alignment.h"
 
 namespace strata::plan {
@@ -76,11 +77,8 @@ class Searching {
  public:
   explicit Searching(const Search& search)
       : search_(search),
-        widest_{search.where},
-        units_(search.model.build(search.plan.shape, compile::ModelUse::train).graph.units) {
-    const auto data = static_cast<std::size_t>(comm::MeshAxis::data);
-    widest_.at.at[data] = widest_.mesh.sizes[data] - 1;
-  }
+        widest_(widest_seat(search.where)),
+        units_(search.model.build(search.plan.shape, compile::ModelUse::train).graph.units) {}
 
   /// Moves gradients to the disk only if host memory is too little: a sum that stays in host memory
   /// need be neither written nor read again.

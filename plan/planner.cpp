@@ -15,7 +15,7 @@ using runtime::Tier;
 /// Halvings of the range of budgets, on a logarithmic scale.
 constexpr int kBudgetSteps = 6;
 
-/// What a strategy leaves free of the budget, and the slowest steps that it allows.
+/// The share of the budget that a strategy uses, and the slowest steps that it allows.
 struct Aims {
   double part = 1;
   double slowdown = std::numeric_limits<double>::infinity();
@@ -149,6 +149,7 @@ std::string_view name_of(Strategy strategy) {
 }
 
 double share_of_budget(Strategy strategy) { return aims_of(strategy).part; }
+double most_slowdown(Strategy strategy) { return aims_of(strategy).slowdown; }
 
 double PlannerAnswer::slowdown(const PlannedStep& step) const {
   if (!unlimited) return 1;

@@ -51,7 +51,7 @@ class PlanRun : public testing::Test {
   [[nodiscard]] static double seconds(const PlannedStep& step) {
     return step.forecast.step_seconds;
   }
-  /// From what the fastest step needs down to about the least.
+  /// Returns budgets from the need of the fastest step down to about the least.
   [[nodiscard]] std::vector<std::int64_t> budgets() const {
     const PlannerAnswer least = plan(1);
     std::vector<std::int64_t> all;

@@ -28,14 +28,14 @@ struct SavedGroup {
   [[nodiscard]] bool is_like(const SavedGroup& other) const;
 };
 
-/// What becomes of each group of a layer.
+/// The action on each group of a layer.
 using SavedWay = std::vector<runtime::SavedAction>;
 
 /// A layer holds what it makes and reads alone, and what the block before it makes for it. Other
 /// values, such as those that all layers read, are kept and have no part in this.
 struct SavedLayer {
   int block = 0;
-  /// Those that can be remade first, the cheapest of them first.
+  /// Groups that can be remade come first, the cheapest of them at the front.
   std::vector<SavedGroup> groups;
 
   [[nodiscard]] bool is_like(const SavedLayer& other) const;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "plan/gradient_homes.h"
+#include "plan/widest_seat.h"
 #include "runtime/simulator/foreseen_times.h"
 #include "runtime/simulator/host_resources.h"
 #include "zero/micro_step.h"
@@ -64,12 +65,6 @@ void set_again_part(Choices& choices, double part) {
 
 double again_part_of(const Choices& choices) {
   return choices.again == Again::everything ? choices.again_part : 0;
-}
-
-comm::MeshSeat widest_seat(comm::MeshSeat where) {
-  const auto data = static_cast<std::size_t>(comm::MeshAxis::data);
-  where.at.at[data] = where.mesh.sizes[data] - 1;
-  return where;
 }
 
 StepEstimates::StepEstimates(const Search& search, const Choices& asked)

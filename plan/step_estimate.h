@@ -15,8 +15,8 @@
 
 namespace strata::plan {
 
-/// What choices need and take. As an estimate both may be wrong; as a bound no schedule of these
-/// choices needs less or is faster.
+/// Memory that choices need, and time that they take. As an estimate both may be wrong; as a bound
+/// no schedule of these choices needs less or is faster.
 struct StepEstimate {
   MemoryNeeds needs;   ///< of the rank with the largest shards
   double seconds = 0;  ///< of a step: what its busiest resource does, nothing waited for
@@ -86,8 +86,5 @@ class StepEstimates {
 void set_again_part(Choices& choices, double part);
 /// Returns that share; 0 also for norms alone, which free little.
 double again_part_of(const Choices& choices);
-
-/// Returns `where` with the coordinates of the rank with the largest shards, the last one.
-comm::MeshSeat widest_seat(comm::MeshSeat where);
 
 }  // namespace strata::plan

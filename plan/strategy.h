@@ -18,4 +18,8 @@ std::string_view name_of(Strategy strategy);
 /// The share of a budget that the strategy uses, 0 to 1.
 double share_of_budget(Strategy strategy);
 
+/// The time of a step, over that without a budget, above which the strategy refuses; infinity:
+/// none.
+double most_slowdown(Strategy strategy);
+
 }  // namespace strata::plan

@@ -12,11 +12,6 @@
 namespace strata::train {
 namespace {
 
-const PlannedOption* find_change(const std::vector<PlannedOption>& changes, std::string_view name) {
-  const auto at = std::ranges::find(changes, name, &PlannedOption::name);
-  return at == changes.end() ? nullptr : &*at;
-}
-
 /// The options that the planner may set, for telling which were given.
 constexpr std::string_view kPlanned[] = {
     "zero.stage",         "micro_batch",
@@ -101,7 +96,8 @@ std::string describe_planned(const PlannedRun& planned, const ResolvedConfig& co
     text += fmt::format("\n  without a limit steps would be {:.0f} % shorter and need {}",
                         100 * (1 - 1 / answer.slowdown(chosen)),
                         needs_text(answer.unlimited->needs, budget));
-  if (find_change(planned.changes, "micro_batch") != nullptr)
+  if (std::ranges::find(planned.changes, "micro_batch", &PlannedOption::name) !=
+      planned.changes.end())
     text +=
         "\n  another micro-batch adds gradients in another order: losses differ in their last "
         "digits from those of the settings as they were";
@@ -131,7 +127,7 @@ std::string describe_refusal(const PlannedRun& planned, const ResolvedConfig& co
         "{} {} allows steps that are at most {} % slower than without a limit, and the fastest "
         "that fits takes {:.0f} % longer ({}); choose another strategy or a larger target",
         "--strategy", name_of(config.options.target.strategy),
-        config.options.target.strategy == plan::Strategy::conservative ? 15 : 40,
+        std::lround(100 * (plan::most_slowdown(config.options.target.strategy) - 1)),
         100 * (answer.slowdown(fitting) - 1),
         flags_text(changes_to(config.options, fitting, budget)));
   }

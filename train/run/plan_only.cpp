@@ -147,10 +147,7 @@ bool plans_only(const TrainOptions& options, bool checks) {
 
 void print_plan_only(const RunRequest& request, const RunListeners& listeners) {
   const TrainOptions& options = request.config.options;
-  const bool on_cuda = plans_for_cuda(request);
-  const machine::Machine machine = machine_of(request, on_cuda);
-  const MachineMemory memory = memory_of(request, on_cuda);
-  const comm::Seat seat{0, request.context.world, exchange_of(request, on_cuda)};
+  const auto [machine, memory, seat, device] = planning_site(request);
   require_report_directory(options.memory_report);
   if (!options.target.memory.empty())
     listeners.note(
@@ -162,21 +159,20 @@ void print_plan_only(const RunRequest& request, const RunListeners& listeners) {
     throw OutOfMemory(
         lacking + "; " +
         memory_advice(programs_of(request), {.seat = seat, .machine = machine, .memory = memory}) +
-        (on_cuda || request.hardware ? " (device: " + describe_device(request, on_cuda) + ")"
-                                     : ""));
+        (!machine.host_is_device() || request.hardware ? " (device: " + device + ")" : ""));
   const compile::StepPrograms& set = found.programs;
   require_drive(request, set);
   print_plan(request.config, options, set,
              {.ranks = request.context.world,
               .transport = "planned only",
-              .device = describe_device(request, on_cuda),
+              .device = device,
               .foreseen_seconds = plan::foresee(set, machine).step_seconds,
               .rates = machine.device.fp32_flops.source},
              listeners);
   write_plan(options, set.settings.plan);
   listeners.print("this plan fits: it needs " + describe(plan::memory_needs(set), memory));
   if (options.memory_report.empty()) return;
-  report_plan(request, machine, seat, set, describe_device(request, on_cuda));
+  report_plan(request, machine, seat, set, device);
   listeners.print("memory report: " + report_files(options.memory_report).back());
 }
 

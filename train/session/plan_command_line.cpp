@@ -7,19 +7,10 @@
 
 #include "core/error.h"
 #include "machine/hardware_override.h"
+#include "train/config/flag_table.h"
 
 namespace strata::train {
 namespace {
-
-std::vector<std::string> split_at_commas(std::string_view text) {
-  std::vector<std::string> parts;
-  while (!text.empty()) {
-    const std::size_t comma = std::min(text.find(','), text.size());
-    if (comma > 0) parts.emplace_back(text.substr(0, comma));
-    text.remove_prefix(std::min(comma + 1, text.size()));
-  }
-  return parts;
-}
 
 template <typename Number>
 Number number(std::string_view flag, std::string_view text, Number least, std::string_view what) {
@@ -74,8 +65,11 @@ void take(const std::string& word, Words& words, PlanCommandLine& parsed) {
     parsed.hosts = number(word, words.value_of(word), 1, kCount);
   } else if (word == "--price") {
     parsed.prices.clear();
-    for (const std::string& part : split_at_commas(words.value_of(word)))
-      parsed.prices.push_back(number(word, part, 0.0, "a price per device and hour, such as 2.5"));
+    const std::string prices = words.value_of(word);
+    for (const std::string_view part : listed(prices))
+      if (!part.empty())
+        parsed.prices.push_back(
+            number(word, part, 0.0, "a price per device and hour, such as 2.5"));
   } else if (word == "--explain") {
     parsed.explains = true;
   } else if (word == "--json") {
