@@ -128,6 +128,12 @@ class Plan(TargetTest):
         self.assertGreater(found["tokens_per_second"], 0)
         self.assertIn("--offload-optimizer", found["flags"])
 
+    def test_hosts_divide_the_batch(self):
+        done = self.run_program(plan("--model", "llama-2-7b", "--dtype", "bf16", "--sequence-length", "2048", "--global-batch", "64", "--hardware", "8xh100", "--hosts", "2", "--json"))
+        (found,) = json.loads(done.stdout)
+        self.assertEqual(found["ranks"], 16)
+        self.assertAlmostEqual(found["tokens_per_second"] * found["seconds_per_step"], 64 * 2048, delta=1)
+
     def test_files_repeat_the_plan(self):
         self.run_program(plan(*MODEL, *SAMPLES, "--target-memory", "120MB", "--write-plan", "plan.json", "--write-config", "ds.json"))
         asked = json.loads(self.read("ds.json"))

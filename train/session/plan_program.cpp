@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/program_main.h"
+#include "machine/hardware_override.h"
 #include "train/planning/memory_target.h"
 #include "train/planning/planned_config.h"
 #include "train/planning/planning_text.h"
@@ -30,7 +31,10 @@ ParsedCommandLine train_line(const PlanCommandLine& line, const std::string& har
   std::vector<std::string> words{"plan"};
   words.insert(words.end(), line.train.begin(), line.train.end());
   if (!hardware.empty()) words.insert(words.end(), {"--hardware", hardware});
-  if (line.world > 0) words.insert(words.end(), {"--world-size", std::to_string(line.world)});
+  int world = line.world;  // known before settings are resolved: the batch depends on it
+  if (world == 0 && line.hosts > 0)
+    world = line.hosts * machine::load_overridden_hardware(hardware).devices;
+  if (world > 0) words.insert(words.end(), {"--world-size", std::to_string(world)});
   std::vector<const char*> arguments;
   for (const std::string& word : words) arguments.push_back(word.c_str());
   return parse_train_command_line(static_cast<int>(arguments.size()), arguments.data());
@@ -75,12 +79,8 @@ RunRequest request_for(const PlanCommandLine& line, const std::string& hardware,
                        const RankContext& context, std::span<const ModelFamily> own) {
   const ParsedCommandLine train = train_line(line, hardware);
   RunRequest request = settle_request(train, context, own);
-  int world = ranks_of(train, request);
-  if (line.hosts > 0) {
-    request.hardware->hosts = line.hosts;
-    if (line.world == 0) world = line.hosts * request.hardware->devices;
-  }
-  assume_ranks(world, request);
+  if (line.hosts > 0) request.hardware->hosts = line.hosts;
+  assume_ranks(ranks_of(train, request), request);
   return request;
 }
 
