@@ -250,8 +250,10 @@ Machine load_overridden_hardware(const std::string& text) {
 
 std::vector<std::string> split_hardware_list(std::string_view text) {
   std::vector<std::string> machines;
-  for (const std::string_view part : parts_of(text)) {
-    if (part.empty()) continue;
+  for (std::string_view part : parts_of(text)) {
+    const std::size_t first = part.find_first_not_of(' ');
+    if (first == part.npos) continue;
+    part = part.substr(first, part.find_last_not_of(' ') - first + 1);
     if (part.find('=') == part.npos || machines.empty())
       machines.emplace_back(part);
     else

@@ -20,7 +20,7 @@ LIMIT_BYTES = 60 << 20  # the repository's files and the archive together
 
 # Programs by folder of the bundle, as patterns in the build.
 PROGRAMS = {
-    "bin": ["bin/train", "bin/mlaunch", "bin/generate", "bin/doctor", "bin/inspect"],
+    "bin": ["bin/train", "bin/plan", "bin/mlaunch", "bin/generate", "bin/doctor", "bin/inspect"],
     "tests": ["tests/golden_test", "tests/train_on_threads", "tests/gpu_*_test"],
     "bench": ["bench/*_bench"],
 }

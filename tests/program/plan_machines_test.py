@@ -1,5 +1,6 @@
 """`plan` for machines whose figures are changed on the command line, and what its plans do to their drives."""
 import json
+import re
 import unittest
 
 from programs import BIN, ProgramTest, mlaunch, train
@@ -44,6 +45,14 @@ class PlanMachines(ProgramTest):
         [all_of_them] = json.loads(self.plan(*TO_DRIVE, "--json", "--hardware", "8xh100", "--host-memory", "2MB").stdout)
         self.assertAlmostEqual(all_of_them["disk_written_bytes_per_step"] / one["disk_written_bytes_per_step"], 1, delta=0.2)
 
+    def test_time_and_cost_of_all_steps(self):
+        out = self.plan(*JOB, "--steps", "3600000", "--hardware", "8xh100,hosts=2", "--price", "2").stdout
+        [line] = [line for line in out.splitlines() if "3600000 steps" in line]
+        seconds = float(re.search(r"is foreseen to take (\S+) s,", out)[1])
+        self.assertRegex(line, r"^  3600000 steps \(\d+ tokens\) take .* and cost \d+\.\d\d$")
+        self.assertAlmostEqual(float(line.split()[-1]) / (seconds * 1000 * 16 * 2), 1, delta=0.01)
+        self.assertIn("  this is a plan only: train does not run on several hosts yet", out)
+
     def test_autotuning_is_planning(self):
         self.write("ds.json", '{"train_batch_size": 4, "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", '
                               '"autotuning": {"enabled": true, "fast": true}}')
@@ -57,6 +66,10 @@ class PlanMachines(ProgramTest):
         ran = self.run_program(mlaunch(2, "--model", "gpt2-tiny", "--sequence-length", "32", "--threads", "1", "--steps", "1",
                                        options=["--autotuning", "run"]))
         self.assertIn("train gets --target-memory auto", ran.stderr)
+        self.write("open.json", '{"train_batch_size": "auto", "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", '
+                                '"autotuning": {"enabled": true}}')
+        open_batch = self.run_program(train(*job[:-1], "open.json", "--steps", "1"))
+        self.assertIn('found "auto" and no batch size: a step has 4 samples per rank', open_batch.stdout)
         self.assertIn("target memory", ran.stdout)
 
 

@@ -94,6 +94,7 @@ class TargetMemory(TargetTest):
         for arguments, code, message in (
                 (["--target-memory", "much"], CONFIGURATION, "--target-memory: found 'much', expected an amount of memory such as 24GB"),
                 (["--target-memory", "0"], CONFIGURATION, "--target-memory: found '0', expected an amount of memory"),
+                (["--target-memory", "24"], USAGE, "--target-memory 24: that is 24 bytes; give a unit, such as 24GB or 24GiB"),
                 (["--target-memory", "900TB"], USAGE, r"--target-memory 900TB: each process on this machine has .*; give at most that, or auto"),
                 (["--target-memory", "1MB"], USAGE, "--target-memory 1MB: a process without any arena alone takes 40.00 MiB; give more"),
                 (["--target-memory", "1GB", "--device-memory", "1GB"], CONFIGURATION, "cannot be combined with --device-memory: it limits the arena alone"),
@@ -116,7 +117,8 @@ class Plan(TargetTest):
     def test_a_table_of_machines(self):
         done = self.run_program(plan(*self.SEVEN_B, "--hardware", "rtx4090,8xh100", "--price", "0.5,2.5"))
         table = done.stdout[done.stdout.rindex("\n\n"):].strip().splitlines()
-        self.assertEqual(re.split(r"  +", table[0]), ["machine", "ranks", "device", "host", "drive", "s/step", "tokens/s", "bound by", "slower", "per 1e9 tokens"])
+        self.assertEqual(re.split(r"  +", table[0]), ["machine", "ranks", "each device", "each host", "its drives", "tokens/step", "s/step",
+                                                        "tokens/s", "bound by", "slower", "per 1e9 tokens"])
         self.assertEqual([line.split()[:2] for line in table[1:]], [["rtx4090", "1"], ["8xh100", "8"]])
 
     def test_json_fits_what_is_asked(self):
@@ -127,6 +129,31 @@ class Plan(TargetTest):
         self.assertLessEqual(found["host_bytes"], 128e9)
         self.assertGreater(found["tokens_per_second"], 0)
         self.assertIn("--offload-optimizer", found["flags"])
+
+    def test_a_twentieth_of_a_described_host_stays_free(self):
+        for limit, most in (([], 0.95 * 128e9), (["--host-memory", "126GB"], 126e9)):
+            done = self.run_program(plan(*self.SEVEN_B, "--target-memory", "20GB", "--hardware", "rtx4090", "--json", *limit))
+            self.assertIn(f"--host-memory {most / 1e6:.0f}MB" if not limit else "--offload-optimizer", json.loads(done.stdout)[0]["flags"])
+            self.assertLessEqual(json.loads(done.stdout)[0]["host_bytes"], most)
+
+    def test_a_report_is_written(self):
+        done = self.run_program(plan(*MODEL, *SAMPLES, "--target-memory", "120MB", "--memory-report", "report"))
+        self.assertRegex(done.stderr, "(?m)^memory report: report/report.html$")
+        self.assertIn("planned", self.read("report/about.json") + self.read("report/report.html"))
+        both = self.run_program(plan(*MODEL, "--hardware", "rtx4090,h100", "--memory-report", "report"), expect=USAGE)
+        self.assertIn("--memory-report and --write-plan write the plan for one machine", both.stderr)
+
+    def test_a_wrong_machine_costs_no_planning(self):
+        done = self.run_program(plan(*MODEL, "--hardware", "rtx4090, h1000"), expect=CONFIGURATION)
+        self.assertIn("hardware 'h1000' is not known, did you mean", done.stderr)
+        self.assertEqual(done.stdout, "")
+
+    def test_a_plan_is_printed_for_the_target(self):
+        done = self.run_program(train(*MODEL, *SAMPLES, "--target-memory", "120MB", "--steps", "0", "--print-plan", "--hardware", "two-cores"))
+        self.assertIn("target memory 120MB (balanced): ", done.stdout)
+        self.assertIn("this plan fits: ", done.stdout)
+        refused = self.run_program(train(*MODEL, *SAMPLES, "--target-memory", "43MB", "--steps", "0", "--print-plan", "--hardware", "two-cores"), expect=DOES_NOT_FIT)
+        self.assertIn("--target-memory 43MB: nothing fits", refused.stderr)
 
     def test_hosts_divide_the_batch(self):
         done = self.run_program(plan("--model", "llama-2-7b", "--dtype", "bf16", "--sequence-length", "2048", "--global-batch", "64", "--hardware", "8xh100", "--hosts", "2", "--json"))

@@ -76,9 +76,33 @@ bool is_format_of(std::string_view operation, std::string_view other) {
   return operation.substr(0, operation.find('_')) == other.substr(0, other.find('_'));
 }
 
+/// A field that a flag makes equal to what the Plan has.
+struct FlaggedField {
+  std::string field;
+  std::string found;
+  std::string asked;
+  std::string_view flag;
+};
+
 class Comparison {
  public:
   explicit Comparison(std::string file) : file_(std::move(file)) {}
+
+  /// Refuses the first that differs, and names the flags for all of them.
+  void same(const std::vector<FlaggedField>& fields) const {
+    const FlaggedField* first = nullptr;
+    std::string flags;
+    for (const FlaggedField& one : fields) {
+      if (one.found == one.asked) continue;
+      if (first == nullptr) first = &one;
+      flags += fmt::format("{}{} {}", flags.empty() ? "" : " ", one.flag, one.found);
+    }
+    if (first != nullptr)
+      throw ConfigError(
+          fmt::format("{}: {}: the Plan has {}, this run has {} ({}); give {}, or print a Plan for "
+                      "this run with --print-plan --steps 0",
+                      file_, first->field, first->found, first->asked, first->flag, flags));
+  }
 
   template <typename T>
   void same(const std::string& field, T found, T asked, const char* flag) const {
@@ -102,6 +126,11 @@ class Comparison {
   std::string file_;
 };
 
+template <typename T>
+FlaggedField field_of(const char* field, T found, T asked, std::string_view flag) {
+  return {field, Comparison::text(found), Comparison::text(asked), flag};
+}
+
 }  // namespace
 
 runtime::Plan read_plan(const std::string& file, const runtime::Plan& asked,
@@ -117,12 +146,12 @@ runtime::Plan read_plan(const std::string& file, const runtime::Plan& asked,
     is.refuse("backend", Comparison::text(plan.backend), Comparison::text(asked.backend),
               "--device", " --device " + Comparison::text(asked.backend));
   is.same<std::int64_t>("mesh.data", plan.data_ranks(), asked.data_ranks(), "ranks");
-  is.same<std::int64_t>("virtual_ranks", plan.virtual_ranks, asked.virtual_ranks,
-                        "--virtual-ranks");
-  is.same<std::int64_t>("micro_steps", plan.micro_steps, asked.micro_steps, "--accumulation");
-  is.same("shape.dtype", plan.shape.dtype, asked.shape.dtype, "--dtype");
-  is.same("shape.batch", plan.shape.batch, asked.shape.batch, "--micro-batch");
-  is.same("shape.sequence", plan.shape.sequence, asked.shape.sequence, "--sequence-length");
+  is.same(
+      {field_of("virtual_ranks", plan.virtual_ranks, asked.virtual_ranks, "--virtual-ranks"),
+       field_of("micro_steps", plan.micro_steps, asked.micro_steps, "--accumulation"),
+       field_of("shape.dtype", plan.shape.dtype, asked.shape.dtype, "--dtype"),
+       field_of("shape.batch", plan.shape.batch, asked.shape.batch, "--micro-batch"),
+       field_of("shape.sequence", plan.shape.sequence, asked.shape.sequence, "--sequence-length")});
   is.same("gradient.produced", plan.gradient.produced, asked.gradient.produced, "--dtype");
   is.same("gradient.reduced", plan.gradient.reduced, asked.gradient.reduced,
           "\"communication_data_type\"");

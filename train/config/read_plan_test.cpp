@@ -137,7 +137,8 @@ TEST(ReadPlan, RefusesOneForAnotherRunByField) {
               AllOf(HasSubstr("plan.json: mesh.data: the Plan has 4, this run has 2 (ranks)"),
                     HasSubstr("--print-plan --steps 0")));
   EXPECT_THAT(differs([](Plan& p) { p.micro_steps = 3; }),
-              HasSubstr("micro_steps: the Plan has 3"));
+              HasSubstr("micro_steps: the Plan has 3, this run has 1 (--accumulation); give "
+                        "--accumulation 3, or print a Plan for this run"));
   EXPECT_THAT(differs([](Plan& p) { p.virtual_ranks = 4; }), HasSubstr("(--virtual-ranks)"));
   EXPECT_THAT(differs([](Plan& p) { p.shape.dtype = DType::f32; }),
               HasSubstr("shape.dtype: the Plan has fp32, this run has bf16 (--dtype)"));

@@ -10,6 +10,7 @@
 namespace strata::train {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -282,6 +283,17 @@ TEST(Resolve, AutoFollowsTheFlagsAndTheModelAsInHuggingFace) {
   EXPECT_THAT(without, HasSubstr("train_micro_batch_size_per_gpu: \"auto\" needs --micro-batch N"));
   EXPECT_THAT(without, HasSubstr("optimizer.params.lr: \"auto\" needs --learning-rate X"));
   EXPECT_EQ(std::count(without.begin(), without.end(), '\n'), 1) << without;
+}
+
+TEST(Resolve, AnOpenBatchIsTheDefaultWhereThePlannerDividesIt) {
+  const std::string json =
+      R"({"train_batch_size": "auto", "train_micro_batch_size_per_gpu": "auto",)"
+      R"( "gradient_accumulation_steps": "auto", "autotuning": {"enabled": true}})";
+  const ResolvedConfig resolved = resolve_text(json, {}, 2);
+  EXPECT_EQ(resolved.options.micro_batch, TrainOptions().micro_batch);
+  EXPECT_EQ(resolved.options.global_batch, 2 * TrainOptions().micro_batch);
+  EXPECT_EQ(resolved.origin_of("micro_batch"), Origin::automatic);
+  EXPECT_THAT(resolved.notes, Contains(HasSubstr("a step has 4 samples per rank")));
 }
 
 TEST(Resolve, SequencesMustFitTheModel) {

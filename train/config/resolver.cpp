@@ -172,14 +172,21 @@ void Resolver::take_batch() {
   for (const char* name : {"global_batch", "micro_batch", "accumulation"}) {
     if (in_file(name) != nullptr && is_open(name)) return;
   }
-  if (!request.micro.value && !request.global.value && open_micro != nullptr) {
-    problem(open_micro->where, "\"auto\" needs --micro-batch N");
-    for (const char* name : {"micro_batch", "global_batch", "accumulation"}) derived(name);
-    return;
-  }
-  // The default micro-batch serves if there is no file.
-  if (file_.file.empty() && !request.global.value && !request.micro.value) {
-    request.micro.value = options_.micro_batch;
+  if (!request.micro.value && !request.global.value) {
+    const bool planned = !options_.target.memory.empty();  // the planner then divides the batch
+    if (open_micro != nullptr && !planned) {
+      problem(open_micro->where,
+              "\"auto\" needs --micro-batch N, or a --target-memory to plan for");
+      for (const char* name : {"micro_batch", "global_batch", "accumulation"}) derived(name);
+      return;
+    }
+    // The default micro-batch serves if there is no file.
+    if (file_.file.empty() || open_micro != nullptr) request.micro.value = options_.micro_batch;
+    if (open_micro != nullptr)
+      findings_.notes.push_back(
+          fmt::format("{}: found \"auto\" and no batch size: a step has {} samples per rank, and "
+                      "the planner chooses how many are taken at a time; give train_batch_size",
+                      open_micro->where, options_.micro_batch));
   }
   request.virtual_ranks = options_.virtual_ranks > 0;
   const BatchTriple triple = solve_batch(request, leaves(options_, world_));
@@ -249,7 +256,7 @@ void Resolver::report_open_autos() {
   for (const auto& [name, given] : open_autos_) {
     if (given.auto_is_default) {
       sources_[name] = {Origin::automatic, given.where};
-      if (name == "zero.stage")  // people who write "auto" do not expect 0
+      if (name == "zero.stage" && options_.target.memory.empty())  // "auto" does not sound like 0
         findings_.notes.push_back(fmt::format("{}: found \"auto\", taken as {}; give --zero",
                                               given.where, options_.zero.stage));
     } else {

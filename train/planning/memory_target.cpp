@@ -8,9 +8,19 @@
 
 namespace strata::train {
 
+std::int64_t process_bytes(const TrainOptions& options) {
+  constexpr std::int64_t kMiB = 1 << 20, kRun = 40 * kMiB, kCheckpoints = 20 * kMiB;
+  return kRun + (options.output.empty() ? 0 : kCheckpoints);
+}
+
 std::int64_t target_bytes(const TargetOptions& target, std::int64_t all, const std::string& what) {
   if (target.memory.empty() || target.memory == "auto") return all;
+  constexpr std::int64_t kLeast = 1'000'000;  // fewer are a number whose unit was forgotten
   const std::int64_t bytes = parse_byte_size(target.memory).value();
+  if (bytes < kLeast)
+    throw InvalidArgument(
+        fmt::format("--target-memory {}: that is {} bytes; give a unit, such as 24GB or 24GiB",
+                    target.memory, bytes));
   if (all > 0 && bytes > all)
     throw InvalidArgument(fmt::format("--target-memory {}: {} has {}; give at most that, or auto",
                                       target.memory, what, format_bytes(all)));

@@ -9,8 +9,8 @@
 namespace strata::train {
 
 /// Memory that a process of a run takes beside its arenas: code, libraries, threads, the next
-/// batch.
-inline constexpr std::int64_t kProcessBytes = 40 << 20;
+/// batch; a run that saves or goes on, also what reads and writes checkpoints.
+std::int64_t process_bytes(const TrainOptions& options);
 
 /// Returns the target in bytes; `all`, what `what` has ("the device"), for "auto". 0: not known.
 /// Throws InvalidArgument if the target exceeds it.

@@ -23,7 +23,8 @@ struct MemoryBudget {
   std::int64_t host_bytes = 0;  ///< of all ranks of a host, arenas of a CPU included; 0: no limit
   /// Bytes of the device, or of the process where the CPU computes, that are not the arena's.
   std::int64_t beside_bytes = 0;
-  bool has_drive = false;  ///< state may go to the disk
+  std::int64_t most_bytes = 0;  ///< that a target may name: all of the device or host; 0: unknown
+  bool has_drive = false;       ///< state may go to the disk
 };
 
 /// A setting that the planner made, as text: "zero.stage", "2".

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/byte_size.h"
 #include "core/format_bytes.h"
@@ -49,13 +50,20 @@ std::string target_text(const ResolvedConfig& config, const MemoryBudget& budget
   return format_bytes(arena + budget.beside_bytes);
 }
 
-std::string speed_text(const plan::PlannedStep& step, const TrainOptions& options, int ranks) {
-  const double tokens = static_cast<double>(options.micro_batch * options.accumulation *
-                                            leaves(options, ranks) * options.sequence_length);
+/// "a step of 8 samples of 1024 tokens takes 4.46 s, ...", as foreseen.
+std::string speed_text(const plan::PlannedStep& step, const TrainOptions& options,
+                       const MemoryBudget& budget) {
+  const int ranks = budget.seat.ranks;
+  const std::int64_t samples = options.micro_batch * options.accumulation * leaves(options, ranks);
   const double seconds = step.forecast.step_seconds;
-  return fmt::format("{:.3g} s per step, {:.4g} tokens/s, bound by {} ({:.0f} % of the step)",
-                     seconds, tokens / seconds, step.forecast.bound_by,
-                     100 * step.forecast.bound_part);
+  return fmt::format(
+      "a step of {} {} of {} tokens ({} {} x micro-batch {} x accumulation {}) is foreseen to take "
+      "{:.3g} s, {} tokens/s, bound by {} ({:.0f} % of the step), at {} rates",
+      samples, samples == 1 ? "sample" : "samples", options.sequence_length, ranks,
+      ranks == 1 ? "rank" : "ranks", options.micro_batch, options.accumulation, seconds,
+      rate_text(static_cast<double>(samples * options.sequence_length) / seconds),
+      step.forecast.bound_by, 100 * step.forecast.bound_part,
+      name_of(budget.machine.device.fp32_flops.source));
 }
 
 }  // namespace
@@ -90,26 +98,47 @@ std::string describe_planned(const PlannedRun& planned, const ResolvedConfig& co
   else
     text = fmt::format("{} ({}): {}", target, name_of(config.options.target.strategy),
                        flags_text(planned.changes));
-  text += fmt::format("\n  it needs {}; foreseen {}", needs_text(chosen.needs, budget),
-                      speed_text(chosen, config.options, budget.seat.ranks));
-  if (answer.unlimited && answer.slowdown(chosen) > 1.005)
-    text += fmt::format("\n  without a limit steps would be {:.0f} % shorter and need {}",
-                        100 * (1 - 1 / answer.slowdown(chosen)),
-                        needs_text(answer.unlimited->needs, budget));
+  text += fmt::format("\n  it needs {}\n  {}", needs_text(chosen.needs, budget),
+                      speed_text(chosen, config.options, budget));
+  const bool could_be_faster = answer.unlimited && answer.slowdown(chosen) > 1.005;
+  if (could_be_faster && answer.is_asked &&
+      plan::scarce_bytes(answer.unlimited->needs, budget.machine) <=
+          plan::scarce_bytes(chosen.needs, budget.machine))
+    text += fmt::format("\n  a step of {:.3g} s is possible with {}",
+                        answer.unlimited->forecast.step_seconds,
+                        flags_text(changes_to(config.options, *answer.unlimited, budget)));
+  else if (could_be_faster)
+    text += fmt::format(
+        "\n  without a limit a step would take {:.3g} s, so this one is {:.0f} % slower, and need "
+        "{}",
+        answer.unlimited->forecast.step_seconds, 100 * (answer.slowdown(chosen) - 1),
+        needs_text(answer.unlimited->needs, budget));
   if (std::ranges::find(planned.changes, "micro_batch", &PlannedOption::name) !=
       planned.changes.end())
     text +=
         "\n  another micro-batch adds gradients in another order: losses differ in their last "
         "digits from those of the settings as they were";
   if (!answer.complete) text += "\n  the search ended early: another plan may be faster";
+  if (chosen.needs.disk > 0 && config.options.offload.nvme_paths.empty())
+    text += "\n  a run needs --nvme-path DIR, too: a folder on the drive";
   return text;
+}
+
+std::string rate_text(double per_second) {
+  constexpr double kWhole = 100;  // from here on digits after the point say nothing
+  return per_second < kWhole ? fmt::format("{:.3g}", per_second)
+                             : fmt::format("{:.0f}", per_second);
 }
 
 std::string describe_attempts(const PlannedRun& planned, const ResolvedConfig& config,
                               const MemoryBudget& budget) {
   using enum TextTable::Align;
   TextTable table({{"s/step", right}, {"guessed", right}, {"settings"}});
-  for (const plan::Attempt& attempt : planned.answer.attempts) {
+  std::vector<plan::Attempt> attempts = planned.answer.attempts;
+  std::ranges::stable_sort(attempts, {}, [](const plan::Attempt& attempt) {
+    return attempt.seconds.value_or(std::numeric_limits<double>::infinity());
+  });
+  for (const plan::Attempt& attempt : attempts) {
     const std::string flags =
         flags_text(changes_to(config.options, {.choices = attempt.choices}, budget));
     table.add({attempt.seconds ? fmt::format("{:.4g}", *attempt.seconds) : "no " + attempt.lacks,
@@ -136,9 +165,14 @@ std::string describe_refusal(const PlannedRun& planned, const ResolvedConfig& co
     plan::PlannedStep smallest = *answer.smallest;
     smallest.limits = {};
     const std::string flags = flags_text(changes_to(config.options, smallest, budget));
-    text += fmt::format("; the least that works is --target-memory {}{}: {}",
-                        byte_size_text(least_target(smallest, config, budget)),
-                        flags.empty() ? "" : ", with " + flags, needs_text(smallest.needs, budget));
+    const std::int64_t least = least_target(smallest, config, budget);
+    text +=
+        fmt::format("; the least that works is --target-memory {}{}{}: {}", byte_size_text(least),
+                    flags.empty() ? "" : ", with " + flags,
+                    budget.most_bytes > 0 && least > budget.most_bytes
+                        ? fmt::format(", more than there is ({})", format_bytes(budget.most_bytes))
+                        : "",
+                    needs_text(smallest.needs, budget));
   }
   const std::vector<std::string> given = forbidding(config, budget);
   if (!given.empty())

@@ -13,7 +13,11 @@ namespace strata::train {
 std::string describe_planned(const PlannedRun& planned, const ResolvedConfig& config,
                              const MemoryBudget& budget);
 
-/// A table of what was compiled, in order: seconds per step, those guessed before, settings.
+/// A rate as a plain number: "5.25", "25250".
+std::string rate_text(double per_second);
+
+/// A table of what was compiled, the fastest first: seconds per step, those guessed before,
+/// settings. The first plans are those without a limit.
 std::string describe_attempts(const PlannedRun& planned, const ResolvedConfig& config,
                               const MemoryBudget& budget);
 

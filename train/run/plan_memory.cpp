@@ -29,6 +29,7 @@ MemoryBudget budget_of(RunParts& run) {
   budget.host_bytes = least_of_ranks(run, machine::available_host_bytes());
   if (const auto memory = run.device->memory()) {
     const std::int64_t total = least_of_ranks(run, memory->total_bytes);
+    budget.most_bytes = total;
     // What the device already holds, and what libraries still take, is not the arena's.
     const std::int64_t taken = memory->total_bytes - *run.device->free_bytes();
     budget.beside_bytes = -least_of_ranks(run, -taken);
@@ -37,9 +38,10 @@ MemoryBudget budget_of(RunParts& run) {
                target, "what driver, libraries and other processes hold");
   } else {
     const std::int64_t all = budget.host_bytes / context.local_world;
-    budget.beside_bytes = kProcessBytes;
+    budget.most_bytes = all;
+    budget.beside_bytes = process_bytes(run.options);
     const std::int64_t each = beside(target_bytes(target, all, "each process on this machine"),
-                                     kProcessBytes, target, "a process without any arena");
+                                     budget.beside_bytes, target, "a process without any arena");
     budget.host_bytes = each * context.local_world;
   }
   budget.host_bytes = std::min(budget.host_bytes, run.options.offload.host_memory_bytes);

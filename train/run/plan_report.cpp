@@ -5,6 +5,7 @@
 #include "core/file.h"
 #include "train/data/sample_order.h"
 #include "train/engine/memory_report.h"
+#include "train/planning/planning_text.h"
 #include "train/run/format_number.h"
 
 namespace strata::train {
@@ -98,7 +99,7 @@ std::string describe_plan(const TrainOptions& options, const compile::StepProgra
                      describe_steps(options, facts);
   const auto tokens = static_cast<double>(options.global_batch * options.sequence_length);
   text += format_number("foreseen: %.3g s per step", facts.foreseen_seconds) +
-          format_number(", %.4g tokens/s, at ", tokens / facts.foreseen_seconds) +
+          ", " + rate_text(tokens / facts.foreseen_seconds) + " tokens/s, at " +
           std::string(name_of(facts.rates)) + " rates\n";
   if (const double decay = options.optimizer.weight_decay; decay > 0)
     text +=

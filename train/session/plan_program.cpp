@@ -12,12 +12,14 @@
 #include "core/file.h"
 #include "core/program_main.h"
 #include "machine/hardware_override.h"
-#include "train/planning/memory_target.h"
 #include "train/planning/planned_config.h"
 #include "train/planning/planning_text.h"
 #include "train/report/compare_reports.h"
+#include "train/report/report_directory.h"
 #include "train/run/plan_only.h"
 #include "train/run/plan_report.h"
+#include "train/run/plan_target.h"
+#include "train/run/planning_site.h"
 #include "train/session/plan_command_line.h"
 #include "train/session/plan_table.h"
 #include "train/session/programs.h"
@@ -40,41 +42,6 @@ ParsedCommandLine train_line(const PlanCommandLine& line, const std::string& har
   return parse_train_command_line(static_cast<int>(arguments.size()), arguments.data());
 }
 
-/// What the target leaves for arenas of the machine of `request`.
-MemoryBudget budget_of(const RunRequest& request, const PlanningSite& site) {
-  const TrainOptions& options = request.config.options;
-  MemoryBudget budget;
-  budget.seat = site.seat;
-  budget.machine = site.machine;
-  budget.local_ranks = site.memory.local_world;
-  budget.host_bytes = site.memory.host_bytes;
-  const bool names_disk = options.target.offload == plan::Home::disk &&
-                          request.config.origin_of("target.offload") != Origin::default_value;
-  budget.has_drive = !options.offload.nvme_paths.empty() || names_disk ||
-                     (request.hardware && request.hardware->disk.bytes.known());
-  if (site.machine.host_is_device()) {
-    budget.beside_bytes = kProcessBytes;
-    const std::int64_t all = budget.host_bytes / budget.local_ranks;
-    budget.host_bytes =
-        budget.local_ranks * beside(target_bytes(options.target, all, "a rank"), kProcessBytes,
-                                    options.target, "a process without any arena");
-    return budget;
-  }
-  const std::int64_t limit = options.offload.device_memory_bytes;
-  if (!request.hardware) {  // a device about which nothing else is known
-    budget.device_bytes = options.target.memory.empty() || options.target.memory == "auto"
-                              ? limit
-                              : target_bytes(options.target, 0, "the device");
-    return budget;
-  }
-  const std::int64_t whole = request.hardware->device.memory_bytes.whole();
-  budget.beside_bytes = request.hardware->device.reserved_bytes.whole();
-  budget.device_bytes = std::min(
-      limit, beside(target_bytes(options.target, whole, request.hardware->name),
-                    budget.beside_bytes, options.target, "what driver and libraries hold"));
-  return budget;
-}
-
 RunRequest request_for(const PlanCommandLine& line, const std::string& hardware,
                        const RankContext& context, std::span<const ModelFamily> own) {
   const ParsedCommandLine train = train_line(line, hardware);
@@ -84,13 +51,11 @@ RunRequest request_for(const PlanCommandLine& line, const std::string& hardware,
   return request;
 }
 
-PlannedMachine plan_for(const PlanCommandLine& line, const std::string& hardware,
-                        const RankContext& context, std::span<const ModelFamily> own) {
-  RunRequest request = request_for(line, hardware, context, own);
+PlannedMachine plan_for(const RunRequest& request, const std::string& hardware) {
   const PlanningSite site = planning_site(request);
   PlannedMachine machine;
   machine.name = hardware.empty() ? "here" : hardware;
-  machine.budget = budget_of(request, site);
+  machine.budget = target_budget(request, site);
   machine.asked = machine.config = request.config;
   machine.planned = plan_options(programs_of(request), request.config, machine.budget);
   if (!machine.planned.answer.chosen)
@@ -107,24 +72,34 @@ void print_findings(const PlannedMachine& machine) {
     std::fprintf(stderr, "warning: %s\n", warning.c_str());
 }
 
+std::string several_hosts_text(const PlannedMachine& machine) {
+  if (machine.budget.seat.ranks <= machine.budget.local_ranks) return "";
+  return "  this is a plan only: train does not run on several hosts yet";
+}
+
 void print_machine(const PlannedMachine& machine, bool explains) {
   const std::string text = machine.refusal.empty()
                                ? describe_planned(machine.planned, machine.config, machine.budget)
                                : machine.refusal;
   std::printf("%s: %s\n", machine.name.c_str(), text.c_str());
   if (machine.refusal.empty())
-    if (const std::string wear = drive_wear_text(machine); !wear.empty())
-      std::printf("%s\n", wear.c_str());
+    for (const std::string& line :
+         {drive_wear_text(machine), whole_run_text(machine), several_hosts_text(machine)})
+      if (!line.empty()) std::printf("%s\n", line.c_str());
   if (explains)
     std::printf("\ncompared:\n%s",
                 describe_attempts(machine.planned, machine.asked, machine.budget).c_str());
 }
 
-void write_files(const PlanCommandLine& line, const PlannedMachine& machine) {
+/// Writes what the flags ask for of the first machine. `request`: that it was planned for.
+void write_files(const PlanCommandLine& line, RunRequest request, const PlannedMachine& machine) {
   if (!machine.refusal.empty()) return;
   if (!line.config_to_write.empty())
     write_file_atomically(line.config_to_write, planned_config(machine.config.options));
   write_plan(machine.config.options, machine.planned.answer.chosen->plan);
+  if (machine.config.options.memory_report.empty()) return;
+  request.config = machine.config;
+  std::fprintf(stderr, "memory report: %s\n", report_plan(request).c_str());
 }
 
 int compare(std::span<char*> directories) {
@@ -141,9 +116,18 @@ int compare(std::span<char*> directories) {
 int run(const PlanCommandLine& line, const RankContext& context, std::span<const ModelFamily> own) {
   std::vector<std::string> hardware = line.hardware;
   if (hardware.empty()) hardware.emplace_back();
+  std::vector<RunRequest> requests;  // all of them first, so that a wrong name costs no planning
+  for (const std::string& name : hardware)
+    requests.push_back(request_for(line, name, context, own));
+  const TrainOptions& options = requests.front().config.options;
+  if (hardware.size() > 1 && !(options.memory_report.empty() && options.write_plan.empty()))
+    throw InvalidArgument(
+        "--memory-report and --write-plan write the plan for one machine; name one with "
+        "--hardware");
+  require_report_directory(options.memory_report);
   std::vector<PlannedMachine> machines;
   for (std::size_t i = 0; i < hardware.size(); ++i) {
-    machines.push_back(plan_for(line, hardware[i], context, own));
+    machines.push_back(plan_for(requests[i], hardware[i]));
     if (!line.prices.empty())
       machines.back().price_per_hour = line.prices[line.prices.size() == 1 ? 0 : i];
   }
@@ -154,7 +138,7 @@ int run(const PlanCommandLine& line, const RankContext& context, std::span<const
     for (const PlannedMachine& machine : machines) print_machine(machine, line.explains);
     std::printf("\n%s", plan_table(machines).c_str());
   }
-  write_files(line, machines.front());
+  write_files(line, requests.front(), machines.front());
   const bool all_fit = std::ranges::all_of(
       machines, [](const PlannedMachine& machine) { return machine.refusal.empty(); });
   return all_fit ? 0 : 1;

@@ -6,6 +6,8 @@
 #include "core/json_writer.h"
 #include "core/text_table.h"
 #include "plan/disk_writes.h"
+#include "train/planning/planning_text.h"
+#include "train/session/progress.h"
 
 namespace strata::train {
 namespace {
@@ -42,6 +44,7 @@ void write_step(JsonWriter& json, const PlannedMachine& machine) {
   json.member("disk_written_bytes_per_step", machine.written_per_step());
   if (machine.days_of_drives() > 0)
     json.member("days_until_disk_is_written_up", machine.days_of_drives());
+  json.member("tokens_per_step", tokens_per_step(machine));
   json.member("seconds_per_step", step.forecast.step_seconds);
   json.member("tokens_per_second", machine.tokens_per_second());
   json.member("bound_by", step.forecast.bound_by);
@@ -89,11 +92,27 @@ std::string drive_wear_text(const PlannedMachine& machine) {
                      tbw / kTerabyte, name_of(tbw.source), machine.days_of_drives());
 }
 
+std::string whole_run_text(const PlannedMachine& machine) {
+  const TrainOptions& options = machine.config.options;
+  const Origin origin = machine.config.origin_of("steps");
+  if (options.steps <= 0 || (origin != Origin::file && origin != Origin::command_line)) return "";
+  const double seconds =
+      static_cast<double>(options.steps) * step_of(machine).forecast.step_seconds;
+  const double tokens = static_cast<double>(options.steps) * tokens_per_step(machine);
+  std::string text = fmt::format("  {} steps ({:.0f} tokens) take {}", options.steps, tokens,
+                                 format_duration(seconds));
+  constexpr double kBillion = 1e9;
+  if (machine.price_per_hour > 0)
+    text += fmt::format(" and cost {:.2f}", machine.cost_of_billion() * tokens / kBillion);
+  return text;
+}
+
 std::string plan_table(const std::vector<PlannedMachine>& machines) {
   using enum TextTable::Align;
-  std::vector<TextTable::Column> columns{{"machine"},         {"ranks", right}, {"device", right},
-                                         {"host", right},     {"drive", right}, {"s/step", right},
-                                         {"tokens/s", right}, {"bound by"},     {"slower", right}};
+  std::vector<TextTable::Column> columns{
+      {"machine"},           {"ranks", right},       {"each device", right}, {"each host", right},
+      {"its drives", right}, {"tokens/step", right}, {"s/step", right},      {"tokens/s", right},
+      {"bound by"},          {"slower", right}};
   bool priced = false;
   for (const PlannedMachine& machine : machines) priced = priced || machine.price_per_hour > 0;
   if (priced) columns.push_back({"per 1e9 tokens", right});
@@ -102,14 +121,15 @@ std::string plan_table(const std::vector<PlannedMachine>& machines) {
     std::vector<std::string> cells{machine.name, std::to_string(machine.budget.seat.ranks)};
     if (!machine.refusal.empty()) {
       cells.resize(columns.size(), "-");
-      cells[2] = "does not fit";
+      cells[2] = machine.planned.answer.fitting ? "too slow" : "does not fit";
     } else {
       const plan::PlannedStep& step = step_of(machine);
       const plan::PlannerAnswer& answer = machine.planned.answer;
       cells.insert(cells.end(), {format_bytes(device_total(machine)), amount(host_total(machine)),
                                  amount(step.needs.disk * machine.budget.local_ranks),
+                                 fmt::format("{:.0f}", tokens_per_step(machine)),
                                  fmt::format("{:.3g}", step.forecast.step_seconds),
-                                 fmt::format("{:.4g}", machine.tokens_per_second()),
+                                 rate_text(machine.tokens_per_second()),
                                  fmt::format("{} {:.0f} %", step.forecast.bound_by,
                                              100 * step.forecast.bound_part),
                                  fmt::format("{:.0f} %", 100 * (answer.slowdown(step) - 1))});

@@ -1,0 +1,89 @@
+#include "train/run/planning_site.h"
+
+#include <algorithm>
+
+#include "core/format_bytes.h"
+#include "kernels/cuda/open_device.h"
+#include "train/run/host_limits.h"
+
+namespace strata::train {
+namespace {
+
+bool plans_for_cuda(const RunRequest& request) {
+  const TrainOptions& options = request.config.options;
+  if (request.hardware) return !request.hardware->host_is_device();
+  if (options.device != DeviceChoice::automatic) return options.device == DeviceChoice::cuda;
+  return options.offload.device_memory_bytes != kUnlimitedMemory ||
+         cuda::count_devices().devices > 0;
+}
+
+/// The machine of a request, as one of the ranks has it.
+machine::Machine machine_of(const RunRequest& request, bool on_cuda) {
+  if (request.hardware) return share_of_rank(*request.hardware, request.context.local_world);
+  if (!on_cuda)
+    return machine::cpu_machine(threads_per_rank(request.config.options, request.context));
+  kernels::DeviceCapabilities capabilities;  // scratch that fits all architectures
+  capabilities.backend = kernels::DeviceCapabilities::Backend::cuda;
+  capabilities.cudnn = true;
+  return machine::typical_machine(capabilities);
+}
+
+/// Free memory of the host to plan for; 0: unknown.
+std::int64_t free_host_bytes(const RunRequest& request) {
+  if (!request.hardware) return machine::available_host_bytes();
+  const machine::HostMemory& memory = request.hardware->memory;
+  if (!memory.allowed_bytes.known()) return memory.bytes.whole();
+  if (!memory.bytes.known()) return memory.allowed_bytes.whole();
+  return std::min(memory.allowed_bytes.whole(), memory.bytes.whole());
+}
+
+/// The memory to plan for; the plan itself obeys --device-memory and --host-memory.
+MachineMemory memory_of(const RunRequest& request, bool on_cuda) {
+  const OffloadOptions& offload = request.config.options.offload;
+  MachineMemory memory;
+  memory.local_world = request.context.local_world;
+  if (on_cuda) memory.device_bytes = offload.device_memory_bytes;
+  if (offload.host_memory_bytes == kUnlimitedMemory || request.hardware)
+    memory.host_bytes = free_host_bytes(request);
+  if (const std::int64_t limit = host_limit_on_cpu(offload); !on_cuda && limit > 0)
+    memory.host_bytes = memory.host_bytes == 0 ? limit : std::min(memory.host_bytes, limit);
+  return memory;
+}
+
+/// Ranks of one host read one another's memory; ranks of several hosts, and devices, send messages.
+comm::Exchange exchange_of(const RunRequest& request, bool on_cuda) {
+  const RankContext& context = request.context;
+  if (context.world == 1) return on_cuda ? comm::Exchange::own_rounding : comm::Exchange::none;
+  return on_cuda || context.local_world < context.world ? comm::Exchange::messages
+                                                        : comm::Exchange::peer_memory;
+}
+
+std::string describe_device(const RunRequest& request, bool on_cuda) {
+  if (request.hardware)
+    return request.hardware->description + ", planned for from " +
+           (request.hardware->name.empty() ? "its file" : request.hardware->name);
+  if (!on_cuda) return "CPU";
+  const std::int64_t bytes = request.config.options.offload.device_memory_bytes;
+  return "a GPU" +
+         (bytes == kUnlimitedMemory ? std::string(" of any size") : " of " + format_bytes(bytes)) +
+         ", planned for without looking at one";
+}
+
+}  // namespace
+
+ProgramRequest programs_of(const RunRequest& request) {
+  const TrainOptions& options = request.config.options;
+  ProgramRequest programs{request.model, options};
+  programs.evaluate = !options.eval_data.empty() || evaluates_during(options);
+  programs.local_ranks = request.context.local_world;
+  return programs;
+}
+
+PlanningSite planning_site(const RunRequest& request) {
+  const bool on_cuda = plans_for_cuda(request);
+  return {machine_of(request, on_cuda), memory_of(request, on_cuda),
+          comm::Seat{0, request.context.world, exchange_of(request, on_cuda)},
+          describe_device(request, on_cuda)};
+}
+
+}  // namespace strata::train

@@ -1,0 +1,24 @@
+// Tells for which machine, memory and ranks a request is planned where nothing runs.
+#pragma once
+
+#include <string>
+
+#include "train/engine/build_programs.h"
+#include "train/run/memory_needs.h"
+#include "train/run/training_run.h"
+
+namespace strata::train {
+
+/// The machine, memory and ranks that a request is planned for.
+struct PlanningSite {
+  machine::Machine machine;  ///< as one rank has it
+  MachineMemory memory;
+  comm::Seat seat;          ///< of rank 0
+  std::string description;  ///< of the device
+};
+PlanningSite planning_site(const RunRequest& request);
+
+/// The Programs that a request is planned by.
+ProgramRequest programs_of(const RunRequest& request);
+
+}  // namespace strata::train
