@@ -92,9 +92,9 @@ Machine share_of_rank(Machine machine, int ranks) {
   if (machine.host_is_device())
     set_cores(machine, std::max(1.0, std::floor(machine.processor.cores / ranks)));
   machine.memory.bytes_per_second.value /= ranks;
-  // Collectives between hosts are limited by this rank's share of the network.
+  // A ring of ranks leaves each host once, over all of its adapters.
   if (machine.hosts > 1 && machine.network_rate.known())
-    machine.peer_rate.value = std::min(machine.peer_rate.value, machine.network_rate / ranks);
+    machine.peer_rate.value = std::min(machine.peer_rate.value, machine.network_rate.value);
   machine.disk = share_of_rank(machine.disk, ranks);
   return machine;
 }

@@ -41,14 +41,11 @@ class Shares {
   double seconds_, ranks_;
 };
 
-/// The part of what a rank sends that goes to other hosts, when it sends as much to each rank.
-double part_to_other_hosts(const Machine& machine) {
-  const int ranks = machine.hosts * machine.devices;
-  return machine.hosts == 1 ? 0 : static_cast<double>(ranks - machine.devices) / (ranks - 1);
-}
-
+/// Collectives pass bytes along a ring that enters and leaves each host once, as NCCL's do: of what
+/// the ranks of a host send, one rank's part goes to another host, over all of its adapters.
 void take_network(const Machine& machine, double sent_bytes, Shares& shares) {
-  const double bytes = sent_bytes * part_to_other_hosts(machine);
+  if (machine.hosts == 1) return;
+  const double bytes = sent_bytes / machine.devices;
   const double rate = machine.network_rate / machine.devices;
   shares.take(HostResource::nic_out, bytes, rate);
   shares.take(HostResource::nic_in, bytes, rate);

@@ -111,16 +111,19 @@ TEST(ForeseenTimes, ADeviceHasMemoryAndALinkOfItsOwn) {
   EXPECT_NEAR(down.at(HostResource::link), 0.8, 1e-3);
 }
 
-TEST(ForeseenTimes, WhatARankSendsToOtherHostsGoesOverTheNetwork) {
+TEST(ForeseenTimes, ARingLeavesEachHostOnce) {
   Machine machine = gpu();
   machine.hosts = 2;
   machine.devices = 4;
   machine.network_rate.value = 2e10;  // 5 GB/s for each rank
-  // 0.1 s; 4 of the 7 peers are on the other host.
-  const auto sum = shares_of(
-      machine, {.resource = Resource::peers, .bytes = 1e9, .moved_bytes = 350'000'000}, 4);
-  EXPECT_NEAR(sum.at(HostResource::nic_out), 0.4 / 4, 1e-3);
-  EXPECT_NEAR(sum.at(HostResource::nic_in), 0.4 / 4, 1e-3);
+  // Takes 0.1 s on the links of devices, at 1e10 bytes per second. A host sends 1e9 bytes once, and
+  // its network could send twice as many; each of its ranks has a quarter of that half.
+  const Demand demand{.resource = Resource::peers, .bytes = 1e9, .moved_bytes = 1'000'000'000};
+  const auto sum = shares_of(machine, demand, 4);
+  EXPECT_NEAR(sum.at(HostResource::nic_out), 0.5 / 4, 1e-3);
+  EXPECT_NEAR(sum.at(HostResource::nic_in), 0.5 / 4, 1e-3);
+  machine.hosts = 1;
+  EXPECT_EQ(shares_of(machine, demand, 4).count(HostResource::nic_out), 0);
 }
 
 }  // namespace
