@@ -98,8 +98,8 @@ std::string describe_plan(const TrainOptions& options, const compile::StepProgra
   std::string text = describe_model(options, programs, facts) + describe_data(options, facts) +
                      describe_steps(options, facts);
   const auto tokens = static_cast<double>(options.global_batch * options.sequence_length);
-  text += format_number("foreseen: %.3g s per step", facts.foreseen_seconds) +
-          ", " + rate_text(tokens / facts.foreseen_seconds) + " tokens/s, at " +
+  text += format_number("foreseen: %.3g s per step", facts.foreseen_seconds) + ", " +
+          rate_text(tokens / facts.foreseen_seconds) + " tokens/s, at " +
           std::string(name_of(facts.rates)) + " rates\n";
   if (const double decay = options.optimizer.weight_decay; decay > 0)
     text +=

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "train/config/option_fields.h"
 #include "train/planning/memory_target.h"
+#include "train/planning/planning_text.h"
 
 namespace strata::train {
 namespace {
@@ -23,6 +25,17 @@ std::int64_t host_bytes_for(const RunRequest& request, const PlanningSite& site)
   if (!request.hardware || site.memory.host_bytes == 0) return site.memory.host_bytes;
   if (limit != kUnlimitedMemory) return std::min(limit, site.memory.host_bytes);
   return static_cast<std::int64_t>(kHostPart * static_cast<double>(site.memory.host_bytes));
+}
+
+ResolvedConfig config_of(const TrainOptions& options, const std::vector<std::string>& given) {
+  ResolvedConfig config;
+  config.options = options;
+  for (const OptionField& field : option_fields(config.options)) {
+    const bool is_given = std::ranges::find(given, field.name) != given.end();
+    config.fields.push_back({std::string(field.name), text_of(field),
+                             is_given ? Origin::command_line : Origin::default_value, ""});
+  }
+  return config;
 }
 
 }  // namespace
@@ -58,6 +71,29 @@ MemoryBudget target_budget(const RunRequest& request, const PlanningSite& site) 
       limit, beside(target_bytes(options.target, whole, request.hardware->name),
                     budget.beside_bytes, options.target, "what driver and libraries hold"));
   return budget;
+}
+
+PlannedTraining plan_run(const ModelConfig& model, const TrainOptions& options,
+                         const machine::Machine& hardware, int ranks,
+                         const std::vector<std::string>& given) {
+  RunRequest request;
+  request.model = model;
+  request.config = config_of(options, given);
+  request.hardware = hardware;
+  assume_ranks(ranks, request);
+  const MemoryBudget budget = target_budget(request, planning_site(request));
+  PlannedTraining result{plan_options(programs_of(request), request.config, budget), options, "",
+                         0};
+  const auto& chosen = result.planned.answer.chosen;
+  if (!chosen) {
+    result.text = describe_refusal(result.planned, request.config, budget);
+    return result;
+  }
+  set_planned(result.planned.changes, request.config);
+  result.options = request.config.options;
+  result.text = describe_planned(result.planned, request.config, budget);
+  result.device_bytes = plan::scarce_bytes(chosen->needs, budget.machine) + budget.beside_bytes;
+  return result;
 }
 
 }  // namespace strata::train

@@ -1,7 +1,10 @@
 #include "train/run/planning_site.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "core/error.h"
 #include "core/format_bytes.h"
 #include "kernels/cuda/open_device.h"
 #include "train/run/host_limits.h"
@@ -84,6 +87,26 @@ PlanningSite planning_site(const RunRequest& request) {
   return {machine_of(request, on_cuda), memory_of(request, on_cuda),
           comm::Seat{0, request.context.world, exchange_of(request, on_cuda)},
           describe_device(request, on_cuda)};
+}
+
+void assume_ranks(int world, RunRequest& request) {
+  RankContext& context = request.context;
+  if (world != context.world) context.world = context.local_world = world;
+  if (!request.hardware) return;
+  machine::Machine& hardware = *request.hardware;
+  if (const int devices = hardware.hosts * hardware.devices;
+      world > devices && !hardware.host_is_device())
+    throw InvalidArgument(fmt::format(
+        "--world-size {}: the machine of --hardware has {} {}; --hardware {},devices={} "
+        "is one with more",
+        world, devices, devices == 1 ? "device" : "devices", hardware.name, world));
+  const int spread = (world + hardware.hosts - 1) / hardware.hosts;
+  context.local_world = std::max(std::min(world, hardware.devices), spread);
+  hardware.hosts = (world + context.local_world - 1) / context.local_world;  // used ones
+  std::int64_t& budget = request.config.options.offload.device_memory_bytes;
+  if (hardware.host_is_device()) return;
+  budget = std::min(budget,
+                    hardware.device.memory_bytes.whole() - hardware.device.reserved_bytes.whole());
 }
 
 }  // namespace strata::train

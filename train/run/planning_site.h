@@ -18,6 +18,10 @@ struct PlanningSite {
 };
 PlanningSite planning_site(const RunRequest& request);
 
+/// Gives a request that is planned and not run `world` ranks on the machine of --hardware, whose
+/// devices have the memory that driver and libraries leave.
+void assume_ranks(int world, RunRequest& request);
+
 /// The Programs that a request is planned by.
 ProgramRequest programs_of(const RunRequest& request);
 

@@ -1,8 +1,5 @@
 #include "train/session/settle_request.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
 #include <string>
 
 #include "core/error.h"
@@ -12,6 +9,7 @@
 #include "train/run/model_directory.h"
 
 namespace strata::train {
+
 int ranks_of(const ParsedCommandLine& command_line, const RunRequest& request) {
   if (command_line.assumed_world > 0) return command_line.assumed_world;
   if (request.hardware) return request.hardware->hosts * request.hardware->devices;
@@ -44,26 +42,6 @@ RunRequest settle_request(const ParsedCommandLine& command_line, const RankConte
   request.config.options.model = directory;
   require_one_device(command_line.hardware, request);
   return request;
-}
-
-void assume_ranks(int world, RunRequest& request) {
-  RankContext& context = request.context;
-  if (world != context.world) context.world = context.local_world = world;
-  if (!request.hardware) return;
-  machine::Machine& hardware = *request.hardware;
-  if (const int devices = hardware.hosts * hardware.devices;
-      world > devices && !hardware.host_is_device())
-    throw InvalidArgument(fmt::format(
-        "--world-size {}: the machine of --hardware has {} {}; --hardware {},devices={} "
-        "is one with more",
-        world, devices, devices == 1 ? "device" : "devices", hardware.name, world));
-  const int spread = (world + hardware.hosts - 1) / hardware.hosts;
-  context.local_world = std::max(std::min(world, hardware.devices), spread);
-  hardware.hosts = (world + context.local_world - 1) / context.local_world;  // used ones
-  std::int64_t& budget = request.config.options.offload.device_memory_bytes;
-  if (hardware.host_is_device()) return;
-  budget = std::min(budget,
-                    hardware.device.memory_bytes.whole() - hardware.device.reserved_bytes.whole());
 }
 
 }  // namespace strata::train

@@ -21,8 +21,4 @@ RunRequest settle_request(const ParsedCommandLine& command_line, const RankConte
 /// Number of ranks to resolve settings for: the run's, or an assumed one if nothing is trained.
 int ranks_of(const ParsedCommandLine& command_line, const RunRequest& request);
 
-/// Gives a request that is planned and not run `world` ranks on the machine of --hardware, whose
-/// devices have the memory that driver and libraries leave.
-void assume_ranks(int world, RunRequest& request);
-
 }  // namespace strata::train

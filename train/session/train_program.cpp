@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/rank_context.h"
 #include "train/run/plan_only.h"
+#include "train/run/planning_site.h"
 #include "train/session/console_listener.h"
 #include "train/session/programs.h"
 #include "train/session/progress.h"
