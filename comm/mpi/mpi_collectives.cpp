@@ -96,7 +96,8 @@ void MpiCommunicator::reduce_scatter(const Collective& collective, const std::by
     kernels::ordered_sum(nullptr, contributions_, wire, wire, count, collective.scale, output);
 }
 
-void MpiCommunicator::all_reduce(const Collective& collective, std::byte* data) {
+void MpiCommunicator::all_reduce(const Collective& collective, std::byte* data,
+                                 std::span<std::byte> /*workspace*/) {
   run_whole(
       "MPI_Iallreduce", collective, data, [&](std::byte* part, int bytes, MPI_Request* request) {
         // unsigned, so that the sum wraps
@@ -135,6 +136,8 @@ void MpiCommunicator::receive(const Collective& collective, std::byte* output) {
     return MPI_Irecv(part, bytes, MPI_BYTE, collective.peer, kTag, comm_, request);
   });
 }
+
+void MpiCommunicator::meet(const Collective& /*collective*/) { barrier(); }
 
 void MpiCommunicator::barrier() {
   requests_.begin("MPI_Ibarrier",

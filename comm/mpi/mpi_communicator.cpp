@@ -70,28 +70,6 @@ void MpiCommunicator::execute(kernels::Stream& /*stream*/, const Collective& col
   failed_ = false;
 }
 
-void MpiCommunicator::run_kind(const Collective& collective, const std::byte* input,
-                               std::byte* output, std::span<std::byte> workspace) {
-  switch (collective.kind) {
-    case CollectiveKind::all_gather:
-      return all_gather(collective, input, output);
-    case CollectiveKind::reduce_scatter:
-      return reduce_scatter(collective, input, reinterpret_cast<float*>(output), workspace);
-    case CollectiveKind::all_reduce:
-      return all_reduce(collective, output);
-    case CollectiveKind::broadcast:
-      return broadcast(collective, output);
-    case CollectiveKind::all_to_all:
-      return all_to_all(collective, input, output);
-    case CollectiveKind::send:
-      return send(collective, input);
-    case CollectiveKind::receive:
-      return receive(collective, output);
-    case CollectiveKind::barrier:
-      return barrier();
-  }
-}
-
 void MpiCommunicator::abort(const std::string& reason, ExitCode code) noexcept {
   if (aborted_.exchange(true)) return;
   std::fprintf(stderr, "%s\n", attributed(rank_, reason).c_str());

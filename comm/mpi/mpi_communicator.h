@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "comm/arena_table.h"
-#include "comm/communicator.h"
+#include "comm/host_communicator.h"
 #include "comm/mpi/mpi_calls.h"
 
 namespace strata::comm {
@@ -19,7 +19,7 @@ namespace strata::comm {
 /// The constructor initializes MPI for MPI_THREAD_SERIALIZED; then only the thread of the
 /// communication queue calls MPI (and `abort`, one at a time). MPI starts and ends once per
 /// process: there can be one communicator, and `close` finalizes MPI.
-class MpiCommunicator final : public Communicator {
+class MpiCommunicator final : public HostCommunicator {
  public:
   /// Collective. Throws ConfigError if MPI's world and rank differ from `world` and `rank`.
   MpiCommunicator(int rank, int world);
@@ -48,16 +48,17 @@ class MpiCommunicator final : public Communicator {
   template <typename Call>
   void run_whole(const char* name, const Collective& collective, const std::byte* operand,
                  const Call& call);
-  void run_kind(const Collective& collective, const std::byte* input, std::byte* output,
-                std::span<std::byte> workspace);
-  void all_gather(const Collective& collective, const std::byte* input, std::byte* output);
+
+  void all_gather(const Collective& collective, const std::byte* input, std::byte* output) override;
   void reduce_scatter(const Collective& collective, const std::byte* input, float* output,
-                      std::span<std::byte> workspace);
-  void all_reduce(const Collective& collective, std::byte* data);
-  void broadcast(const Collective& collective, std::byte* data);
-  void all_to_all(const Collective& collective, const std::byte* input, std::byte* output);
-  void send(const Collective& collective, const std::byte* input);
-  void receive(const Collective& collective, std::byte* output);
+                      std::span<std::byte> workspace) override;
+  void all_reduce(const Collective& collective, std::byte* data,
+                  std::span<std::byte> workspace) override;
+  void broadcast(const Collective& collective, std::byte* data) override;
+  void all_to_all(const Collective& collective, const std::byte* input, std::byte* output) override;
+  void send(const Collective& collective, const std::byte* input) override;
+  void receive(const Collective& collective, std::byte* output) override;
+  void meet(const Collective& collective) override;
   void barrier();
 
   int rank_;

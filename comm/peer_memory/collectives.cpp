@@ -17,25 +17,7 @@ void PeerCommunicator::execute(kernels::Stream& /*stream*/, const Collective& co
     validate(collective, rank_, world_);
     static_cast<void>(
         arenas_.locate(output, operand_bytes(collective, rank_).output, what_, "output"));
-    switch (collective.kind) {
-      case CollectiveKind::all_gather:
-        return all_gather(collective, input, output);
-      case CollectiveKind::reduce_scatter:
-        return reduce_scatter(collective, input, reinterpret_cast<float*>(output));
-      case CollectiveKind::all_reduce:
-        return all_reduce(collective, output, workspace);
-      case CollectiveKind::broadcast:
-        return broadcast(collective, output);
-      case CollectiveKind::all_to_all:
-        return all_to_all(collective, input, output);
-      case CollectiveKind::send:
-        return send(collective, input);
-      case CollectiveKind::receive:
-        return receive(collective, output);
-      case CollectiveKind::barrier:
-        exchange(collective, nullptr, 0);
-        return;
-    }
+    run_kind(collective, input, output, workspace);
   };
   char what[sizeof(Publication::text)];
   begin(describe_into(collective, what), std::cref(step));
@@ -55,7 +37,7 @@ void PeerCommunicator::all_gather(const Collective& collective, const std::byte*
 }
 
 void PeerCommunicator::reduce_scatter(const Collective& collective, const std::byte* input,
-                                      float* output) {
+                                      float* output, std::span<std::byte> /*workspace*/) {
   const Partition& partition = collective.partition;
   const std::int64_t size = size_of(collective.input_type);
   const auto operands = exchange(collective, input, partition.total() * size);
@@ -133,5 +115,7 @@ void PeerCommunicator::receive(const Collective& collective, std::byte* output) 
   board_.end_reading(rank_);
   mailbox.taken.advance();
 }
+
+void PeerCommunicator::meet(const Collective& collective) { exchange(collective, nullptr, 0); }
 
 }  // namespace strata::comm

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "comm/arena_table.h"
-#include "comm/communicator.h"
+#include "comm/host_communicator.h"
 #include "comm/peer_memory/board.h"
 #include "comm/peer_memory/peer_link.h"
 
@@ -17,7 +17,7 @@ namespace strata::comm {
 /// peer died. A collective has two barriers: operands are published before the first and are free
 /// after the second. A rank whose collective fails leaves it only when no peer reads its memory any
 /// more, so a rank thread may then destroy its arena.
-class PeerCommunicator final : public Communicator {
+class PeerCommunicator final : public HostCommunicator {
  public:
   /// Does not wait: the ranks meet in their first collective.
   PeerCommunicator(std::unique_ptr<PeerLink> link, int rank, int world);
@@ -61,13 +61,16 @@ class PeerCommunicator final : public Communicator {
                                        std::int64_t bytes);
 
   // The collectives (collectives.cpp).
-  void all_gather(const Collective& collective, const std::byte* input, std::byte* output);
-  void reduce_scatter(const Collective& collective, const std::byte* input, float* output);
-  void all_reduce(const Collective& collective, std::byte* data, std::span<std::byte> workspace);
-  void broadcast(const Collective& collective, std::byte* data);
-  void all_to_all(const Collective& collective, const std::byte* input, std::byte* output);
-  void send(const Collective& collective, const std::byte* input);
-  void receive(const Collective& collective, std::byte* output);
+  void all_gather(const Collective& collective, const std::byte* input, std::byte* output) override;
+  void reduce_scatter(const Collective& collective, const std::byte* input, float* output,
+                      std::span<std::byte> workspace) override;
+  void all_reduce(const Collective& collective, std::byte* data,
+                  std::span<std::byte> workspace) override;
+  void broadcast(const Collective& collective, std::byte* data) override;
+  void all_to_all(const Collective& collective, const std::byte* input, std::byte* output) override;
+  void send(const Collective& collective, const std::byte* input) override;
+  void receive(const Collective& collective, std::byte* output) override;
+  void meet(const Collective& collective) override;
 
   std::unique_ptr<PeerLink> link_;
   Board board_;
