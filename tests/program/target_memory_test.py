@@ -141,7 +141,17 @@ class Plan(TargetTest):
         self.assertRegex(done.stderr, "(?m)^memory report: report/report.html$")
         self.assertIn("planned", self.read("report/about.json") + self.read("report/report.html"))
         both = self.run_program(plan(*MODEL, "--hardware", "rtx4090,h100", "--memory-report", "report"), expect=USAGE)
-        self.assertIn("--memory-report and --write-plan write the plan for one machine", both.stderr)
+        self.assertIn("--memory-report and --write-plan write one plan", both.stderr)
+
+    def test_memory_against_time(self):
+        done = self.run_program(plan(*self.SEVEN_B, "--hardware", "rtx4090", "--target-memory", "24GB,8GB", "--json"))
+        large, small = json.loads(done.stdout)
+        self.assertEqual([large["machine"], small["machine"]], ["rtx4090 24GB", "rtx4090 8GB"])
+        self.assertLessEqual(small["device_bytes"], 8e9)
+        self.assertLess(large["seconds_per_step"], small["seconds_per_step"])
+        refused = self.run_program(plan(*MODEL, "--hardware", "rtx4090", "--target-memory", "24GB,", "--write-config", "x", "--target-memory", "24GB,8GB"), expect=USAGE)
+        self.assertIn("--write-config writes the settings of one plan", refused.stderr)
+        self.assertIn("--target-memory: found 'much'", self.run_program(plan(*MODEL, "--target-memory", "24GB,much"), expect=CONFIGURATION).stderr)
 
     def test_a_wrong_machine_costs_no_planning(self):
         done = self.run_program(plan(*MODEL, "--hardware", "rtx4090, h1000"), expect=CONFIGURATION)
@@ -189,7 +199,7 @@ class Plan(TargetTest):
                 (["--hardware", "rtx4090,h100", "--price", "1,2,3"], USAGE, "--price: found 3 prices for 2 machines"),
                 (["--hosts", "2"], USAGE, "--hosts needs --hardware"),
                 (["--world", "0"], USAGE, "--world: found '0', expected a whole number from 1"),
-                (["--hardware", "rtx4090,h100", "--write-config", "f"], USAGE, "--write-config writes the settings for one machine"),
+                (["--hardware", "rtx4090,h100", "--write-config", "f"], USAGE, "--write-config writes the settings of one plan"),
                 (["--hardware", "rtx4091"], CONFIGURATION, "rtx4091"),
                 (["--hardware", "rtx4090", "--target-memory", "30GB"], USAGE, r"--target-memory 30GB: rtx4090 has 24.00 GiB"),
                 (["--targetmemory", "3GB"], USAGE, r"unknown flag --targetmemory.*--target-memory")):

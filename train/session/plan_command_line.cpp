@@ -59,6 +59,11 @@ void take(const std::string& word, Words& words, PlanCommandLine& parsed) {
     parsed.hardware = machine::split_hardware_list(words.value_of(word));
     if (parsed.hardware.empty())
       throw InvalidArgument("--hardware: found '', expected names such as rtx4090,h100");
+  } else if (word == "--target-memory" || word == "--target_memory") {
+    const std::string targets = words.value_of(word);
+    parsed.targets.clear();
+    for (const std::string_view target : listed(targets)) parsed.targets.emplace_back(target);
+    if (parsed.targets.empty()) parsed.targets.emplace_back();  // refused by name
   } else if (word == "--world" || word == "--world-size" || word == "--world_size") {
     parsed.world = number(word, words.value_of(word), 1, kCount);
   } else if (word == "--hosts") {
@@ -99,8 +104,9 @@ PlanCommandLine parse_plan_command_line(int argc, const char* const* argv) {
                            parsed.prices.size(), machines);
   if (problems.empty() && parsed.hosts > 0 && parsed.hardware.empty())
     problems = "--hosts needs --hardware: this machine is one host";
-  if (problems.empty() && !parsed.config_to_write.empty() && machines > 1)
-    problems = "--write-config writes the settings for one machine; name one with --hardware";
+  if (problems.empty() && !parsed.config_to_write.empty() &&
+      machines * std::max<std::size_t>(parsed.targets.size(), 1) > 1)
+    problems = "--write-config writes the settings of one plan; name one machine and one target";
   if (!problems.empty()) throw InvalidArgument(problems);
   return parsed;
 }
@@ -113,7 +119,8 @@ Says, without weights, data, ranks or a GPU, how a training run would fit into m
 would be and what binds it. Settings of batch, ZeRO, checkpointing and offload that are not given
 are chosen by the planner; all flags of train work (train --help).
 
-  --target-memory SIZE|auto   memory of each GPU in all, or of each process on the CPU [all of it]
+  --target-memory SIZE|auto   memory of each GPU in all, or of each process on the CPU [all of it];
+                              24GB,16GB,12GB plans for each: memory against time
   --strategy NAME             conservative, balanced, aggressive or maximum [balanced]
   --allow-offload FARTHEST    none, host or disk [disk, where the machine has one]
   --hardware A[,B...]         machines to plan for, one line each: names of configs/hardware or

@@ -10,6 +10,7 @@ namespace strata::train {
 struct PlanCommandLine {
   bool help = false;
   std::vector<std::string> hardware;  ///< names or files; empty: this machine
+  std::vector<std::string> targets;   ///< of memory; empty: what a file says, or all of it
   int world = 0;                      ///< ranks; 0: the devices of the hardware
   int hosts = 0;                      ///< hosts of the hardware; 0: as its file says
   std::vector<double> prices;         ///< per device and hour; one, or one per hardware

@@ -28,11 +28,31 @@
 namespace strata::train {
 namespace {
 
-/// The command line of `train` for one machine; it need not say how much memory to plan for.
-ParsedCommandLine train_line(const PlanCommandLine& line, const std::string& hardware) {
+/// What a line of the table is about.
+struct Planned {
+  std::string hardware;   ///< "": this machine
+  std::string target;     ///< "": what a file says, or all memory
+  std::size_t price = 0;  ///< index among the prices
+};
+
+/// Every target on every machine.
+std::vector<Planned> planned_rows(const PlanCommandLine& line) {
+  const std::vector<std::string> none{""};
+  std::vector<Planned> rows;
+  const auto& machines = line.hardware.empty() ? none : line.hardware;
+  for (std::size_t i = 0; i < machines.size(); ++i)
+    for (const std::string& target : line.targets.empty() ? none : line.targets)
+      rows.push_back({machines[i], target, line.prices.size() == 1 ? 0 : i});
+  return rows;
+}
+
+/// The command line of `train` for one row; it need not say how much memory to plan for.
+ParsedCommandLine train_line(const PlanCommandLine& line, const Planned& row) {
+  const std::string& hardware = row.hardware;
   std::vector<std::string> words{"plan"};
   words.insert(words.end(), line.train.begin(), line.train.end());
   if (!hardware.empty()) words.insert(words.end(), {"--hardware", hardware});
+  if (!line.targets.empty()) words.insert(words.end(), {"--target-memory", row.target});
   int world = line.world;  // known before settings are resolved: the batch depends on it
   if (world == 0 && line.hosts > 0)
     world = line.hosts * machine::load_overridden_hardware(hardware).devices;
@@ -42,19 +62,19 @@ ParsedCommandLine train_line(const PlanCommandLine& line, const std::string& har
   return parse_train_command_line(static_cast<int>(arguments.size()), arguments.data());
 }
 
-RunRequest request_for(const PlanCommandLine& line, const std::string& hardware,
-                       const RankContext& context, std::span<const ModelFamily> own) {
-  const ParsedCommandLine train = train_line(line, hardware);
+RunRequest request_for(const PlanCommandLine& line, const Planned& row, const RankContext& context,
+                       std::span<const ModelFamily> own) {
+  const ParsedCommandLine train = train_line(line, row);
   RunRequest request = settle_request(train, context, own);
   if (line.hosts > 0) request.hardware->hosts = line.hosts;
   assume_ranks(ranks_of(train, request), request);
   return request;
 }
 
-PlannedMachine plan_for(const RunRequest& request, const std::string& hardware) {
+PlannedMachine plan_for(const RunRequest& request, const std::string& name) {
   const PlanningSite site = planning_site(request);
   PlannedMachine machine;
-  machine.name = hardware.empty() ? "here" : hardware;
+  machine.name = name;
   machine.budget = target_budget(request, site);
   machine.asked = machine.config = request.config;
   machine.planned = plan_options(programs_of(request), request.config, machine.budget);
@@ -114,22 +134,20 @@ int compare(std::span<char*> directories) {
 }
 
 int run(const PlanCommandLine& line, const RankContext& context, std::span<const ModelFamily> own) {
-  std::vector<std::string> hardware = line.hardware;
-  if (hardware.empty()) hardware.emplace_back();
+  const std::vector<Planned> rows = planned_rows(line);
   std::vector<RunRequest> requests;  // all of them first, so that a wrong name costs no planning
-  for (const std::string& name : hardware)
-    requests.push_back(request_for(line, name, context, own));
+  for (const Planned& row : rows) requests.push_back(request_for(line, row, context, own));
   const TrainOptions& options = requests.front().config.options;
-  if (hardware.size() > 1 && !(options.memory_report.empty() && options.write_plan.empty()))
+  if (rows.size() > 1 && !(options.memory_report.empty() && options.write_plan.empty()))
     throw InvalidArgument(
-        "--memory-report and --write-plan write the plan for one machine; name one with "
-        "--hardware");
+        "--memory-report and --write-plan write one plan; name one machine and one target");
   require_report_directory(options.memory_report);
   std::vector<PlannedMachine> machines;
-  for (std::size_t i = 0; i < hardware.size(); ++i) {
-    machines.push_back(plan_for(requests[i], hardware[i]));
-    if (!line.prices.empty())
-      machines.back().price_per_hour = line.prices[line.prices.size() == 1 ? 0 : i];
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::string name = rows[i].hardware.empty() ? "here" : rows[i].hardware;
+    machines.push_back(
+        plan_for(requests[i], line.targets.size() > 1 ? name + " " + rows[i].target : name));
+    if (!line.prices.empty()) machines.back().price_per_hour = line.prices[rows[i].price];
   }
   print_findings(machines.front());
   if (line.json) {
