@@ -26,6 +26,8 @@ using runtime::Tier;
 /// Steps whose foreseen times are within this factor of one another count as equally fast: rates
 /// are not known any better.
 constexpr double kAsFast = 1.01;
+/// Shares of the free host memory that are tried for records, until one fits.
+constexpr std::array kShares{1.0, 0.5, 0.25};
 /// One window is filled, one is on its way to the disk, and two keep both from waiting.
 constexpr int kSnapshotWindows = 4;
 
@@ -63,10 +65,14 @@ std::int64_t busiest_ns(const compile::StepPrograms& programs, const machine::Ma
   return queues == Among::all ? std::max(disk, others) : others;
 }
 
+/// True if a Plan has Programs besides those of a step.
+bool has_other_programs(const Plan& plan) {
+  return plan.evaluates || !plan.shorter_sequences.empty() || takes_snapshots(plan.saving);
+}
+
 /// One way of saving. Only if there are several, its times are foreseen.
 struct Way {
   Plan asked;
-  double record_seconds = 0;           ///< that the disk works for records in a step, at least
   double step_seconds = 0;             ///< of a step without saving, at least
   double save_seconds = 0;             ///< of one save
   std::optional<Compiled> found = {};  ///< the Programs of a step; nothing: not tried
@@ -134,9 +140,8 @@ class Searching {
       plan.saving = saving;
       Way& way = ways.emplace_back(Way{.asked = plan});
       if (search_.savings.size() == 1) break;
-      const step::StepSettings settings =
-          settings_of(keeps_some_records(plan) ? with_resident_records(plan, 1) : plan);
-      way.step_seconds = way.record_seconds = record_seconds(settings, units_, search_.machine);
+      const step::StepSettings settings = with_records(plan, 1);
+      way.step_seconds = record_seconds(settings, units_, search_.machine);
       way.save_seconds = save_seconds(settings, units_, search_.machine);
     }
     return ways;
@@ -163,25 +168,46 @@ class Searching {
   }
 
   /// Foresees the step of `tried`, and the least that follows for ways that were not tried: these
-  /// compute and send the same, and gain at most the time in which the disk does less.
+  /// compute and send the same, find room for the same share of records, and gain at most the time
+  /// in which the disk does less.
   void compare(std::vector<Way>& ways, Way& tried) const {
     if (ways.size() == 1) return;
     const compile::StepPrograms& programs = tried.found->programs;
     tried.step_seconds = foresee(programs, search_.machine).step_seconds;
+    tried.save_seconds = save_seconds(programs.settings, units_, search_.machine);
     const double records = record_seconds(programs.settings, units_, search_.machine);
     const double others =
         1e-9 * static_cast<double>(busiest_ns(programs, search_.machine, Among::beside_disk));
-    for (Way& way : ways)
-      if (!way.found)
-        way.step_seconds =
-            std::max({way.step_seconds, others,
-                      tried.step_seconds - std::max(0.0, records - way.record_seconds)});
+    const double share = share_of_records(tried);
+    for (Way& way : ways) {
+      if (way.found) continue;
+      const step::StepSettings settings = with_records(way.asked, share);
+      const double gained =
+          std::max(0.0, records - record_seconds(settings, units_, search_.machine));
+      way.step_seconds = std::max({way.step_seconds, others, tried.step_seconds - gained});
+      way.save_seconds = save_seconds(settings, units_, search_.machine);
+    }
+  }
+
+  /// Fills `share` of the free host memory with records, if any may lie there.
+  [[nodiscard]] step::StepSettings with_records(const Plan& plan, double share) const {
+    return settings_of(keeps_some_records(plan) ? with_resident_records(plan, share) : plan);
+  }
+
+  /// Returns the share of the free host memory that holds records; 1 if it cannot be told.
+  [[nodiscard]] double share_of_records(const Way& tried) const {
+    const auto found = std::ranges::find_if(kShares, [&](double share) {
+      return keeps_some_records(tried.asked) && with_resident_records(tried.asked, share).units ==
+                                                    tried.found->programs.settings.plan.units;
+    });
+    return found == kShares.end() ? 1 : *found;
   }
 
   /// Adds the Programs that are not a step's, and answers for the rank that asks.
   [[nodiscard]] Attempt completed(Way& way) const {
     Compiled found = std::move(*way.found);
-    if (found.fit.fits()) found = with_all_programs(way.asked, std::move(found.programs));
+    if (found.fit.fits() && has_other_programs(way.asked))
+      found = with_all_programs(way.asked, std::move(found.programs));
     if (!found.fit.fits()) return {std::move(found), lacks_host_memory(found.fit)};
     const Plan& plan = found.programs.settings.plan;
     if (!is_open(way.asked) || widest_ == search_.where) return {std::move(found)};
@@ -292,7 +318,7 @@ class Searching {
   [[nodiscard]] Compiled with_fewer_records(const Plan& plan, Compile make) const {
     if (keeps_some_records(plan)) {
       Plan last = plan;
-      for (const double share : {1.0, 0.5, 0.25}) {
+      for (const double share : kShares) {
         const Plan resident = with_resident_records(plan, share);
         if (resident == std::exchange(last, resident)) break;
         if (Compiled found = compiled(resident, make); found.fit.fits()) return found;

@@ -236,9 +236,7 @@ class Placer {
         neighbours_(lifetimes, std::min(kMostListed, static_cast<std::int64_t>(lifetimes.size()) /
                                                          kSortedNeighbour)),
         attempt_(lifetimes.size(), 0),
-        times_(number_times(lifetimes)) {
-    find_peaks();
-  }
+        times_(number_times(lifetimes)) {}
 
   std::int64_t run(std::int64_t enough) {
     enough_ = std::max(enough, largest_held(lifetimes_, alignment_));
@@ -282,7 +280,8 @@ class Placer {
     for (const Lifetime& l : lifetimes_) best_.push_back(l.offset_bytes);
   }
 
-  std::vector<int> sorted_by(const Start& start) const {
+  std::vector<int> sorted_by(const Start& start) {
+    if (start.by_peak && peak_.empty()) find_peaks();
     std::vector<int> order;
     for (std::size_t i = 0; i < lifetimes_.size(); ++i)
       if (!lifetimes_[i].is_placed) order.push_back(static_cast<int>(i));
@@ -379,7 +378,7 @@ class Placer {
   int attempts_ = 0;
   PlacedList list_;
   std::vector<HeldTimes> times_;    ///< one per lifetime
-  std::vector<std::int64_t> peak_;  ///< one per lifetime: most bytes held meanwhile
+  std::vector<std::int64_t> peak_;  ///< one per lifetime, once asked for: most bytes held meanwhile
   std::vector<std::pair<std::int64_t, std::int64_t>> taken_;
   std::int64_t looked_at_ = 0;
   std::int64_t enough_ = 0, least_ = -1;
