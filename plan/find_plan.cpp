@@ -11,6 +11,7 @@
 #include "plan/disk_time.h"
 #include "plan/foresee.h"
 #include "plan/gradient_homes.h"
+#include "plan/host_state.h"
 #include "plan/resident_records.h"
 #include "plan/widest_seat.h"
 #include "runtime/program/arena_alignment.h"
@@ -89,10 +90,13 @@ class Searching {
   /// Moves gradients to the disk only if host memory is too little: a sum that stays in host memory
   /// need be neither written nor read again.
   Compiled run() const {
-    Attempt attempt = first_accepted(search_.plan);
-    if (attempt.lacks_host_memory)
-      if (const std::optional<Plan> on_disk = with_gradients_on_disk(search_.plan))
-        attempt = first_accepted(*on_disk);
+    const std::optional<Plan> on_disk = with_gradients_on_disk(search_.plan);
+    const comm::MeshSeat& seat = is_open(search_.plan) ? widest_ : search_.where;
+    const bool refused =
+        on_disk &&
+        state_exceeds_host_memory(units_, compile::settings_of(search_.model, search_.plan, seat));
+    Attempt attempt = first_accepted(refused ? *on_disk : search_.plan);
+    if (attempt.lacks_host_memory && on_disk && !refused) attempt = first_accepted(*on_disk);
     attempt.found.work = work_;
     return std::move(attempt.found);
   }
@@ -313,10 +317,18 @@ class Searching {
     return has_records_on_disk(plan) && plan.host_bytes != runtime::kUnlimited;
   }
 
+  /// True if what is kept on the device alone exceeds its budget, however many records stay in host
+  /// memory.
+  [[nodiscard]] bool state_exceeds_device(const Plan& plan) const {
+    runtime::PersistentLayout state;
+    step::declare_state(state, units_, settings_of(plan));
+    return state.bytes(Tier::device) > plan.budget_bytes[static_cast<std::size_t>(Tier::device)];
+  }
+
   /// Compiles Plans with fewer and fewer records in host memory until one fits: only a schedule
   /// tells how much of it transfers need.
   [[nodiscard]] Compiled with_fewer_records(const Plan& plan, Compile make) const {
-    if (keeps_some_records(plan)) {
+    if (keeps_some_records(plan) && !state_exceeds_device(plan)) {
       Plan last = plan;
       for (const double share : kShares) {
         const Plan resident = with_resident_records(plan, share);

@@ -22,30 +22,25 @@ class PlacedList {
   void clear() {
     heads_.clear();
     blocks_.clear();
-    size_ = 0;
+    added_.clear();
+    listed_ = 0;
   }
-  [[nodiscard]] std::int64_t size() const { return size_; }
+  [[nodiscard]] std::int64_t size() const {
+    return listed_ + static_cast<std::int64_t>(added_.size());
+  }
 
   void add(const HeldTimes& times, std::int64_t bottom_bytes, std::int64_t bytes) {
-    const Place place{bottom_bytes, bottom_bytes + bytes};
-    if (heads_.empty()) add_block(0);
-    std::size_t at = block_of(place);
-    if (heads_[at].count == kRoom) {
-      split(at);
-      at = block_of(place);
-    }
-    Head& head = heads_[at];
-    insert(head, blocks_[head.block], place, times);
-    describe_places(head);
-    ++size_;
+    added_.push_back({{bottom_bytes, bottom_bytes + bytes}, times});
   }
 
   /// Calls meet(bottom, top) for ranges that hold all lifetimes held at the same time as `wanted`
   /// and no byte that is free, by their bottoms, until it returns true.
   template <typename Meet>
-  void for_each_held(const HeldTimes& wanted, const Meet& meet) const {
-    for (const Head& head : heads_) {
+  void for_each_held(const HeldTimes& wanted, const Meet& meet) {
+    for (; !added_.empty(); added_.pop_back()) list(added_.back());
+    for (Head& head : heads_) {
       if (head.first_begin >= wanted.end || head.last_end <= wanted.begin) continue;
+      if (head.has_new) describe_places(head);
       const Block& block = blocks_[head.block];
       const Bits held = held_in(block, wanted);
       if (held == 0) continue;
@@ -81,9 +76,14 @@ class PlacedList {
     std::size_t block, count;
     std::int32_t first_begin, last_end;
     // Compare a lifetime with the one before it in the block; the first one is neither.
-    Bits same;    ///< it has the same place
-    Bits linked;  ///< it begins where that one ends, or below
-    Bits rises;   ///< it ends where all before it end, or above
+    Bits same;     ///< it has the same place
+    Bits linked;   ///< it begins where that one ends, or below
+    Bits rises;    ///< it ends where all before it end, or above
+    bool has_new;  ///< the bits are out of date
+  };
+  struct Added {
+    Place place;
+    HeldTimes times;
   };
 
   /// Compares all times of a block, and then makes a bit of each byte that is 0 or 1.
@@ -121,6 +121,18 @@ class PlacedList {
     return top;
   }
 
+  void list(const Added& added) {
+    if (heads_.empty()) add_block(0);
+    std::size_t at = block_of(added.place);
+    if (heads_[at].count == kRoom) {
+      split(at);
+      at = block_of(added.place);
+    }
+    Head& head = heads_[at];
+    insert(head, blocks_[head.block], added.place, added.times);
+    ++listed_;
+  }
+
   void add_block(std::size_t at) {
     Head head{};
     head.first.bottom = std::numeric_limits<std::int64_t>::min();
@@ -129,7 +141,7 @@ class PlacedList {
     Block& block = blocks_.emplace_back();
     block.begins.fill(std::numeric_limits<std::int32_t>::max());
     block.ends.fill(0);
-    describe(heads_[at]);
+    bound(heads_[at]);
   }
 
   /// Returns the last block that begins at or below `place`.
@@ -156,6 +168,7 @@ class PlacedList {
     ++head.count;
     head.first_begin = std::min(head.first_begin, times.begin);
     head.last_end = std::max(head.last_end, times.end);
+    head.has_new = true;
   }
 
   /// Moves the upper half of a full block to a new one after it.
@@ -173,19 +186,20 @@ class PlacedList {
     move(from.ends, to.ends, std::int32_t{0});
     lower.count = upper.count = kHalf;
     upper.first = to.places.front();
-    describe(lower);
-    describe(upper);
+    bound(lower);
+    bound(upper);
   }
 
-  void describe(Head& head) {
+  void bound(Head& head) const {
     const Block& block = blocks_[head.block];
     head.first_begin = *std::min_element(block.begins.begin(), block.begins.end());
     head.last_end = *std::max_element(block.ends.begin(), block.ends.end());
-    describe_places(head);
+    head.has_new = true;
   }
 
-  void describe_places(Head& head) {
+  void describe_places(Head& head) const {
     const auto& places = blocks_[head.block].places;
+    head.has_new = false;
     head.same = head.linked = 0;
     head.rises = 1;
     std::int64_t top = places[0].top;
@@ -199,7 +213,8 @@ class PlacedList {
 
   std::vector<Head> heads_;    ///< in order of place
   std::vector<Block> blocks_;  ///< in order of when they were made
-  std::int64_t size_ = 0;
+  std::int64_t listed_ = 0;    ///< lifetimes in blocks
+  std::vector<Added> added_;   ///< lifetimes added since the last search
 };
 
 }  // namespace strata::runtime
