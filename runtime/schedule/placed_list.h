@@ -6,7 +6,6 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -42,7 +41,7 @@ class PlacedList {
       if (head.first_begin >= wanted.end || head.last_end <= wanted.begin) continue;
       if (head.has_new) describe_places(head);
       const Block& block = blocks_[head.block];
-      const Bits held = held_in(block, wanted);
+      const Bits held = held_with(wanted, block.begins.data(), block.ends.data());
       if (held == 0) continue;
       const Bits taken = spread(held, head.same);
       // A range begins where the place before is free, or ends below.
@@ -58,18 +57,15 @@ class PlacedList {
   }
 
  private:
-  using Bits = std::uint64_t;               ///< one per lifetime of a block
-  static constexpr std::size_t kRoom = 64;  ///< lifetimes in a full block
-  static_assert(std::endian::native == std::endian::little, "flags are read as words");
-
+  using Bits = std::uint64_t;  ///< one per lifetime of a block
   struct Place {
     std::int64_t bottom, top;  ///< bytes
     auto operator<=>(const Place&) const = default;
   };
   /// Has times of its own for each place; those of empty places are never held.
   struct Block {
-    std::array<std::int32_t, kRoom> begins, ends;
-    std::array<Place, kRoom> places;
+    std::array<std::int32_t, kHeldBlock> begins, ends;
+    std::array<Place, kHeldBlock> places;
   };
   struct Head {
     Place first;  ///< the lowest place that was in the block when it was made, or lower
@@ -85,21 +81,6 @@ class PlacedList {
     Place place;
     HeldTimes times;
   };
-
-  /// Compares all times of a block, and then makes a bit of each byte that is 0 or 1.
-  static Bits held_in(const Block& block, const HeldTimes& wanted) {
-    std::array<std::uint8_t, kRoom> flags;
-    for (std::size_t i = 0; i < kRoom; ++i)
-      flags[i] = static_cast<std::uint8_t>(block.begins[i] < wanted.end) &
-                 static_cast<std::uint8_t>(block.ends[i] > wanted.begin);
-    Bits held = 0;
-    for (std::size_t i = 0; i < kRoom; i += sizeof(std::uint64_t)) {
-      std::uint64_t word = 0;
-      std::memcpy(&word, flags.data() + i, sizeof(word));
-      held |= ((word * 0x0102040810204080) >> 56) << i;
-    }
-    return held;
-  }
 
   /// Sets all bits of lifetimes that have the same place as one whose bit is set.
   static Bits spread(Bits bits, Bits same) {
@@ -124,7 +105,7 @@ class PlacedList {
   void list(const Added& added) {
     if (heads_.empty()) add_block(0);
     std::size_t at = block_of(added.place);
-    if (heads_[at].count == kRoom) {
+    if (heads_[at].count == kHeldBlock) {
       split(at);
       at = block_of(added.place);
     }
@@ -139,8 +120,8 @@ class PlacedList {
     head.block = blocks_.size();
     heads_.insert(heads_.begin() + static_cast<std::ptrdiff_t>(at), head);
     Block& block = blocks_.emplace_back();
-    block.begins.fill(std::numeric_limits<std::int32_t>::max());
-    block.ends.fill(0);
+    block.begins.fill(kNeverHeld.begin);
+    block.ends.fill(kNeverHeld.end);
     bound(heads_[at]);
   }
 
@@ -176,14 +157,14 @@ class PlacedList {
     add_block(at + 1);
     Head &lower = heads_[at], &upper = heads_[at + 1];
     Block &from = blocks_[lower.block], &to = blocks_[upper.block];
-    constexpr std::size_t kHalf = kRoom / 2;
+    constexpr std::size_t kHalf = kHeldBlock / 2;
     const auto move = [](auto& values, auto& moved, auto empty) {
       std::copy(values.begin() + kHalf, values.end(), moved.begin());
       std::fill(values.begin() + kHalf, values.end(), empty);
     };
     move(from.places, to.places, Place{});
-    move(from.begins, to.begins, std::numeric_limits<std::int32_t>::max());
-    move(from.ends, to.ends, std::int32_t{0});
+    move(from.begins, to.begins, kNeverHeld.begin);
+    move(from.ends, to.ends, kNeverHeld.end);
     lower.count = upper.count = kHalf;
     upper.first = to.places.front();
     bound(lower);
