@@ -11,6 +11,7 @@
 #include "plan/disk_time.h"
 #include "plan/foresee.h"
 #include "plan/gradient_homes.h"
+#include "plan/host_state.h"
 #include "plan/resident_records.h"
 #include "plan/widest_seat.h"
 #include "runtime/program/arena_alignment.h"
@@ -26,6 +27,8 @@ using runtime::Tier;
 /// Steps whose foreseen times are within this factor of one another count as equally fast: rates
 /// are not known any better.
 constexpr double kAsFast = 1.01;
+/// Shares of the free host memory that are tried for records, until one fits.
+constexpr std::array kShares{1.0, 0.5, 0.25};
 /// One window is filled, one is on its way to the disk, and two keep both from waiting.
 constexpr int kSnapshotWindows = 4;
 
@@ -63,10 +66,14 @@ std::int64_t busiest_ns(const compile::StepPrograms& programs, const machine::Ma
   return queues == Among::all ? std::max(disk, others) : others;
 }
 
+/// True if a Plan has Programs besides those of a step.
+bool has_other_programs(const Plan& plan) {
+  return plan.evaluates || !plan.shorter_sequences.empty() || takes_snapshots(plan.saving);
+}
+
 /// One way of saving. Only if there are several, its times are foreseen.
 struct Way {
   Plan asked;
-  double record_seconds = 0;           ///< that the disk works for records in a step, at least
   double step_seconds = 0;             ///< of a step without saving, at least
   double save_seconds = 0;             ///< of one save
   std::optional<Compiled> found = {};  ///< the Programs of a step; nothing: not tried
@@ -83,10 +90,13 @@ class Searching {
   /// Moves gradients to the disk only if host memory is too little: a sum that stays in host memory
   /// need be neither written nor read again.
   Compiled run() const {
-    Attempt attempt = first_accepted(search_.plan);
-    if (attempt.lacks_host_memory)
-      if (const std::optional<Plan> on_disk = with_gradients_on_disk(search_.plan))
-        attempt = first_accepted(*on_disk);
+    const std::optional<Plan> on_disk = with_gradients_on_disk(search_.plan);
+    const comm::MeshSeat& seat = is_open(search_.plan) ? widest_ : search_.where;
+    const bool refused =
+        on_disk &&
+        state_exceeds_host_memory(units_, compile::settings_of(search_.model, search_.plan, seat));
+    Attempt attempt = first_accepted(refused ? *on_disk : search_.plan);
+    if (attempt.lacks_host_memory && on_disk && !refused) attempt = first_accepted(*on_disk);
     attempt.found.work = work_;
     return std::move(attempt.found);
   }
@@ -134,9 +144,8 @@ class Searching {
       plan.saving = saving;
       Way& way = ways.emplace_back(Way{.asked = plan});
       if (search_.savings.size() == 1) break;
-      const step::StepSettings settings =
-          settings_of(keeps_some_records(plan) ? with_resident_records(plan, 1) : plan);
-      way.step_seconds = way.record_seconds = record_seconds(settings, units_, search_.machine);
+      const step::StepSettings settings = with_records(plan, 1);
+      way.step_seconds = record_seconds(settings, units_, search_.machine);
       way.save_seconds = save_seconds(settings, units_, search_.machine);
     }
     return ways;
@@ -163,25 +172,46 @@ class Searching {
   }
 
   /// Foresees the step of `tried`, and the least that follows for ways that were not tried: these
-  /// compute and send the same, and gain at most the time in which the disk does less.
+  /// compute and send the same, find room for the same share of records, and gain at most the time
+  /// in which the disk does less.
   void compare(std::vector<Way>& ways, Way& tried) const {
     if (ways.size() == 1) return;
     const compile::StepPrograms& programs = tried.found->programs;
     tried.step_seconds = foresee(programs, search_.machine).step_seconds;
+    tried.save_seconds = save_seconds(programs.settings, units_, search_.machine);
     const double records = record_seconds(programs.settings, units_, search_.machine);
     const double others =
         1e-9 * static_cast<double>(busiest_ns(programs, search_.machine, Among::beside_disk));
-    for (Way& way : ways)
-      if (!way.found)
-        way.step_seconds =
-            std::max({way.step_seconds, others,
-                      tried.step_seconds - std::max(0.0, records - way.record_seconds)});
+    const double share = share_of_records(tried);
+    for (Way& way : ways) {
+      if (way.found) continue;
+      const step::StepSettings settings = with_records(way.asked, share);
+      const double gained =
+          std::max(0.0, records - record_seconds(settings, units_, search_.machine));
+      way.step_seconds = std::max({way.step_seconds, others, tried.step_seconds - gained});
+      way.save_seconds = save_seconds(settings, units_, search_.machine);
+    }
+  }
+
+  /// Fills `share` of the free host memory with records, if any may lie there.
+  [[nodiscard]] step::StepSettings with_records(const Plan& plan, double share) const {
+    return settings_of(keeps_some_records(plan) ? with_resident_records(plan, share) : plan);
+  }
+
+  /// Returns the share of the free host memory that holds records; 1 if it cannot be told.
+  [[nodiscard]] double share_of_records(const Way& tried) const {
+    const auto found = std::ranges::find_if(kShares, [&](double share) {
+      return keeps_some_records(tried.asked) && with_resident_records(tried.asked, share).units ==
+                                                    tried.found->programs.settings.plan.units;
+    });
+    return found == kShares.end() ? 1 : *found;
   }
 
   /// Adds the Programs that are not a step's, and answers for the rank that asks.
   [[nodiscard]] Attempt completed(Way& way) const {
     Compiled found = std::move(*way.found);
-    if (found.fit.fits()) found = with_all_programs(way.asked, std::move(found.programs));
+    if (found.fit.fits() && has_other_programs(way.asked))
+      found = with_all_programs(way.asked, std::move(found.programs));
     if (!found.fit.fits()) return {std::move(found), lacks_host_memory(found.fit)};
     const Plan& plan = found.programs.settings.plan;
     if (!is_open(way.asked) || widest_ == search_.where) return {std::move(found)};
@@ -287,12 +317,20 @@ class Searching {
     return has_records_on_disk(plan) && plan.host_bytes != runtime::kUnlimited;
   }
 
+  /// True if what is kept on the device alone exceeds its budget, however many records stay in host
+  /// memory.
+  [[nodiscard]] bool state_exceeds_device(const Plan& plan) const {
+    runtime::PersistentLayout state;
+    step::declare_state(state, units_, settings_of(plan));
+    return state.bytes(Tier::device) > plan.budget_bytes[static_cast<std::size_t>(Tier::device)];
+  }
+
   /// Compiles Plans with fewer and fewer records in host memory until one fits: only a schedule
   /// tells how much of it transfers need.
   [[nodiscard]] Compiled with_fewer_records(const Plan& plan, Compile make) const {
-    if (keeps_some_records(plan)) {
+    if (keeps_some_records(plan) && !state_exceeds_device(plan)) {
       Plan last = plan;
-      for (const double share : {1.0, 0.5, 0.25}) {
+      for (const double share : kShares) {
         const Plan resident = with_resident_records(plan, share);
         if (resident == std::exchange(last, resident)) break;
         if (Compiled found = compiled(resident, make); found.fit.fits()) return found;

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "plan/gradient_homes.h"
+#include "plan/host_state.h"
 #include "plan/neighbours.h"
 #include "step/check_plan.h"
 
@@ -112,6 +114,17 @@ class Nearing {
     return needs;
   }
 
+  /// True if state alone exceeds the limit, also with gradients on the disk.
+  [[nodiscard]] bool lacks_host_memory(const runtime::Plan& plan) const {
+    const auto exceeds = [&](const runtime::Plan& some) {
+      return state_exceeds_host_memory(units_,
+                                       compile::settings_of(search_.model, some, search_.where));
+    };
+    if (!exceeds(plan)) return false;
+    const std::optional<runtime::Plan> on_disk = with_gradients_on_disk(plan);
+    return !on_disk || exceeds(*on_disk);
+  }
+
   /// Returns the least memory that the choices need: without a schedule, since schedules take as
   /// much as they may. Nullopt if they exceed a budget.
   [[nodiscard]] std::optional<MemoryNeeds> least_needs(const Choices& choices,
@@ -119,6 +132,7 @@ class Nearing {
     Search changed = search_for(choices, {.device_bytes = {}, .host_bytes = limits.host_bytes});
     changed.savings = {search_.savings.back()};
     changed.plan.scheduled = false;
+    if (lacks_host_memory(changed.plan)) return {};
     compile::Compiled found = find_plan(changed);
     work_ += found.work;
     work_of_one_ = found.work;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "plan/gradient_homes.h"
+#include "plan/host_state.h"
 #include "plan/widest_seat.h"
 #include "runtime/simulator/foreseen_times.h"
 #include "runtime/simulator/host_resources.h"
@@ -90,11 +91,9 @@ std::vector<step::PlanProblem> StepEstimates::problems(const Choices& choices) c
 }
 
 runtime::Plan StepEstimates::with_room_in_host_memory(runtime::Plan plan) const {
-  const std::int64_t limit = search_.plan.host_bytes;
-  if (limit == runtime::kUnlimited || search_.machine.host_is_device()) return plan;
-  runtime::PersistentLayout layout;
-  step::declare_state(layout, units_, compile::settings_of(search_.model, plan, widest_));
-  if (layout.bytes(Tier::pinned) + layout.bytes(Tier::pageable) <= limit) return plan;
+  step::StepSettings settings = compile::settings_of(search_.model, plan, widest_);
+  settings.plan.host_bytes = search_.plan.host_bytes;
+  if (search_.machine.host_is_device() || !state_exceeds_host_memory(units_, settings)) return plan;
   std::optional<runtime::Plan> moved = with_gradients_on_disk(plan);
   return moved ? std::move(*moved) : plan;
 }

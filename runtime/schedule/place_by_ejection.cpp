@@ -21,31 +21,31 @@ class Edges {
 
   void clear() {
     edges_.clear();
-    times_.clear();
+    begins_.assign(kHeldBlock, kNeverHeld.begin);
+    ends_.assign(kHeldBlock, kNeverHeld.end);
   }
   [[nodiscard]] std::int64_t size() const { return static_cast<std::int64_t>(edges_.size()); }
 
   void add(const Edge& edge, const HeldTimes& times) {
     const auto place = find(edge);
     edges_.insert(edges_.begin() + place, edge);
-    times_.insert(times_.begin() + place, times);
+    begins_.insert(begins_.begin() + place, times.begin);
+    ends_.insert(ends_.begin() + place, times.end);
   }
   void remove(const Edge& edge) {
     const auto place = find(edge);
     edges_.erase(edges_.begin() + place);
-    times_.erase(times_.begin() + place);
+    begins_.erase(begins_.begin() + place);
+    ends_.erase(ends_.begin() + place);
   }
 
   /// Fills `met` with the edges of lifetimes that are held at the same time.
-  void meet(const HeldTimes& times, std::vector<Edge>& met) {
-    found_.resize(times_.size() + 1);
-    std::size_t count = 0;
-    for (std::size_t i = 0; i < times_.size(); ++i) {  // branchless: unpredictable
-      found_[count] = static_cast<std::int32_t>(i);
-      count += std::size_t{times_[i].end > times.begin} & std::size_t{times_[i].begin < times.end};
-    }
+  void meet(const HeldTimes& times, std::vector<Edge>& met) const {
     met.clear();
-    for (std::size_t k = 0; k < count; ++k) met.push_back(edges_[found_[k]]);
+    for (std::size_t i = 0; i < edges_.size(); i += kHeldBlock)
+      for (std::uint64_t held = held_with(times, begins_.data() + i, ends_.data() + i); held != 0;
+           held &= held - 1)
+        met.push_back(edges_[i + static_cast<std::size_t>(std::countr_zero(held))]);
   }
 
  private:
@@ -54,8 +54,8 @@ class Edges {
   }
 
   std::vector<Edge> edges_;
-  std::vector<HeldTimes> times_;     ///< one per edge
-  std::vector<std::int32_t> found_;  ///< indices of the edges that are met
+  // Times of each edge, and then a block that is never held.
+  std::vector<std::int32_t> begins_, ends_;
 };
 
 /// Says which lifetimes choose a place first.

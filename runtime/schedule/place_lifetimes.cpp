@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "runtime/schedule/held_times.h"
+#include "runtime/schedule/placed_list.h"
 
 namespace strata::runtime {
 namespace {
@@ -53,17 +54,24 @@ class Neighbours {
       if (c <= most) room += c;
     }
     of_.resize(static_cast<std::size_t>(room));
-    std::vector<int> order(lifetimes.size()), held;
+    std::vector<int> order(lifetimes.size());
     std::iota(order.begin(), order.end(), 0);
     std::sort(order.begin(), order.end(),
               [&](int a, int b) { return lifetimes[a].begin < lifetimes[b].begin; });
+    std::vector<int> listed, others;  // those that may still be held, by whether they have a list
     for (int i : order) {
-      std::erase_if(held, [&](int j) { return lifetimes[j].end <= lifetimes[i].begin; });
-      for (int j : held) {
-        if (counts_[i] <= most) of_[lists_[i].end++] = j;
-        if (counts_[j] <= most) of_[lists_[j].end++] = i;
+      const auto has_ended = [&](int j) { return lifetimes[j].end <= lifetimes[i].begin; };
+      const bool has_list = counts_[i] <= most;
+      std::erase_if(listed, has_ended);
+      for (int j : listed) {
+        of_[lists_[j].end++] = i;
+        if (has_list) of_[lists_[i].end++] = j;
       }
-      held.push_back(i);
+      if (has_list) {
+        std::erase_if(others, has_ended);
+        for (int j : others) of_[lists_[i].end++] = j;
+      }
+      (has_list ? listed : others).push_back(i);
     }
   }
 
@@ -94,73 +102,6 @@ class Neighbours {
   std::vector<std::int64_t> counts_;
   std::vector<List> lists_;
   std::vector<int> of_;
-};
-
-/// Keeps placed lifetimes in order of place. A search walks them from the bottom, so nothing needs
-/// to be sorted. Used for lifetimes with many neighbours.
-class PlacedList {
- public:
-  void clear() {
-    places_.clear();
-    times_.clear();
-    added_.clear();
-  }
-  [[nodiscard]] std::int64_t size() const {
-    return static_cast<std::int64_t>(places_.size() + added_.size());
-  }
-
-  void add(const HeldTimes& times, std::int64_t offset_bytes, std::int64_t bytes) {
-    added_.push_back({{offset_bytes, offset_bytes + bytes}, times});
-  }
-
-  /// Shows `search` the lifetimes that are held at the same time as `wanted`.
-  void search(const HeldTimes& wanted, HoleSearch& search) {
-    merge_added();
-    met_.resize(places_.size() + 1);
-    std::size_t count = 0;
-    for (std::size_t i = 0; i < times_.size(); ++i) {  // branchless: unpredictable
-      met_[count] = i;
-      count +=
-          std::size_t{times_[i].end > wanted.begin} & std::size_t{times_[i].begin < wanted.end};
-    }
-    for (std::size_t k = 0; k < count; ++k)
-      if (search.meet(places_[met_[k]].bottom, places_[met_[k]].top)) return;
-  }
-
- private:
-  struct Place {
-    std::int64_t bottom, top;  ///< bytes
-    bool operator<(const Place& other) const {
-      return bottom != other.bottom ? bottom < other.bottom : top < other.top;
-    }
-  };
-  struct Added {
-    Place place;
-    HeldTimes times;
-  };
-
-  /// Merges in one pass from the top, however many were added since the last search.
-  void merge_added() {
-    std::sort(added_.begin(), added_.end(),
-              [](const Added& a, const Added& b) { return a.place < b.place; });
-    std::size_t from = places_.size(), to = from + added_.size();
-    places_.resize(to);
-    times_.resize(to);
-    for (; !added_.empty(); added_.pop_back()) {
-      const Added& next = added_.back();
-      for (; from > 0 && next.place < places_[from - 1]; --from) {
-        places_[--to] = places_[from - 1];
-        times_[to] = times_[from - 1];
-      }
-      places_[--to] = next.place;
-      times_[to] = next.times;
-    }
-  }
-
-  std::vector<Added> added_;  ///< places added since the last search
-  std::vector<Place> places_;
-  std::vector<HeldTimes> times_;  ///< one per place
-  std::vector<std::size_t> met_;  ///< indices of places that meet `wanted`
 };
 
 /// Lifetimes with a larger rank are placed first.
@@ -217,6 +158,7 @@ struct Limits {
   std::size_t starts;
   int last_round;  ///< attempts per course in the last round
 };
+constexpr Limits kOnce{0, 1, 0};
 constexpr Limits kQuick{24'000'000, 10, 11}, kThorough{96'000'000, std::size(kStarts), 88};
 /// Starts that get a turn however large the problem is.
 constexpr std::size_t kTurns = 3;
@@ -227,6 +169,13 @@ constexpr std::int64_t kSortedNeighbour = 32;
 /// Largest number of neighbours listed per lifetime for all attempts: bounds the lists' memory.
 constexpr std::int64_t kMostListed = 256;
 
+std::int64_t highest_top(const std::vector<Lifetime>& lifetimes, std::int64_t alignment) {
+  std::int64_t top = 0;
+  for (const Lifetime& l : lifetimes)
+    if (l.is_placed) top = std::max(top, l.offset_bytes + aligned(l.bytes, alignment));
+  return top;
+}
+
 class Placer {
  public:
   Placer(std::vector<Lifetime>& lifetimes, std::int64_t alignment, const Limits& limits)
@@ -236,9 +185,7 @@ class Placer {
         neighbours_(lifetimes, std::min(kMostListed, static_cast<std::int64_t>(lifetimes.size()) /
                                                          kSortedNeighbour)),
         attempt_(lifetimes.size(), 0),
-        times_(number_times(lifetimes)) {
-    find_peaks();
-  }
+        times_(number_times(lifetimes)) {}
 
   std::int64_t run(std::int64_t enough) {
     enough_ = std::max(enough, largest_held(lifetimes_, alignment_));
@@ -247,7 +194,6 @@ class Placer {
       if (is_enough() || (courses.size() >= kTurns && looked_at_ > limits_.effort)) break;
       courses.push_back({sorted_by(start), start, 0});
       attempt(courses.back());
-      if (courses.back().order.empty()) return least_;  // all have their places already
     }
     // The best courses go on: first all, then half as many in each round.
     for (int more = kFirstRound; more <= limits_.last_round; more *= 2) {
@@ -282,7 +228,8 @@ class Placer {
     for (const Lifetime& l : lifetimes_) best_.push_back(l.offset_bytes);
   }
 
-  std::vector<int> sorted_by(const Start& start) const {
+  std::vector<int> sorted_by(const Start& start) {
+    if (start.by_peak && peak_.empty()) find_peaks();
     std::vector<int> order;
     for (std::size_t i = 0; i < lifetimes_.size(); ++i)
       if (!lifetimes_[i].is_placed) order.push_back(static_cast<int>(i));
@@ -312,19 +259,19 @@ class Placer {
               aligned(lifetimes_[lifetime].bytes, alignment_));
   }
 
+  /// Returns the top. Ends early if it is no better than the best, and no attempt follows that
+  /// could learn from it.
   std::int64_t place_in_order(const std::vector<int>& order, Fit fit) {
     ++attempts_;
     list_.clear();
-    std::int64_t top = 0;
-    for (std::size_t i = 0; i < lifetimes_.size(); ++i) {
-      if (!lifetimes_[i].is_placed) continue;
-      top = std::max(top, lifetimes_[i].offset_bytes + aligned(lifetimes_[i].bytes, alignment_));
-      add(static_cast<int>(i));
-    }
+    std::int64_t top = highest_top(lifetimes_, alignment_);
+    for (std::size_t i = 0; i < lifetimes_.size(); ++i)
+      if (lifetimes_[i].is_placed) add(static_cast<int>(i));
     for (int i : order) {
       const std::int64_t bytes = aligned(lifetimes_[i].bytes, alignment_);
       lifetimes_[i].offset_bytes = find_hole(i, bytes, fit);
       top = std::max(top, lifetimes_[i].offset_bytes + bytes);
+      if (least_ >= 0 && top >= least_ && looked_at_ > limits_.effort) break;
       add(i);
     }
     return top;
@@ -335,7 +282,9 @@ class Placer {
     const std::int64_t count = neighbours_.count(lifetime);
     if (count > kMostListed || (count + 1) * kSortedNeighbour >= list_.size()) {
       looked_at_ += list_.size() + 1;
-      list_.search(times_[lifetime], search);
+      list_.for_each_held(times_[lifetime], [&](std::int64_t begin, std::int64_t end) {
+        return search.meet(begin, end);
+      });
       return search.place();
     }
     taken_.clear();
@@ -379,7 +328,7 @@ class Placer {
   int attempts_ = 0;
   PlacedList list_;
   std::vector<HeldTimes> times_;    ///< one per lifetime
-  std::vector<std::int64_t> peak_;  ///< one per lifetime: most bytes held meanwhile
+  std::vector<std::int64_t> peak_;  ///< one per lifetime, once asked for: most bytes held meanwhile
   std::vector<std::pair<std::int64_t, std::int64_t>> taken_;
   std::int64_t looked_at_ = 0;
   std::int64_t enough_ = 0, least_ = -1;
@@ -390,8 +339,11 @@ class Placer {
 
 std::int64_t place_lifetimes(std::vector<Lifetime>& lifetimes, std::int64_t alignment,
                              std::int64_t enough_bytes, PlaceSearch search) {
-  if (lifetimes.empty()) return 0;
-  const Limits& limits = search == PlaceSearch::quick ? kQuick : kThorough;
+  if (std::ranges::all_of(lifetimes, &Lifetime::is_placed))
+    return highest_top(lifetimes, alignment);
+  const Limits& limits = search == PlaceSearch::once    ? kOnce
+                         : search == PlaceSearch::quick ? kQuick
+                                                        : kThorough;
   return Placer(lifetimes, alignment, limits).run(enough_bytes);
 }
 

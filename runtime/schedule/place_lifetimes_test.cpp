@@ -48,6 +48,19 @@ TEST(PlaceLifetimes, StaysNearTheBoundForRandomBuffers) {
   EXPECT_LE(sum / kSeeds, 1.03);
 }
 
+TEST(PlaceLifetimes, FindsPlacesForFewAmongMany) {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::vector<Lifetime> lifetimes = random_lifetimes(seed, 100, 80);
+    const std::int64_t size = place_lifetimes(lifetimes, kAlignment);
+    for (std::size_t i = 0; i < lifetimes.size(); ++i) lifetimes[i].is_placed = i % 10 != 0;
+    const std::vector<Lifetime> before = lifetimes;
+    expect_apart(lifetimes, place_lifetimes(lifetimes, kAlignment, size, PlaceSearch::once));
+    for (std::size_t i = 0; i < lifetimes.size(); ++i)
+      EXPECT_TRUE(!lifetimes[i].is_placed || lifetimes[i] == before[i]) << i;
+  }
+}
+
 TEST(PlaceLifetimes, GivesTheSameOffsetsEveryTime) {
   std::vector<Lifetime> a = random_lifetimes(7, 100, 80), b = a;
   EXPECT_EQ(place_lifetimes(a, kAlignment), place_lifetimes(b, kAlignment));

@@ -73,6 +73,31 @@ std::vector<Lifetime> in_order(std::vector<Lifetime> lifetimes) {
   return lifetimes;
 }
 
+/// Lets lifetimes that are placed go where they overlap in both time and bytes with one that began
+/// before.
+void free_overlaps(std::vector<Lifetime>& lifetimes, std::int64_t alignment) {
+  std::vector<std::pair<std::int64_t, int>> changes;  // time, lifetime; ends are ~lifetime
+  for (int i = 0; i < static_cast<int>(lifetimes.size()); ++i) {
+    if (!lifetimes[i].is_placed) continue;
+    changes.emplace_back(lifetimes[i].begin, i);
+    changes.emplace_back(lifetimes[i].end, ~i);
+  }
+  std::sort(changes.begin(), changes.end());
+  std::map<std::int64_t, std::int64_t> held;  // bottoms and tops
+  for (const auto& [time, change] : changes) {
+    Lifetime& l = lifetimes[change < 0 ? ~change : change];
+    if (change < 0) {
+      if (l.is_placed) held.erase(l.offset_bytes);
+      continue;
+    }
+    const std::int64_t top = l.offset_bytes + aligned(l.bytes, alignment);
+    const auto above = held.lower_bound(l.offset_bytes);
+    l.is_placed = (above == held.end() || above->first >= top) &&
+                  (above == held.begin() || std::prev(above)->second <= l.offset_bytes);
+    if (l.is_placed) held.emplace_hint(above, l.offset_bytes, top);
+  }
+}
+
 /// Returns the roots if no copy survives: each buffer is its own.
 std::vector<int> itself(const ScheduleIndex& index) {
   return roots(index, std::vector<bool>(index.problem.gaps.size(), false));
@@ -146,21 +171,50 @@ ScheduleIndex with_places(const ScheduleIndex& index, const std::vector<int>& se
 
 }  // namespace
 
-std::int64_t Layouts::place(int tier, std::vector<Lifetime>& lifetimes, std::int64_t enough_bytes) {
-  std::vector<Lifetime> wanted = in_order(lifetimes);
+bool Layouts::ended_early(const Known& known, std::int64_t enough_bytes) {
+  return known.arena_bytes > enough_bytes && known.arena_bytes <= known.enough_bytes;
+}
+
+std::optional<std::int64_t> Layouts::place_like_known(int tier, const Known& wanted,
+                                                      std::vector<Lifetime>& lifetimes) const {
+  const std::vector<Known>& all = known_[tier];
+  const auto known = std::find_if(all.rbegin(), all.rend(), [&](const Known& k) {
+    return k.most_held == wanted.most_held && !ended_early(k, wanted.enough_bytes);
+  });
+  if (known == all.rend()) return {};
+  std::vector<Lifetime> placed = lifetimes;
+  for (std::size_t i = 0, k = 0; i < placed.size(); ++i) {
+    while (k < known->roots.size() && known->roots[k] < wanted.roots[i]) ++k;
+    if (placed[i].is_placed) return {};  // which may not move
+    placed[i].is_placed = k < known->roots.size() && known->roots[k] == wanted.roots[i];
+    if (placed[i].is_placed) placed[i].offset_bytes = known->offset_bytes[k];
+  }
+  const std::int64_t alignment = index_.problem.tiers[tier].alignment;
+  free_overlaps(placed, alignment);
+  const std::int64_t arena_bytes =
+      place_lifetimes(placed, alignment, known->arena_bytes, PlaceSearch::once);
+  if (arena_bytes > known->arena_bytes) return {};
+  for (std::size_t i = 0; i < placed.size(); ++i)
+    lifetimes[i].offset_bytes = placed[i].offset_bytes;
+  return arena_bytes;
+}
+
+std::int64_t Layouts::place(int tier, const std::vector<int>& roots, std::int64_t most_held,
+                            std::int64_t enough_bytes, std::vector<Lifetime>& lifetimes) {
+  Known wanted{in_order(lifetimes), roots, {}, most_held, enough_bytes, 0};
   for (const Known& known : known_[tier]) {
-    const bool ended_early =
-        known.arena_bytes > enough_bytes && known.arena_bytes <= known.enough_bytes;
-    if (ended_early || known.wanted != wanted) continue;
+    if (ended_early(known, enough_bytes) || known.lifetimes != wanted.lifetimes) continue;
     for (std::size_t i = 0; i < lifetimes.size(); ++i)
       lifetimes[i].offset_bytes = known.offset_bytes[i];
     return known.arena_bytes;
   }
-  const std::int64_t arena_bytes =
-      place_lifetimes(lifetimes, index_.problem.tiers[tier].alignment, enough_bytes);
-  Known& found = known_[tier].emplace_back(Known{std::move(wanted), {}, enough_bytes, arena_bytes});
-  for (const Lifetime& l : lifetimes) found.offset_bytes.push_back(l.offset_bytes);
-  return arena_bytes;
+  if (const std::optional<std::int64_t> arena_bytes = place_like_known(tier, wanted, lifetimes))
+    wanted.arena_bytes = *arena_bytes;
+  else
+    wanted.arena_bytes =
+        place_lifetimes(lifetimes, index_.problem.tiers[tier].alignment, enough_bytes);
+  for (const Lifetime& l : lifetimes) wanted.offset_bytes.push_back(l.offset_bytes);
+  return known_[tier].emplace_back(std::move(wanted)).arena_bytes;
 }
 
 std::vector<std::int64_t> Layouts::lay_out(const std::vector<std::int64_t>& enough_bytes,
@@ -174,8 +228,9 @@ std::vector<std::int64_t> Layouts::lay_out(const std::vector<std::int64_t>& enou
     const ScheduleTier& limits = index_.problem.tiers[t];
     std::vector<Lifetime>& lifetimes = tiers[t].lifetimes;
     most_held.push_back(largest_held(lifetimes, limits.alignment));
-    schedule.arena_bytes.push_back(limits.soft ? most_held.back()
-                                               : place(t, lifetimes, enough_bytes[t]));
+    schedule.arena_bytes.push_back(
+        limits.soft ? most_held.back()
+                    : place(t, tiers[t].roots, most_held.back(), enough_bytes[t], lifetimes));
     if (limits.soft) continue;
     for (std::size_t i = 0; i < lifetimes.size(); ++i)
       schedule.offset_bytes[tiers[t].roots[i]] = lifetimes[i].offset_bytes;

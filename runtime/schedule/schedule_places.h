@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "runtime/schedule/place_lifetimes.h"
@@ -28,12 +29,21 @@ class Layouts {
  private:
   /// The result of one search, which would have ended at `enough_bytes`.
   struct Known {
-    std::vector<Lifetime> wanted;
+    std::vector<Lifetime> lifetimes;  ///< times in order, so that equal overlaps are equal
+    std::vector<int> roots;           ///< their buffers, ascending
     std::vector<std::int64_t> offset_bytes;
-    std::int64_t enough_bytes, arena_bytes;
+    std::int64_t most_held, enough_bytes, arena_bytes;
   };
 
-  std::int64_t place(int tier, std::vector<Lifetime>& lifetimes, std::int64_t enough_bytes);
+  /// True if the search for `known` would have gone on with `enough_bytes`.
+  static bool ended_early(const Known& known, std::int64_t enough_bytes);
+  /// Takes the places of the last problem that held as much, and finds new ones for what they do
+  /// not suit: the next rung often differs in a copy that survives, and in little else. Returns
+  /// nothing if that needs a larger arena.
+  [[nodiscard]] std::optional<std::int64_t> place_like_known(
+      int tier, const Known& wanted, std::vector<Lifetime>& lifetimes) const;
+  std::int64_t place(int tier, const std::vector<int>& roots, std::int64_t most_held,
+                     std::int64_t enough_bytes, std::vector<Lifetime>& lifetimes);
 
   const ScheduleIndex& index_;
   std::vector<std::vector<Known>> known_;  ///< one list per tier

@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/freed_memory.h"
 #include "core/program_main.h"
 #include "machine/hardware_override.h"
 #include "train/planning/planned_config.h"
@@ -173,6 +174,7 @@ int plan_program(int argc, char** argv, std::span<const ModelFamily> own) {
       std::fputs(plan_help().c_str(), stdout);
       return 0;
     }
+    keep_freed_memory();
     return run(line, context, own);
   });
 }

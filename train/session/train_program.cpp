@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/freed_memory.h"
 #include "core/rank_context.h"
 #include "train/run/plan_only.h"
 #include "train/run/planning_site.h"
@@ -32,6 +33,7 @@ std::optional<RunRequest> prepare(const ParsedCommandLine& command_line, RunRequ
   tell_findings(request.config, listeners);
   if (checks) listeners.print(describe(request.config));
   if (plans_only(request.config.options, checks)) {
+    keep_freed_memory();
     assume_ranks(ranks_of(command_line, request), request);
     if (request.context.rank == 0) print_plan_only(request, listeners);
     return {};
