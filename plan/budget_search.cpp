@@ -22,9 +22,7 @@ constexpr std::size_t kSmallOnes = 6;
 }  // namespace
 
 double price_of(const Choices& choices, double seconds) {
-  const bool writes = choices.optimizer == Home::disk || choices.parameters == Home::disk ||
-                      choices.activations == Home::disk;
-  return writes ? seconds * kWear : seconds;
+  return choices.uses(Home::disk) ? seconds * kWear : seconds;
 }
 
 BudgetSearch::BudgetSearch(const Search& search, const Choices& asked, const Freedom& free,
