@@ -48,8 +48,8 @@ struct Attempt {
 class BudgetSearch {
  public:
   /// Borrows `search`. Throws InvalidArgument if `asked` contradicts itself. `most_work`:
-  /// instructions to compile, each scheduled one counting compile::kScheduledWork times; searches
-  /// end there with the best that they have.
+  /// compile::Compiled::work of all that is compiled; searches end there with the best that they
+  /// have.
   BudgetSearch(const Search& search, const Choices& asked, const Freedom& free,
                std::int64_t most_work);
 
@@ -85,7 +85,6 @@ class BudgetSearch {
   [[nodiscard]] bool may_work();
   [[nodiscard]] std::vector<Entry> guessed(const MemoryLimits& limits);
   [[nodiscard]] std::optional<Entry> bounded(Entry entry, const MemoryLimits& limits);
-  void count(const compile::Compiled& made);
   [[nodiscard]] bool divides(const MemoryLimits& limits) const;
   [[nodiscard]] Quick quickly(const Entry& entry, const MemoryLimits& limits);
   [[nodiscard]] std::optional<Entry> with_more_again(const Entry& entry, const compile::Fit& fit,
@@ -104,8 +103,7 @@ class BudgetSearch {
   std::int64_t most_work_;
   StepEstimates estimates_;
   std::vector<Choices> all_;
-  std::int64_t scheduled_ = 0;       ///< instructions
-  std::int64_t last_scheduled_ = 0;  ///< of the Programs that were made last
+  std::int64_t compiled_ = 0;  ///< work on Programs beside those of estimates
   std::vector<Attempt> attempts_;
   /// Memory that guesses lacked, by stage, order, micro-batch, and homes of activations and
   /// parameters: what one of them lacked, others with the same are likely to lack, too.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 #include <utility>
 
 #include "plan/layers.h"
@@ -15,6 +16,9 @@ namespace {
 
 using runtime::Tier;
 using runtime::Updates;
+
+/// The setting that says what becomes of saved values, for messages.
+constexpr std::string_view kActionsName = "strata.actions (--actions)";
 
 /// Decides where each kind of state of each unit lives.
 void place_units(runtime::Plan& plan, const Choices& choices,
@@ -54,6 +58,10 @@ std::vector<runtime::BlockActions> plan_saved(const Choices& choices, runtime::G
   const std::vector<int> layers = layers_of(graph.blocks);
   if (layers.empty()) return {};
   runtime::differentiate(graph, {produced});
+  if (!choices.actions.empty()) {
+    static_cast<void>(runtime::saved_actions(graph, choices.actions, kActionsName));
+    return choices.actions;
+  }
   runtime::SavedChoices saved(graph);
   if (choices.again == Again::everything && choices.again_part < 1) {
     saved.recompute_part(layers.front(), layers.back(), choices.again_part);
@@ -76,6 +84,12 @@ std::vector<runtime::BlockActions> plan_saved(const Choices& choices, runtime::G
 }
 
 }  // namespace
+
+bool Choices::uses(Home home) const {
+  const auto sent = home == Home::disk ? runtime::SavedAction::disk : runtime::SavedAction::host;
+  return optimizer == home || parameters == home || activations == home ||
+         runtime::has_action(actions, sent);
+}
 
 runtime::Plan with_choices(runtime::Plan frame, const Choices& choices,
                            const std::vector<runtime::ParameterUnit>& units) {

@@ -28,6 +28,8 @@ struct Choices {
   Home optimizer = Home::device;
   Home parameters = Home::device;  ///< home of units that are larger than the persistence threshold
   Home activations = Home::device;
+  /// If there are any, they alone decide about saved values; `again` and `activations` do not.
+  std::vector<runtime::BlockActions> actions;
   double optimizer_part = 1;  ///< share of optimizer state that leaves the device, 0 to 1
   /// Elements per rank that stay in host memory if the parameters' home is the disk: units are
   /// taken in order, each that still fits.
@@ -36,9 +38,9 @@ struct Choices {
   runtime::Updates updates = runtime::Updates::next_step;
 
   bool operator==(const Choices&) const = default;
-  [[nodiscard]] bool moves_state() const {
-    return optimizer != Home::device || parameters != Home::device || activations != Home::device;
-  }
+  /// True if optimizer state, parameters or saved values have this home, not the device.
+  [[nodiscard]] bool uses(Home home) const;
+  [[nodiscard]] bool moves_state() const { return uses(Home::host) || uses(Home::disk); }
 };
 
 /// Returns `frame` with what the choices say about shapes, order and the units of a model.
@@ -47,6 +49,7 @@ runtime::Plan with_choices(runtime::Plan frame, const Choices& choices,
 
 /// Returns `frame` with all that the choices say, saved values included; its mesh, virtual ranks,
 /// gradient types, shape and limits stay. Builds the model's Graph of the chosen micro-batch.
+/// Throws InvalidArgument if `actions` name what its blocks do not save, or send what cannot leave.
 runtime::Plan with_choices(runtime::Plan frame, const Choices& choices,
                            const compile::ModelFunction& build);
 

@@ -23,7 +23,9 @@ void set_micro_batch(Choices& choices, std::int64_t micro_batch) {
   choices.micro_batch = micro_batch;
 }
 
+/// Actions that were asked for stay.
 void set_everything_again(Choices& choices) {
+  if (!choices.actions.empty()) return;
   choices.again = Again::everything;
   choices.again_part = 1;
 }
@@ -55,8 +57,9 @@ bool is_further(const Homes& level, const Homes& now, bool own_device) {
 
 std::vector<Choices> cheapest_first(const Choices& asked, const runtime::Plan& frame) {
   std::vector<Choices> levels{asked}, all;
-  if (asked.again == Again::nothing) levels.emplace_back(asked).again = Again::norms;
-  if (asked.again != Again::everything || asked.again_part < 1)
+  const bool is_free = asked.actions.empty();
+  if (is_free && asked.again == Again::nothing) levels.emplace_back(asked).again = Again::norms;
+  if (is_free && (asked.again != Again::everything || asked.again_part < 1))
     set_everything_again(levels.emplace_back(asked));
   for (const Choices& level : levels)
     for (const std::int64_t micro_batch : smaller_micro_batches(asked.micro_batch))
@@ -84,7 +87,7 @@ std::vector<Choices> further_homes(const Choices& asked, const runtime::Plan& fr
     changed.optimizer = level[0];
     changed.optimizer_part = 1;
     changed.parameters = level[1];
-    changed.activations = level[2];
+    if (asked.actions.empty()) changed.activations = level[2];
     all.push_back(changed);
     set_everything_again(changed);
     all.push_back(changed);

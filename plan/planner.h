@@ -20,7 +20,7 @@ struct PlannerRequest {
   Strategy strategy = Strategy::balanced;
   /// The effort after which the search ends with the best that it has (BudgetSearch). Work is
   /// counted, not time, so that equal requests get equal answers.
-  std::int64_t most_work = 2'000'000;
+  std::int64_t most_work = 1'400'000;
 };
 
 /// The reason for which there is no answer.

@@ -7,12 +7,11 @@
 #include "core/json.h"
 #include "core/json_writer.h"
 #include "runtime/graph/parameter_unit.h"
+#include "runtime/graph/strict_json.h"
 
 namespace strata::runtime {
 namespace {
 
-constexpr std::array kSavedActions{SavedAction::keep, SavedAction::recompute, SavedAction::host,
-                                   SavedAction::disk};
 constexpr std::array kUpdates{Updates::step_end, Updates::next_step, Updates::gradient};
 constexpr std::array kSaveMemories{SaveMemory::none, SaveMemory::writing, SaveMemory::snapshot,
                                    SaveMemory::windows};
@@ -22,7 +21,6 @@ constexpr std::array kMomentTypes{DType::f32, DType::bf16, DType::u8};
 constexpr std::array kMasterFormats{MasterFormat::fp32, MasterFormat::packed, MasterFormat::none};
 constexpr std::int64_t kMostRanks = 1 << 20;
 constexpr std::int64_t kMostMicroSteps = 1 << 30;
-constexpr std::int64_t kMostBlocks = 1 << 30;
 constexpr std::int64_t kMostInShape = 1 << 30;
 constexpr std::int64_t kMostTileElements = std::int64_t{1} << 40;
 constexpr int kMostMoments = 2;
@@ -132,14 +130,6 @@ std::string unit_json(const UnitPlan& unit, const UnitRecipe& common) {
          (unit.recipe == common ? "" : ", \"recipe\": " + recipe_json(unit.recipe, &common)) + "}";
 }
 
-std::string block_actions_json(const BlockActions& range) {
-  std::string text;
-  for (const auto& [name, action] : range.actions)
-    text += (text.empty() ? "" : ", ") + quoted_json(name) + ": " + quoted_name(action);
-  return fmt::format("    {{\"blocks\": [{}, {}], \"actions\": {{{}}}}}", range.first_block,
-                     range.last_block, text);
-}
-
 std::string numbers_json(const std::vector<std::int64_t>& numbers) {
   std::string text;
   for (const std::int64_t number : numbers)
@@ -156,62 +146,11 @@ std::string list_json(const std::vector<std::string>& lines) {
 
 // ---- reading
 
-/// Throws unless `object` has all `keys`, and no others except `optional` ones.
-void expect_keys(const JsonValue& object, const std::vector<std::string_view>& keys,
-                 const std::vector<std::string_view>& optional = {}) {
-  std::vector<std::string_view> all = keys;
-  all.insert(all.end(), optional.begin(), optional.end());
-  std::string known;
-  for (std::string_view key : all) known += (known.empty() ? "" : ", ") + std::string(key);
-  for (const auto& [key, value] : object.members())
-    if (std::find(all.begin(), all.end(), key) == all.end())
-      value.fail("unknown key, expected one of " + known);
-  for (std::string_view key : keys) static_cast<void>(object.at(key));
-}
-
-[[noreturn]] void refuse(const JsonValue& value, const std::string& expected) {
-  value.fail("expected " + expected + ", found " + value.describe());
-}
-
-int number(const JsonValue& value, std::int64_t least, std::int64_t most) {
-  const std::int64_t found = value.as_integer();
-  if (found < least || found > most)
-    refuse(value, fmt::format("an integer from {} to {}", least, most));
-  return static_cast<int>(found);
-}
-
 std::int64_t read_amount(const JsonValue& value) {
   if (value.is(JsonKind::string) && value.as_string() == "unlimited") return kUnlimited;
   if (!value.is(JsonKind::integer) || value.as_integer() < 0)
     refuse(value, "an integer from 0 or \"unlimited\"");
   return value.as_integer();
-}
-
-template <typename Named, std::size_t kCount>
-Named one_of(const JsonValue& value, const std::array<Named, kCount>& choices) {
-  const std::string found = value.as_string();
-  std::string known;
-  for (Named choice : choices) {
-    if (name_of(choice) == found) return choice;
-    known += (known.empty() ? "" : ", ") + std::string(name_of(choice));
-  }
-  refuse(value, "one of " + known);
-}
-
-std::vector<BlockActions> read_saved(const JsonValue& list) {
-  std::vector<BlockActions> saved;
-  for (const JsonValue& object : list.elements()) {
-    expect_keys(object, {"blocks", "actions"});
-    const std::vector<JsonValue> blocks = object.at("blocks").elements();
-    if (blocks.size() != 2) refuse(object.at("blocks"), "a first and a last block");
-    const std::int64_t free = saved.empty() ? 0 : saved.back().last_block + 1;
-    const int first = number(blocks[0], free, kMostBlocks);
-    BlockActions range{first, number(blocks[1], first, kMostBlocks), {}};
-    for (const auto& [name, action] : object.at("actions").members())
-      range.actions.emplace_back(name, one_of(action, kSavedActions));
-    saved.push_back(std::move(range));
-  }
-  return saved;
 }
 
 kernels::DeviceCapabilities::Backend read_backend(const JsonValue& value) {
@@ -363,11 +302,6 @@ std::vector<UnitPlan> read_units(const JsonValue& list, const UnitRecipe& common
 
 }  // namespace
 
-std::string_view name_of(SavedAction action) {
-  constexpr std::string_view kNames[] = {"keep", "recompute", "host", "disk"};
-  return kNames[static_cast<int>(action)];
-}
-
 std::string_view name_of(MasterFormat format) {
   constexpr std::string_view kNames[] = {"fp32", "packed", "none"};
   return kNames[static_cast<int>(format)];
@@ -408,7 +342,7 @@ std::string Plan::to_json() const {
       ",\n  \"host_bytes\": " + amount(host_bytes) + ",\n  \"updates\": " + quoted_name(updates) +
       ",\n  \"order\": " + quoted_name(order);
   std::vector<std::string> ranges, lines;
-  for (const BlockActions& range : saved) ranges.push_back(block_actions_json(range));
+  for (const BlockActions& range : saved) ranges.push_back("    " + runtime::to_json(range));
   const UnitRecipe common = common_recipe(units);
   for (const UnitPlan& unit : units) lines.push_back(unit_json(unit, common));
   return text + ",\n  \"saved\": " + list_json(ranges) +
@@ -443,7 +377,7 @@ Plan Plan::from_json(std::string_view text, const std::string& file) {
   plan.gradient = read_gradient(top.at("gradient"));
   plan.limits = read_limits(top.at("limits"));
   plan.budget_bytes = read_budget(top.at("budget_bytes"));
-  plan.saved = read_saved(top.at("saved"));
+  plan.saved = block_actions_of(top.at("saved"));
   plan.updates = one_of(top.at("updates"), kUpdates);
   plan.order = one_of(top.at("order"), kOrders);
   plan.units = read_units(top.at("units"), read_recipe(top.at("recipe"), nullptr));

@@ -7,12 +7,12 @@
 #include <limits>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "comm/mesh.h"
 #include "core/dtype.h"
 #include "kernels/device/capabilities.h"
+#include "runtime/graph/block_actions.h"
 #include "runtime/graph/tier.h"
 
 namespace strata::runtime {
@@ -81,24 +81,6 @@ enum class Updates : std::uint8_t {
               ///< whole gradient (no clipping, no loss scale, no skipped steps)
 };
 std::string_view name_of(Updates updates);
-
-/// The fate of a value between the forward and the backward pass.
-enum class SavedAction : std::uint8_t {
-  keep,       ///< stays on the device
-  recompute,  ///< is freed, and computed again for its first use
-  host,       ///< waits in pinned memory
-  disk,       ///< waits on the disk
-};
-std::string_view name_of(SavedAction action);
-
-/// Actions on the values that each of the equal blocks [first_block, last_block] saves
-/// (runtime/passes/saved_values.h). Values that are not named are kept.
-struct BlockActions {
-  int first_block = 0;
-  int last_block = 0;
-  std::vector<std::pair<std::string, SavedAction>> actions;  ///< by the value's name in its block
-  bool operator==(const BlockActions&) const = default;
-};
 
 /// The order in which the micro-steps of a step run.
 enum class MicroStepOrder : std::uint8_t {

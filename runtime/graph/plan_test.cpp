@@ -279,7 +279,10 @@ TEST(Plan, RefusesWhatIsNotAPlanWithItsPath) {
       {"\"recompute\"", "\"forget\"",
        "saved[0].actions[\"0.norm\"]: expected one of keep, recompute, host, disk, found string"},
       {"\"0.norm\": \"recompute\"", "\"0.norm\": \"keep\", \"0.norm\": \"disk\"", "0.norm"},
-      {"[4, 4]", "[2, 4]", "saved[1].blocks[0]: expected an integer from 3 to "},
+      {"[4, 4]", "[2, 4]",
+       "saved[1].blocks[0]: blocks from 2 on overlap with, or come before, those of the range "
+       "before, "
+       "[1, 2]"},
       {"\"unit\": \"b\"", "\"unit\": \"a\"",
        "units[1].unit: expected a name that no other unit has, found string \"a\""},
       {"\"unit\": \"a\"", "\"unit\": \"\"", "units[0].unit: expected a name"},

@@ -1,10 +1,11 @@
 #include "runtime/passes/saved_values.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <algorithm>
 #include <utility>
 
 #include "core/error.h"
+#include "core/nearest_name.h"
 #include "runtime/graph/version_map.h"
 
 namespace strata::runtime {
@@ -162,12 +163,13 @@ bool makes(const Graph& graph, int block, const std::string& name) {
   });
 }
 
-void check_action(const Graph& graph, const SavedValue& value, SavedAction action) {
+void check_action(const Graph& graph, const SavedValue& value, SavedAction action,
+                  std::string_view planner) {
   if ((action == SavedAction::host || action == SavedAction::disk) && !value.can_leave)
-    throw InvalidArgument("the Plan sends '" + value.name + "' of block '" +
-                          graph.blocks[static_cast<std::size_t>(value.block)] + "' to the " +
-                          std::string(name_of(action)) +
-                          ", and it cannot leave the device as a whole: keep it, or recompute it");
+    throw InvalidArgument(fmt::format(
+        "{} sends '{}' of block '{}' to the {}, and it cannot leave the device as a "
+        "whole: keep it, or recompute it",
+        planner, value.name, graph.blocks[static_cast<std::size_t>(value.block)], name_of(action)));
 }
 
 }  // namespace
@@ -175,7 +177,8 @@ void check_action(const Graph& graph, const SavedValue& value, SavedAction actio
 std::vector<SavedValue> list_saved_values(const Graph& graph) { return Listing(graph).run(); }
 
 std::map<ValueId, SavedAction> saved_actions(const Graph& graph,
-                                             const std::vector<BlockActions>& planned) {
+                                             const std::vector<BlockActions>& planned,
+                                             std::string_view planner) {
   std::map<ValueId, SavedAction> actions;
   std::map<int, std::map<std::string, const SavedValue*>> by_block;
   const std::vector<SavedValue> values = list_saved_values(graph);
@@ -186,22 +189,24 @@ std::map<ValueId, SavedAction> saved_actions(const Graph& graph,
   const auto blocks = static_cast<int>(graph.blocks.size());
   for (const BlockActions& range : planned) {
     if (range.last_block >= blocks)
-      throw InvalidArgument(
-          fmt::format("the Plan names block {}, and the model has {}, counted from 0",
-                      range.last_block, blocks));
+      throw InvalidArgument(fmt::format("{} names block {}, and the model has {}, counted from 0",
+                                        planner, range.last_block, blocks));
     for (int block = range.first_block; block <= range.last_block; ++block)
       for (const auto& [name, action] : range.actions) {
         const auto& known = by_block[block];
         const auto at = known.find(name);
         if (at == known.end()) {
           if (makes(graph, block, name)) continue;
-          std::string names;
-          for (const auto& [other, value] : known) names += (names.empty() ? "" : ", ") + other;
-          throw InvalidArgument("the Plan names '" + name + "', which block '" +
-                                graph.blocks[static_cast<std::size_t>(block)] +
-                                "' does not save; it saves " + (names.empty() ? "nothing" : names));
+          std::vector<std::string_view> names;
+          for (const auto& [other, value] : known) names.push_back(other);
+          const std::string near = suggestion(name, names);
+          throw InvalidArgument(
+              fmt::format("{} names '{}', which block '{}' does not save{} {}", planner, name,
+                          graph.blocks[static_cast<std::size_t>(block)],
+                          near.empty() ? "; it saves" : near + " It saves",
+                          names.empty() ? "nothing" : fmt::format("{}", fmt::join(names, ", "))));
         }
-        check_action(graph, *at->second, action);
+        check_action(graph, *at->second, action, planner);
         actions[at->second->root] = action;
       }
   }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/graph/graph.h"
@@ -40,8 +41,10 @@ std::vector<SavedValue> list_saved_values(const Graph& graph);
 /// Returns the action on each saved value of `graph`, by root. Throws InvalidArgument naming block
 /// and value if the Plan names a value that is not saved, or sends away one that cannot leave. A
 /// value that the block has but does not save (of a frozen layer) may be named and gets no action.
+/// `planner`: who names them, for messages.
 std::map<ValueId, SavedAction> saved_actions(const Graph& graph,
-                                             const std::vector<BlockActions>& planned);
+                                             const std::vector<BlockActions>& planned,
+                                             std::string_view planner = "the Plan");
 
 /// Makes actions from what people ask for. Blocks that end with equal actions become one entry.
 class SavedChoices {

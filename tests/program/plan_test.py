@@ -142,7 +142,27 @@ class PlanFiles(ProgramTest):
         layers["actions"]["0.nrom"] = "keep"
         (self.home / "changed").write_text(json.dumps(plan))
         error = self.run_program(train(*JOB, *job, "--plan", "changed"), expect=CONFIGURATION).stderr
-        self.assertIn("changed: the Plan names '0.nrom', which block 'layer.0' does not save; it saves 0.norm", error)
+        self.assertIn("changed: the Plan names '0.nrom', which block 'layer.0' does not save, did you mean '0.norm'? It saves 0.norm", error)
+
+    def test_settings_say_it_in_the_same_words(self):
+        job = ["--sequence-length", "64", "--micro-batch", "4"]
+        expected = self.state(1, *job)
+        gate_up = next(name for r in self.printed(1, *job)["saved"] if r["blocks"][0] == 1 for name in r["actions"] if name.endswith(".swiglu"))
+        actions = [{"blocks": [1, 1], "actions": {"0.norm": "recompute", gate_up: "host"}}, {"blocks": [2, 2], "actions": {gate_up: "recompute"}}]
+        flag = ["--actions", json.dumps(actions)]
+        self.assertEqual(self.printed(1, *job, *flag)["saved"], actions)
+        self.assertEqual(self.state(1, *job, *flag), expected, "the same bits")
+        self.write("ds.json", json.dumps({"train_micro_batch_size_per_gpu": 4, "bf16": {"enabled": True}, "strata": {"actions": actions, "sequence_length": 64}}))
+        self.assertEqual(self.printed(1, *job, "--config", "ds.json")["saved"], actions)
+        for wrong, code, message in (({"0.nrom": "recompute"}, USAGE, r"strata.actions \(--actions\) names '0.nrom', which block 'layer.0' does not save, did you mean '0.norm'\? It saves 0.norm"),
+                               ({"1.linear": "host", "2.attention": "host", "0.norm": "cpu"}, USAGE, r"--actions: .*expected one of keep, recompute, host, disk, found string \"cpu\""),
+                               ({"0.norm": "disk"}, CONFIGURATION, "--actions: found disk without a folder to use: give --nvme-path DIR")):
+            with self.subTest(wrong):
+                error = self.run_program(train(*JOB, "--actions", json.dumps([{"blocks": [1, 1], "actions": wrong}])), expect=code).stderr
+                self.assertRegex(error, message)
+        far = json.dumps([{"blocks": [1, 40], "actions": {"0.norm": "recompute"}}])
+        error = self.run_program(train(*JOB, "--actions", far), expect=USAGE).stderr
+        self.assertRegex(error, r"strata.actions \(--actions\) names block 40, and the model has \d+, counted from 0")
 
     def test_a_plan_for_another_run_is_refused_by_field(self):
         self.printed(1)

@@ -107,6 +107,9 @@ JsonWords words_of(const JsonValue& value, JsonShape shape) {
       return list_words(value);
     case JsonShape::texts:
       return text_words(value);
+    case JsonShape::tree:
+      if (!value.is(JsonKind::array)) return {{}, "", {wrong_shape(value, "an array of objects")}};
+      return {{to_string(value, 0)}, "", {}};
     case JsonShape::size:
       if (value.is_number() || value.is(JsonKind::string)) break;
       return {{}, "", {wrong_shape(value, "bytes, or a string such as \"24GB\"")}};

@@ -17,6 +17,7 @@ enum class JsonShape {
   list,     ///< an array of numbers
   texts,    ///< an array of strings, or one string
   size,     ///< a number of bytes, or a string with a unit such as "24GB"
+  tree,     ///< an array of objects; its word is its text
   section,  ///< an object whose members have rows of their own
   any,      ///< not examined
 };

@@ -96,6 +96,7 @@ plan::Choices choices_of(const TrainOptions& options) {
   choices.optimizer = offload.optimizer;
   choices.parameters = offload.parameters;
   choices.activations = offload.activations;
+  choices.actions = options.actions;
   choices.optimizer_part = offload.optimizer_ratio;
   choices.recipe = {.dtype = options.dtype, .optimizer = optimizer_recipe(options)};
   choices.parameter_host_elements = offload.parameter_host_elements;

@@ -133,6 +133,7 @@ const std::map<std::string, Case> kCases{
     {"csv_monitor.job_name", {"\"x\"", {{"csv_monitor.enabled", "true"}}}},
     {"strata.activation_checkpointing.segments", {"1"}},
     {"strata.activation_checkpointing.ratio", {"0.5"}},
+    {"strata.actions", {R"([{"blocks": [1, 2], "actions": {"0.norm": "recompute"}}])"}},
     {"strata.reduction", {"\"native\""}},
     {"strata.virtual_ranks", {"2"}},
     {"strata.no_decay", {"\"none\""}},

@@ -103,6 +103,49 @@ const Obeyed kObeyed[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Table, ObeyedOffload, ::testing::ValuesIn(kObeyed));
 
+TEST(OffloadConfig, ActionsAreReadAsAPlanHasThem) {
+  const std::string actions =
+      R"([{"blocks": [1, 2], "actions": {"2.gelu": "recompute", "1.linear": "host"}}])";
+  const std::string json = with_batch(kStrata + R"({"actions": )" + actions + "}");
+  const ResolvedConfig resolved = resolve_text(json);
+  using enum runtime::SavedAction;
+  const std::vector<runtime::BlockActions> expected{
+      {1, 2, {{"2.gelu", recompute}, {"1.linear", host}}}};
+  EXPECT_EQ(resolved.options.actions, expected);
+  EXPECT_EQ(value_of(resolved, "actions"), actions);
+  EXPECT_EQ(resolve_text(with_batch(""), {"--actions", actions}).options.actions, expected);
+  EXPECT_TRUE(resolve_text(json, {"--actions", "[]"}).options.actions.empty());
+}
+
+TEST(OffloadConfig, WrongActionsAreRefusedByKey) {
+  const auto wrong = [](const std::string& actions, const std::vector<std::string>& flags = {}) {
+    return refusal(with_batch(kStrata + R"({"actions": )" + actions + "}"), flags);
+  };
+  EXPECT_EQ(wrong(R"({"blocks": [1, 2]})"),
+            "ds.json:2: strata.actions: found object of 1, expected an array of objects");
+  EXPECT_EQ(wrong(R"([{"blocks": [1, 2], "actions": {"2.gelu": "cpu"}}])"),
+            "ds.json:2: strata.actions: [0].actions[\"2.gelu\"]: expected one of keep, recompute, "
+            "host, disk, found string \"cpu\"");
+  EXPECT_THAT(wrong(R"([{"blocks": [1, 2], "actions": {}}, {"blocks": [2, 3], "actions": {}}])"),
+              HasSubstr("ds.json:2: strata.actions: [1].blocks[0]: blocks from 2 on overlap with"));
+  EXPECT_THAT(refusal(with_batch(""), {"--actions", "[{"}), HasSubstr("--actions: "));
+  const std::string to_disk = R"([{"blocks": [1, 2], "actions": {"2.gelu": "disk"}}])";
+  EXPECT_THAT(wrong(to_disk),
+              HasSubstr("ds.json:2: strata.actions: found disk without a folder to use: give "
+                        "--nvme-path DIR"));
+  EXPECT_EQ(wrong(to_disk, {"--nvme-path", "/drive"}), "");
+}
+
+TEST(OffloadConfig, ActionsExcludeWhatSaysTheSameOtherwise) {
+  const std::string again = R"([{"blocks": [1, 2], "actions": {"2.gelu": "recompute"}}])";
+  EXPECT_EQ(refusal(with_batch(kStrata + R"({"recompute_norms": true})"),
+                    {"--actions", again, "--activation-checkpointing", "--checkpoint-ratio", "0.5",
+                     "--offload-activations", "cpu"}),
+            "--actions: says alone what is recomputed and what leaves the device, and cannot be "
+            "combined with --activation-checkpointing, ds.json:2: strata.recompute_norms, "
+            "--checkpoint-ratio, --offload-activations; leave out one or the other");
+}
+
 TEST(OffloadConfig, AutoIsTheDefault) {
   const std::string json =
       zero(R"("stage": 3, "offload_optimizer": {"device": "auto", "nvme_path": "auto"},

@@ -319,6 +319,10 @@ const Row kRows[] = {
      kCheckpointing},
     {{"checkpoint_segments", "9"}, {}, kCheckpointing},
     {{"checkpoint_ratio", "0.5"}, {{"plan.saved [1 3].2.gelu", "keep"}}, kCheckpointing},
+    {{"actions", R"([{"blocks": [2, 2], "actions": {"2.gelu": "host", "1.linear": "recompute"}}])"},
+     {{"plan.saved [1 3].0.norm", ""}, {"plan.saved [1 3].0.norm.1", ""}, {"plan.saved [1 3].1.linear", ""}, {"plan.saved [1 3].2.gelu", ""}, {"plan.saved [1 3].4.residual_add", ""},
+      {"plan.saved [0 0].0.embedding", ""}, {"plan.saved [4 4].0.norm.1", ""}, {"plan.saved [4 4].2.head_loss.1", ""},
+      {"plan.saved [2 2].1.linear", "recompute"}, {"plan.saved [2 2].2.gelu", "host"}}},
 };
 
 /// Options that other code reads: model, data, where Programs run, what is printed and saved.

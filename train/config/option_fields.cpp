@@ -35,7 +35,8 @@ OptionKind kind_of(const OptionRow& row) {
                               {JsonShape::texts, "", false, true},
                               {JsonShape::size, "N|X|TIME"},
                               {JsonShape::text, "A:B"},
-                              {JsonShape::text, ""}};
+                              {JsonShape::text, ""},
+                              {JsonShape::tree, "JSON"}};
   TrainOptions unused;
   OptionKind kind = kinds[row.place(unused).index()];
   if (row.range.kind == NumberKind::bytes) kind = {JsonShape::size, "SIZE"};

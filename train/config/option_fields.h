@@ -18,7 +18,7 @@ namespace strata::train {
 /// Points to a field of TrainOptions; std::uint8_t: an enumeration, whose words the row lists.
 using OptionTarget =
     std::variant<bool*, std::int64_t*, double*, std::string*, std::vector<std::string>*,
-                 SaveInterval*, StepRange*, std::uint8_t*>;
+                 SaveInterval*, StepRange*, std::uint8_t*, std::vector<runtime::BlockActions>*>;
 using OptionPlace = OptionTarget (*)(TrainOptions&);
 
 /// A word of an enumeration.

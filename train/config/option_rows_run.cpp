@@ -179,6 +179,11 @@ constexpr OptionRow kRunRows[] = {
      "share of the bytes that activation checkpointing frees: below 1 only what is cheapest to "
      "make "
      "again for its bytes is recomputed, in the first layers first"},
+    {FIELD(actions), Spelling{"--actions"}, Key{"strata.actions"},
+     "what becomes of each saved value, as a Plan's \"saved\" says it: "
+     "[{\"blocks\": [1, 6], \"actions\": {\"2.gelu\": \"recompute\"}}]; keep, recompute, host or "
+     "disk, "
+     "in place of activation checkpointing, recomputed norms and offloaded activations"},
     {FIELD(device), kDevices, Spelling{"--device"}, Key{"strata.device"},
      "auto: a GPU where there is one; cpu; cuda"},
     {FIELD(autotune), Spelling{"--autotune"}, Key{"strata.autotune"},

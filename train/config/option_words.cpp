@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/check.h"
+#include "core/error.h"
 #include "core/json_writer.h"
 #include "train/config/option_fields.h"
 #include "train/config/settings.h"
@@ -159,6 +160,19 @@ struct Assign {
   std::string operator()(std::string* target) const { return *target = words[0], ""; }
   std::string operator()(std::vector<std::string>* target) const { return *target = words, ""; }
 
+  std::string operator()(std::vector<runtime::BlockActions>* target) const {
+    if (words[0].empty()) return *target = {}, "";
+    const std::string file = "actions";
+    try {
+      return *target = runtime::read_block_actions(words[0], file), "";
+    } catch (const ConfigError& error) {
+      // Who gave the text is named by the caller; its line is the only one.
+      const std::string_view text = error.what();
+      const std::size_t line = text.starts_with(file + ":") ? text.find(": ") : text.npos;
+      return std::string(line == text.npos ? text : text.substr(line + 2));
+    }
+  }
+
   std::string operator()(std::uint8_t* target) const {
     std::string names;
     for (const Choice& choice : field.words) {
@@ -187,6 +201,9 @@ struct ToText {
   std::string operator()(const std::string* value) const { return *value; }
   std::string operator()(const std::vector<std::string>* value) const {
     return joined(*value, " ");
+  }
+  std::string operator()(const std::vector<runtime::BlockActions>* value) const {
+    return value->empty() ? "" : runtime::to_json(*value);
   }
   std::string operator()(const std::uint8_t* value) const {
     for (const Choice& choice : field.words) {

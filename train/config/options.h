@@ -14,6 +14,7 @@
 #include "kernels/ops/lr_schedule.h"
 #include "plan/home.h"
 #include "plan/strategy.h"
+#include "runtime/graph/block_actions.h"
 
 namespace strata::train {
 
@@ -93,12 +94,6 @@ struct OffloadOptions {
   std::int64_t request_bytes = 0;
   std::int64_t queue_depth = 0;
   bool checksums = true;  ///< detect offloaded bytes that change on the drive
-
-  /// True if anything lives outside the device.
-  [[nodiscard]] bool moves_state() const {
-    return optimizer != plan::Home::device || parameters != plan::Home::device ||
-           activations != plan::Home::device;
-  }
 };
 
 struct OptimizerOptions {
@@ -262,6 +257,9 @@ struct TrainOptions {
   bool recompute_norms = false;          ///< only norms and activation functions; if not the above
   std::int64_t checkpoint_segments = 0;  ///< recomputed segments of layers; 0: each layer is one
   double checkpoint_ratio = 1;           ///< part of what recomputing layers frees, 0 to 1
+  /// What becomes of each saved value; if there are any, in place of what the four above and
+  /// offload.activations say.
+  std::vector<runtime::BlockActions> actions;
   DeviceChoice device = DeviceChoice::automatic;
   bool autotune = true;  ///< measure matrix products before the first step
   Calibration calibrate = Calibration::automatic;

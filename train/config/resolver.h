@@ -70,6 +70,7 @@ class Resolver {
   void check_schedule();
   void check_plan();
   void check_checkpoint_ratio();
+  void check_actions();
   void check_state_recipe();
   void check_logs();
   void check_target();

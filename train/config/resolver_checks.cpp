@@ -78,6 +78,7 @@ void Resolver::check() {
   check_plan();
   check_nonfinite();
   check_checkpoint_ratio();
+  check_actions();
   check_state_recipe();
   check_loss_scale();
   check_logs();
@@ -184,6 +185,24 @@ void Resolver::check_checkpoint_ratio() {
     problem(where, fmt::format("{} with checkpoint_segments {}, which are made again as a whole; "
                                "leave one of the two out",
                                found, options_.checkpoint_segments));
+}
+
+void Resolver::check_actions() {
+  if (options_.actions.empty()) return;
+  const std::string& where = sources_["actions"].where;
+  std::vector<std::string> beside;
+  for (const char* option : {"activation_checkpointing", "recompute_norms", "checkpoint_segments",
+                             "checkpoint_ratio", "offload.activations"})
+    if (const Given* said = given(option)) beside.push_back(said->where);
+  if (!beside.empty())
+    problem(where, fmt::format("says alone what is recomputed and what leaves the device, and "
+                               "cannot be combined with {}; leave out one or the other",
+                               joined(beside, ", ")));
+  if (runtime::has_action(options_.actions, runtime::SavedAction::disk) &&
+      given("offload.nvme_paths") == nullptr)
+    problem(where,
+            "found disk without a folder to use: give --nvme-path DIR or \"strata\": "
+            "{\"nvme_paths\": [\"/folder/on/the/drive\"]}, or choose host");
 }
 
 void Resolver::check_state_recipe() {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "train/config/make_plan.h"
 #include "train/config/resolver.h"
 
 namespace strata::train {
@@ -114,8 +115,7 @@ void Resolver::check_unused_offload() {
     findings_.notes.push_back(given("offload.optimizer_ratio")->where +
                               ": of parameters that live on nvme all optimizer state leaves the "
                               "device, too, whatever the ratio");
-  const auto on_nvme = {o.optimizer, o.parameters, o.activations};
-  if (std::count(on_nvme.begin(), on_nvme.end(), plan::Home::disk) > 0) return;
+  if (choices_of(options_).uses(plan::Home::disk)) return;
   // The Plan may use the drive, whether it comes from a file or from a planner.
   if (!options_.plan.empty() || given("target.memory") || given("target.strategy")) return;
   // Files often name a folder in advance, so only a flag is reported.
@@ -150,6 +150,7 @@ void Resolver::note_planned() {
                              "recompute_norms",
                              "checkpoint_segments",
                              "checkpoint_ratio",
+                             "actions",
                              "state_recipe",
                              "tile_elements"})
     if (const Given* said = flag(option)) flags += (flags.empty() ? "" : ", ") + said->where;

@@ -1,6 +1,7 @@
 #include "train/planning/planned_config.h"
 
 #include "core/byte_size.h"
+#include "core/json.h"
 #include "core/json_writer.h"
 
 namespace strata::train {
@@ -30,6 +31,8 @@ void write_strata(JsonWriter& json, const TrainOptions& options) {
         .member("segments", options.checkpoint_segments)
         .member("ratio", options.checkpoint_ratio)
         .end_object();
+  if (!options.actions.empty())
+    json.key("actions").value(parse_json(runtime::to_json(options.actions), "actions", {}));
   if (options.recompute_norms) json.member("recompute_norms", true);
   if (offload.layer_major) json.member("layer_major", true);
   if (offload.activations != plan::Home::device)

@@ -27,6 +27,7 @@ TrainOptions with_choices(TrainOptions options, const plan::Choices& choices) {
   options.activation_checkpointing = choices.again == plan::Again::everything;
   options.recompute_norms = choices.again == plan::Again::norms;
   options.checkpoint_ratio = choices.again_part;
+  options.actions = choices.actions;
   OffloadOptions& offload = options.offload;
   offload.layer_major = choices.layer_major;
   offload.optimizer = choices.optimizer;
@@ -45,12 +46,12 @@ plan::Freedom freedom_of(const ResolvedConfig& config, bool has_drive) {
   plan::Freedom free;
   free.micro_batch = all_free({"micro_batch", "accumulation"});
   free.stage = all_free({"zero.stage"});
-  free.saved = all_free(
-      {"activation_checkpointing", "recompute_norms", "checkpoint_segments", "checkpoint_ratio"});
+  free.saved = all_free({"activation_checkpointing", "recompute_norms", "checkpoint_segments",
+                         "checkpoint_ratio", "actions"});
   free.order = all_free({"offload.layer_major"});
   free.optimizer = all_free({"offload.optimizer", "offload.optimizer_ratio", "offload.updates"});
   free.parameters = all_free({"offload.parameters", "offload.parameter_host_elements"});
-  free.activations = all_free({"offload.activations"});
+  free.activations = all_free({"offload.activations", "actions"});
   free.farthest = config.options.target.offload;
   if (!has_drive) free.farthest = std::min(free.farthest, plan::Home::host);
   return free;
@@ -83,7 +84,7 @@ std::vector<PlannedOption> changes_to(const TrainOptions& asked, const plan::Pla
   if (chosen.limits.device_bytes != kUnlimitedMemory)
     after.offload.device_memory_bytes = chosen.limits.device_bytes;
   if (chosen.limits.host_bytes != kUnlimitedMemory &&
-      (after.offload.moves_state() || budget.machine.host_is_device()))
+      (chosen.choices.moves_state() || budget.machine.host_is_device()))
     after.offload.host_memory_bytes = chosen.limits.host_bytes * budget.local_ranks;
   const std::vector<OptionField> old = option_fields(before), now = option_fields(after);
   std::vector<PlannedOption> changes;
@@ -110,7 +111,9 @@ void set_planned(const std::vector<PlannedOption>& changes, ResolvedConfig& conf
 std::string option_text(std::string_view option, std::string_view value) {
   const std::string usage = flag_of(option);  // "--zero N"
   const std::string flag = usage.substr(0, usage.find(' '));
-  return value == "true" ? flag : fmt::format("{} {}", flag, value);
+  if (value == "true") return flag;
+  return value.starts_with('[') ? fmt::format("{} '{}'", flag, value)  // as a shell takes it
+                                : fmt::format("{} {}", flag, value);
 }
 
 std::string flags_text(const std::vector<PlannedOption>& changes) {
@@ -131,7 +134,11 @@ std::string to_lines(const std::vector<PlannedOption>& changes) {
 std::vector<PlannedOption> from_lines(const std::string& lines) {
   std::vector<PlannedOption> changes;
   std::istringstream stream(lines);
-  for (PlannedOption change; stream >> change.name >> change.value;) changes.push_back(change);
+  for (std::string line; std::getline(stream, line);) {
+    const std::size_t space = line.find(' ');
+    STRATA_CHECK(space != std::string::npos, line);
+    changes.push_back({line.substr(0, space), line.substr(space + 1)});
+  }
   return changes;
 }
 

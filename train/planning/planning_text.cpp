@@ -15,12 +15,19 @@ namespace {
 
 /// The options that the planner may set, for telling which were given.
 constexpr std::string_view kPlanned[] = {
-    "zero.stage",         "micro_batch",
-    "accumulation",       "activation_checkpointing",
-    "checkpoint_ratio",   "checkpoint_segments",
-    "recompute_norms",    "offload.layer_major",
-    "offload.optimizer",  "offload.optimizer_ratio",
-    "offload.parameters", "offload.activations",
+    "zero.stage",
+    "micro_batch",
+    "accumulation",
+    "activation_checkpointing",
+    "checkpoint_ratio",
+    "checkpoint_segments",
+    "recompute_norms",
+    "offload.layer_major",
+    "offload.optimizer",
+    "offload.optimizer_ratio",
+    "offload.parameters",
+    "offload.activations",
+    "actions",
 };
 
 /// The given settings that may forbid what would need less memory.

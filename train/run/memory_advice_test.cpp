@@ -5,6 +5,7 @@
 
 #include "comm/factory.h"
 #include "core/format_bytes.h"
+#include "train/config/make_plan.h"
 #include "train/models/hf_config.h"
 
 namespace strata::train {
@@ -35,7 +36,7 @@ ProgramRequest wide_request(int world = kWorld) {
 
 MemoryNeeds needs_of(const ProgramRequest& request, int world) {
   ProgramRequest quick = request;
-  quick.scheduled = !request.options.offload.moves_state();
+  quick.scheduled = !choices_of(request.options).moves_state();
   return plan::memory_needs(
       build_programs(quick, {0, world, comm::Exchange::peer_memory}, machine::cpu_machine(1)));
 }

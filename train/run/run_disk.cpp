@@ -14,6 +14,7 @@
 #include "offload/nvme/open_store.h"
 #include "offload/nvme/probe.h"
 #include "offload/nvme/space_file.h"
+#include "train/config/make_plan.h"
 
 namespace strata::train {
 namespace {
@@ -21,10 +22,9 @@ namespace {
 /// True if the run uses a drive; a Plan from a file, or one for a target of memory, may use any
 /// drive that is named.
 bool uses_disk(const TrainOptions& options) {
-  const OffloadOptions& offload = options.offload;
-  return offload.optimizer == plan::Home::disk || offload.parameters == plan::Home::disk ||
-         offload.activations == plan::Home::disk ||
-         ((!options.plan.empty() || !options.target.memory.empty()) && !offload.nvme_paths.empty());
+  return choices_of(options).uses(plan::Home::disk) ||
+         ((!options.plan.empty() || !options.target.memory.empty()) &&
+          !options.offload.nvme_paths.empty());
 }
 
 }  // namespace

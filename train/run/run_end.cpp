@@ -6,6 +6,7 @@
 #include "comm/gather_texts.h"
 #include "core/file.h"
 #include "train/checkpoint/checkpoint_directory.h"
+#include "train/config/make_plan.h"
 #include "train/engine/state_digest.h"
 #include "train/run/evaluation.h"
 #include "train/run/run_checkpoint.h"
@@ -47,11 +48,7 @@ std::string data_failure(const RunParts& run) {
 }
 
 void report_transfers(RunParts& run) {
-  const OffloadOptions& offload = run.options.offload;
-  if (run.options.metrics.empty() ||
-      (offload.optimizer == plan::Home::device && offload.parameters == plan::Home::device &&
-       offload.activations == plan::Home::device))
-    return;
+  if (run.options.metrics.empty() || !choices_of(run.options).moves_state()) return;
   run.tell(Transfers{
       run.position.steps_done,
       comm::gather_texts(*run.communicator, run.transfers.describe(*run.engine, *run.disk))});

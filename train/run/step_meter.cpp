@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "machine/host_memory.h"
+#include "train/config/make_plan.h"
 #include "train/run/format_number.h"
 
 namespace strata::train {
@@ -33,7 +34,7 @@ void StepMeter::begin(const Engine& engine, const ModelConfig& model, const Trai
   host_arena_bytes_ =
       programs.arena_bytes(runtime::Tier::pinned) + programs.arena_bytes(runtime::Tier::pageable);
   disk_arena_bytes_ = programs.arena_bytes(runtime::Tier::disk);
-  offloads_ = options.offload.moves_state();
+  offloads_ = choices_of(options).moves_state();
   for (const auto& [key, program] : engine.programs().programs)
     if (key.is_train())
       for (const runtime::Instruction& in : program.instructions)

@@ -6,6 +6,7 @@
 #include "comm/factory.h"
 #include "core/error.h"
 #include "machine/numa.h"
+#include "train/config/make_plan.h"
 #include "train/run/host_limits.h"
 #include "train/run/memory_advice.h"
 #include "train/run/model_directory.h"
@@ -28,9 +29,7 @@ void require_checkable_device(const TrainOptions& options) {
     throw ConfigError("--check-device compares a GPU with the CPU; it needs --device cuda");
   if (options.tf32)
     throw ConfigError("--check-device compares products in full fp32; leave out --tf32");
-  const OffloadOptions& offload = options.offload;
-  if (offload.optimizer != plan::Home::device || offload.parameters != plan::Home::device ||
-      offload.activations != plan::Home::device)
+  if (choices_of(options).moves_state())
     throw ConfigError(
         "--check-device runs one instruction at a time on the device and has no "
         "host queues; leave out the offload settings");

@@ -1,0 +1,319 @@
+// Searches for the fastest step: guesses, then compiles what may be fastest.
+#include <algorithm>
+#include <limits>
+#include <queue>
+#include <utility>
+
+#include "plan/budget_entry.h"
+#include "plan/widest_seat.h"
+
+namespace strata::plan {
+namespace {
+
+using runtime::kUnlimited;
+using runtime::Tier;
+
+/// Schedules come at most this close to what the busiest resource does. Once a few were tried, the
+/// closest of them tells how close they come.
+constexpr double kReached = 1.02;
+constexpr std::size_t kTellingTries = 3;
+/// Steps that are foreseen to be faster by less are as fast: then what moves less is taken.
+constexpr double kNoFaster = 1.01;
+/// Quickly compiled steps in a row that are no faster than the best one, after which no more are
+/// tried.
+constexpr int kPatience = 5;
+/// The fastest of the quickly compiled steps, which are compiled as a run would.
+constexpr std::size_t kFinalists = 3;
+/// Shares of what layers recompute are so many parts of all.
+constexpr int kShares = 16;
+constexpr double kShare = 1.0 / kShares;
+/// True if the choices differ in nothing but parameters or saved values that go farther, or in
+/// more recomputation, which makes no step faster. (State of the optimizer may: its updates are
+/// hidden behind the next step.)
+bool costs_more(const Choices& choices, const Choices& than) {
+  Choices like = choices;
+  like.parameters = than.parameters;
+  like.activations = than.activations;
+  set_again_part(like, again_part_of(than));
+  Choices same = than;
+  set_again_part(same, again_part_of(than));
+  return like == same && again_part_of(choices) >= again_part_of(than) &&
+         choices.parameters >= than.parameters && choices.activations >= than.activations;
+}
+
+/// Returns the memory that Programs lack and need, as far as `fit` knows it; else 0.
+MemoryNeeds needed_by(const compile::Fit& fit) {
+  MemoryNeeds needed;
+  const auto index = [](Tier tier) { return static_cast<std::size_t>(tier); };
+  if (!fit.tiers[index(Tier::device)].fits())
+    needed.device = fit.tiers[index(Tier::device)].needed_bytes;
+  if (fit.kept_too_much)
+    needed.host = fit.kept_too_much->state_bytes + fit.kept_too_much->saving_bytes;
+  else if (const compile::TierFit& pinned = fit.tiers[index(Tier::pinned)]; !pinned.fits())
+    needed.host =
+        pinned.needed_bytes + (fit.shortage ? fit.shortage->kept_bytes[index(Tier::pageable)] : 0);
+  return needed;
+}
+
+}  // namespace
+
+struct BudgetSearch::Tried {
+  Choices choices;
+  double price = 0;
+  std::size_t order = 0;                 ///< as Entry has it
+  std::optional<PlannedStep> step = {};  ///< if this is what a run would do
+};
+
+/// One of both is there.
+struct BudgetSearch::Quick {
+  std::optional<Tried> tried;
+  compile::Fit fit;  ///< why it does not fit
+};
+
+class BudgetSearch::Queue {
+ public:
+  void push(Entry entry) { open_.push(std::move(entry)); }
+  std::optional<Entry> pop() {
+    if (open_.empty()) return {};
+    Entry first = open_.top();
+    open_.pop();
+    return first;
+  }
+
+ private:
+  struct Later {
+    bool operator()(const Entry& a, const Entry& b) const {
+      return a.price != b.price ? a.price > b.price : a.order > b.order;
+    }
+  };
+  std::priority_queue<Entry, std::vector<Entry>, Later> open_;
+};
+
+/// Returns the choices with the least share of recomputation with which `needs_of` says that they
+/// fit; nullopt if none does.
+template <typename NeedsOf>
+std::optional<Choices> BudgetSearch::with_least_again(Choices choices, const MemoryLimits& limits,
+                                                      const NeedsOf& needs_of) const {
+  if (!free_.saved) return fits(needs_of(choices), limits) ? std::optional(choices) : std::nullopt;
+  int too_little = -1, enough = kShares;
+  set_again_part(choices, 1);
+  if (!fits(needs_of(choices), limits)) return {};
+  while (enough - too_little > 1) {
+    const int middle = (too_little + enough) / 2;
+    set_again_part(choices, middle * kShare);
+    (fits(needs_of(choices), limits) ? enough : too_little) = middle;
+  }
+  set_again_part(choices, enough * kShare);
+  return choices;
+}
+
+/// Returns `entry` with a share of recomputation with which it fits, known from compiling; nullopt
+/// if there is none, or if it is not found in a few tries.
+std::optional<BudgetSearch::Entry> BudgetSearch::bounded(Entry entry, const MemoryLimits& limits) {
+  constexpr int kTries = 4;
+  std::optional<Entry> fitting;
+  for (int tries = 0; tries < kTries; ++tries) {
+    const std::optional<StepEstimate> bound = estimates_.bound(entry.choices);
+    if (!bound) return {};
+    const bool enough = fits(bound->needs, limits);
+    if (enough) {
+      entry.price = price_of(entry.choices, bound->seconds);
+      entry.least = bound->needs;
+      entry.is_bound = true;
+      fitting = entry;
+    }
+    if (!free_.saved || (!enough && fitting)) return fitting;
+    const double part = again_part_of(entry.choices);
+    // Guesses are off by about the same for another share.
+    const MemoryNeeds guess = estimates_.guess(entry.choices).needs;
+    const auto corrected = [&](const Choices& choices) {
+      MemoryNeeds needs = estimates_.guess(choices).needs;
+      needs.device += bound->needs.device - guess.device;
+      needs.host += bound->needs.host - guess.host;
+      return needs;
+    };
+    const std::optional<Choices> next = with_least_again(entry.choices, limits, corrected);
+    const double wanted = next ? again_part_of(*next) : 1;
+    if (enough ? wanted >= part : part == 1) return fitting;
+    set_again_part(entry.choices, enough ? wanted : std::max(wanted, part + kShare));
+  }
+  return fitting;
+}
+
+/// False if state alone, or what is guessed with a wide margin, is too much.
+bool BudgetSearch::may_fit(MemoryNeeds guessed, const MemoryLimits& limits) const {
+  guessed.device = scaled(guessed.device, 0.7);
+  guessed.host = scaled(guessed.host, 0.7);
+  return fits(guessed, limits);
+}
+
+BudgetSearch::LackKey BudgetSearch::lack_key(const Choices& choices) {
+  return {choices.sharding.stage, choices.layer_major, choices.micro_batch, choices.activations,
+          choices.parameters};
+}
+
+MemoryNeeds BudgetSearch::corrected_guess(const Choices& choices) {
+  MemoryNeeds needs = estimates_.guess(choices).needs;
+  if (const auto at = lacking_.find(lack_key(choices)); at != lacking_.end()) {
+    needs.device += at->second.device;
+    needs.host += at->second.host;
+  }
+  return needs;
+}
+
+/// Returns the choices with as little recomputation as is guessed to fit; nullopt if they are
+/// unlikely to fit at all.
+std::optional<BudgetSearch::Entry> BudgetSearch::guessed_entry(const Choices& choices,
+                                                               std::size_t order,
+                                                               const MemoryLimits& limits) {
+  const auto needs_of = [&](const Choices& some) { return corrected_guess(some); };
+  Entry entry{.choices = choices, .order = order};
+  if (const auto fitting = with_least_again(choices, limits, needs_of))
+    entry.choices = *fitting;
+  else if (free_.saved)
+    set_again_part(entry.choices, 1);  // guesses may be too large
+  entry.price = price_of(entry.choices, estimates_.guess(entry.choices).seconds);
+  entry.least = corrected_guess(entry.choices);
+  if (!may_fit(entry.least, limits)) return {};
+  return entry;
+}
+
+std::vector<BudgetSearch::Entry> BudgetSearch::guessed(const MemoryLimits& limits) {
+  std::vector<Entry> entries;
+  for (std::size_t i = 0; i < all_.size(); ++i)
+    if (const auto entry = guessed_entry(all_[i], i, limits)) entries.push_back(*entry);
+  return entries;
+}
+
+bool BudgetSearch::divides(const MemoryLimits& limits) const {
+  return !own_device_ && limits.host_bytes != kUnlimited && limits.device_bytes == kUnlimited;
+}
+
+/// Compiles once what a run would search for: where the host is the device, half of what is left
+/// goes to the device; no record stays in host memory and none is read ahead. Where a run would
+/// search for nothing, this is its step.
+BudgetSearch::Quick BudgetSearch::quickly(const Entry& entry, const MemoryLimits& limits) {
+  runtime::Plan plan = estimates_.with_room_in_host_memory(limited(entry.choices, limits));
+  if (divides(limits)) {
+    const std::int64_t left = limits.host_bytes - entry.least.device - entry.least.host;
+    const std::int64_t device = entry.least.device + left / 2;
+    plan.budget_bytes[static_cast<std::size_t>(Tier::device)] = device;
+    plan.host_bytes -= device;
+  }
+  plan.saving = search_.savings.back();
+  compile::Compiled made =
+      compile::compile(search_.model, plan, search_.machine, widest_seat(search_.where));
+  compiled_ += made.work;
+  if (!made.fit.fits()) return {{}, std::move(made.fit)};
+  PlannedStep step = planned(entry.choices, limits, made);
+  Tried tried{entry.choices, price_of(entry.choices, step.forecast.step_seconds), entry.order};
+  const bool searches = divides(limits) || search_.savings.size() > 1 ||
+                        entry.choices.optimizer == Home::disk ||
+                        entry.choices.parameters == Home::disk;
+  if (!searches) tried.step = std::move(step);
+  return {std::move(tried), {}};
+}
+
+/// Returns `entry` with more recomputation, after it did not fit for the reason in `fit`; nullopt
+/// if there is no more.
+std::optional<BudgetSearch::Entry> BudgetSearch::with_more_again(const Entry& entry,
+                                                                 const compile::Fit& fit,
+                                                                 const MemoryLimits& limits) {
+  const Choices& tried = entry.choices;
+  const MemoryNeeds guess = estimates_.guess(tried).needs;
+  const MemoryNeeds needed = needed_by(fit);
+  MemoryNeeds& lacking = lacking_[lack_key(tried)];
+  lacking.device = std::max(lacking.device, needed.device - guess.device);
+  lacking.host = std::max(lacking.host, needed.host - guess.host);
+  const double part = again_part_of(tried);
+  if (!free_.saved || part == 1) return {};
+  Entry more = guessed_entry(tried, entry.order, limits).value_or(entry);
+  if (again_part_of(more.choices) <= part) {
+    set_again_part(more.choices, std::min(1.0, part + kShare));
+    more.price = price_of(more.choices, estimates_.guess(more.choices).seconds);
+  }
+  return more;
+}
+
+std::vector<BudgetSearch::Tried> BudgetSearch::try_all(const MemoryLimits& limits) {
+  Queue open;
+  for (Entry& entry : guessed(limits)) open.push(std::move(entry));
+  std::vector<Tried> tried;
+  double best = 0, closest = std::numeric_limits<double>::infinity();
+  int in_vain = 0;
+  while (const std::optional<Entry> next = open.pop()) {
+    const double reached = tried.size() < kTellingTries ? kReached : std::max(kReached, closest);
+    if (!may_work() || (!tried.empty() && next->price * reached >= best)) break;
+    if (std::ranges::any_of(tried,
+                            [&](const Tried& t) { return costs_more(next->choices, t.choices); }))
+      continue;
+    if (divides(limits) && !next->is_bound) {
+      if (std::optional<Entry> entry = bounded(*next, limits)) open.push(*entry);
+      continue;
+    }
+    if (!divides(limits) && !fits(corrected_guess(next->choices), limits) &&
+        again_part_of(next->choices) < 1 && free_.saved) {
+      // Guesses have been corrected since.
+      if (auto entry = guessed_entry(next->choices, next->order, limits);
+          entry && again_part_of(entry->choices) > again_part_of(next->choices))
+        open.push(*entry);
+      continue;
+    }
+    Quick quick = quickly(*next, limits);
+    const double wear = price_of(next->choices, 1);
+    attempts_.push_back({next->choices, next->price / wear, {}, ""});
+    if (quick.tried)
+      attempts_.back().seconds = quick.tried->price / wear;
+    else
+      attempts_.back().lacks = needed_by(quick.fit).host > 0 ? "host memory" : "device memory";
+    if (!quick.tried) {
+      if (auto more = with_more_again(*next, quick.fit, limits)) open.push(*more);
+      continue;
+    }
+    const bool faster = tried.empty() || quick.tried->price * kNoFaster < best;
+    if (faster) best = quick.tried->price;
+    closest = std::min(closest, quick.tried->price / next->price);
+    tried.push_back(std::move(*quick.tried));
+    in_vain = faster ? 0 : in_vain + 1;
+    if (in_vain == kPatience) break;
+  }
+  return tried;
+}
+
+/// Takes back recomputation of `best` as long as it fits without and becomes faster.
+PlannedStep BudgetSearch::polished(PlannedStep best) {
+  while (free_.saved && again_part_of(best.choices) > 0 && may_work()) {
+    Choices less = best.choices;
+    set_again_part(less, again_part_of(less) - kShare);
+    std::optional<PlannedStep> step = compiled(less, best.limits);
+    if (!step || step->forecast.step_seconds >= best.forecast.step_seconds) break;
+    best = std::move(*step);
+  }
+  return best;
+}
+
+std::optional<PlannedStep> BudgetSearch::fastest(const MemoryLimits& limits) {
+  std::vector<Tried> tried = try_all(limits);
+  std::ranges::stable_sort(tried, {}, &Tried::price);
+  std::vector<std::pair<std::size_t, PlannedStep>> finalists;  // with their order
+  double best = std::numeric_limits<double>::infinity();
+  for (Tried& one : tried) {
+    if (finalists.size() == kFinalists) break;
+    std::optional<PlannedStep> step =
+        one.step ? std::move(one.step) : compiled(one.choices, limits);
+    if (!step) continue;
+    best = std::min(best, price_of(one.choices, step->forecast.step_seconds));
+    finalists.emplace_back(one.order, std::move(*step));
+  }
+  // The first of the alternatives that are equally fast moves least.
+  std::erase_if(finalists, [&](const auto& finalist) {
+    const PlannedStep& step = finalist.second;
+    return price_of(step.choices, step.forecast.step_seconds) > best * kNoFaster;
+  });
+  const auto first =
+      std::ranges::min_element(finalists, {}, [](const auto& finalist) { return finalist.first; });
+  if (first == finalists.end()) return {};
+  return polished(std::move(first->second));
+}
+
+}  // namespace strata::plan
