@@ -65,6 +65,29 @@ std::string speed_text(const plan::PlannedStep& step, const TrainOptions& option
                      100 * step.forecast.bound_part);
 }
 
+/// The actions in words: "blocks 1 to 6: 2.gelu made again, 0.norm in host memory".
+std::string actions_text(const std::vector<runtime::BlockActions>& saved) {
+  using enum runtime::SavedAction;
+  std::string text;
+  for (const runtime::BlockActions& range : saved) {
+    text += fmt::format("\n  block{}: ",
+                        range.first_block == range.last_block
+                            ? fmt::format(" {}", range.first_block)
+                            : fmt::format("s {} to {}", range.first_block, range.last_block));
+    std::vector<std::string> parts;
+    for (const auto& [action, what] :
+         {std::pair(recompute, "made again"), std::pair(host, "in host memory"),
+          std::pair(disk, "on the drive")}) {
+      std::vector<std::string_view> names;
+      for (const auto& [name, chosen] : range.actions)
+        if (chosen == action) names.push_back(name);
+      if (!names.empty()) parts.push_back(fmt::format("{} {}", what, fmt::join(names, ", ")));
+    }
+    text += fmt::format("{}", fmt::join(parts, "; "));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string needs_text(const plan::MemoryNeeds& needs, const MemoryBudget& budget) {
@@ -99,6 +122,8 @@ std::string describe_planned(const PlannedRun& planned, const ResolvedConfig& co
                        flags_text(planned.changes));
   text += fmt::format("\n  it needs {}; foreseen {}", needs_text(chosen.needs, budget),
                       speed_text(chosen, config.options, budget.seat.ranks));
+  if (!answer.is_asked && !chosen.choices.actions.empty())
+    text += actions_text(chosen.choices.actions);
   if (answer.unlimited && answer.slowdown(chosen) > 1.005)
     text += fmt::format("\n  without a limit steps would be {:.0f} % shorter and need {}",
                         100 * (1 - 1 / answer.slowdown(chosen)),
@@ -117,8 +142,11 @@ std::string describe_attempts(const PlannedRun& planned, const ResolvedConfig& c
   using enum TextTable::Align;
   TextTable table({{"s/step", right}, {"guessed", right}, {"settings"}});
   for (const plan::Attempt& attempt : planned.answer.attempts) {
-    const std::string flags =
-        flags_text(changes_to(config.options, {.choices = attempt.choices}, budget));
+    std::vector<PlannedOption> changes =
+        changes_to(config.options, {.choices = attempt.choices}, budget);
+    for (PlannedOption& change : changes)
+      if (change.name == "actions") change.value = "...";  // pages of them
+    const std::string flags = flags_text(changes);
     table.add({attempt.seconds ? fmt::format("{:.4g}", *attempt.seconds) : "no " + attempt.lacks,
                fmt::format("{:.4g}", attempt.guessed_seconds), flags.empty() ? "as asked" : flags});
   }
