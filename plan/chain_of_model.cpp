@@ -111,11 +111,12 @@ class Building {
   }
 
   /// `ways`: one for each layer.
-  [[nodiscard]] StepUse measure(const std::vector<SavedWay>& ways) const {
+  [[nodiscard]] StepUse measure(const std::vector<SavedWay>& ways) {
     runtime::SavedChoices choices = result_.nothing_chosen;
     for (std::size_t l = 0; l < ways.size(); ++l) choose(choices, result_.layers[l], ways[l]);
-    return measure_blocks(compile_unscheduled(problem_, choices.actions()), problem_.machine,
-                          graph_.blocks);
+    const compile::Compiled made = compile_unscheduled(problem_, choices.actions());
+    result_.work += made.work;
+    return measure_blocks(made.programs, problem_.machine, graph_.blocks);
   }
 
   /// Subtracts what layers keep: in the forward pass those before a block, in the backward pass
@@ -254,15 +255,15 @@ class Building {
 
 }  // namespace
 
-compile::StepPrograms compile_unscheduled(const SavedProblem& problem,
-                                          std::vector<runtime::BlockActions> saved) {
+compile::Compiled compile_unscheduled(const SavedProblem& problem,
+                                      std::vector<runtime::BlockActions> saved) {
   runtime::Plan plan = problem.plan;
   plan.saved = std::move(saved);
   plan.scheduled = false;
   plan.budget_bytes = runtime::kUnlimitedBytes;
   plan.host_bytes = runtime::kUnlimited;
   plan.shorter_sequences.clear();  // they need less
-  return compile::compile(problem.model, plan, problem.machine, problem.where).programs;
+  return compile::compile(problem.model, plan, problem.machine, problem.where);
 }
 
 const SavedWay& ModelChain::way_of(const ChainChoice& choice, const SavedLayer& layer) const {

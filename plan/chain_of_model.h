@@ -24,6 +24,7 @@ struct ModelChain {
   bool has_transfers = false;         ///< true: Programs move bytes even if no saved value leaves
   std::vector<SavedLayer> layers;
   runtime::SavedChoices nothing_chosen;
+  std::int64_t work = 0;  ///< compile::Compiled::work of what was compiled for it
 
   /// Returns the actions on all saved values of the model.
   [[nodiscard]] std::vector<runtime::BlockActions> actions(
@@ -44,7 +45,7 @@ struct ModelChain {
 ModelChain chain_of_model(const SavedProblem& problem);
 
 /// Compiles the Plan with these actions and no limits of memory, without a schedule.
-compile::StepPrograms compile_unscheduled(const SavedProblem& problem,
-                                          std::vector<runtime::BlockActions> saved);
+compile::Compiled compile_unscheduled(const SavedProblem& problem,
+                                      std::vector<runtime::BlockActions> saved);
 
 }  // namespace strata::plan

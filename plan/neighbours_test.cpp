@@ -77,6 +77,17 @@ TEST(Neighbours, StateLeavesTheDeviceStepByStep) {
       << "what was asked for is no neighbour";
 }
 
+TEST(Neighbours, ActionsThatWereAskedForAloneDecideAboutSavedValues) {
+  Choices asked;
+  asked.actions = {{1, 1, {{"0.norm", runtime::SavedAction::recompute}}}};
+  for (const auto& all : {cheapest_first(asked, frame(1)), further_homes(asked, frame(1), true)})
+    for (const Choices& changed : all) {
+      EXPECT_EQ(changed.actions, asked.actions);
+      EXPECT_EQ(changed.again, Again::nothing);
+      EXPECT_EQ(changed.activations, Home::device);
+    }
+}
+
 TEST(Neighbours, AChangeIsTakenBackPartByPart) {
   Choices asked;
   asked.micro_batch = 4;

@@ -37,6 +37,8 @@ class Planning {
   PlannerAnswer run() {
     answer_.unlimited = search_.fastest(unlimited());
     choose();
+    if (answer_.chosen && !answer_.is_asked && request_.strategy != Strategy::maximum)
+      answer_.chosen = search_.with_actions(std::move(*answer_.chosen));
     // Records stay in host memory only as far as a limit says: with one, steps may be faster.
     if (answer_.chosen && answer_.slowdown(*answer_.chosen) < 1) answer_.unlimited = answer_.chosen;
     judge();

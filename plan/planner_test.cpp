@@ -130,6 +130,50 @@ TEST_F(PlanRun, WhatWasGivenStays) {
   EXPECT_FALSE(plan(all[4], Strategy::balanced, free).chosen);
 }
 
+/// Homes stay, and only what becomes of saved values is open.
+Freedom only_saved() {
+  Freedom free;
+  free.micro_batch = free.order = free.optimizer = free.parameters = false;
+  return free;
+}
+
+TEST_F(PlanRunOnCpu, SavedValuesGetActionsOfTheirOwnWhereStepsBecomeFaster) {
+  int found = 0;
+  for (const std::int64_t budget : budgets()) {
+    const PlannerAnswer answer = plan(budget, Strategy::balanced, only_saved());
+    if (!answer.chosen || answer.chosen->choices.actions.empty()) continue;
+    ++found;
+    const PlannedStep& step = *answer.chosen;
+    EXPECT_EQ(step.choices.again, Again::nothing);
+    EXPECT_EQ(step.choices.activations, Home::device);
+    EXPECT_EQ(step.plan.saved, step.choices.actions);
+    EXPECT_LE(bytes(step), budget);
+    // It is the last that was tried, and faster than all that fitted before.
+    ASSERT_FALSE(answer.attempts.empty());
+    EXPECT_EQ(answer.attempts.back().choices, step.choices);
+    EXPECT_EQ(answer.attempts.back().seconds, seconds(step));
+  }
+  EXPECT_GT(found, 0);
+}
+
+TEST_F(PlanRun, ActionsThatWereGivenStay) {
+  asked_.actions = {{1, 1, {{"0.norm", runtime::SavedAction::recompute}}}};
+  const PlannerAnswer roomy = plan(runtime::kUnlimited);
+  ASSERT_TRUE(roomy.chosen);
+  EXPECT_EQ(roomy.chosen->plan.saved, asked_.actions);
+  Freedom free;
+  free.saved = free.activations = false;
+  int found = 0;
+  for (const std::int64_t budget : budgets()) {
+    const PlannerAnswer answer = plan(budget, Strategy::balanced, free);
+    if (!answer.chosen || answer.is_asked) continue;
+    ++found;
+    EXPECT_EQ(answer.chosen->choices.actions, asked_.actions);
+    EXPECT_EQ(answer.chosen->choices.again, Again::nothing);
+  }
+  EXPECT_GT(found, 0);
+}
+
 TEST_F(PlanRun, ConservativeKeepsOffTheDiskAndRefusesSlowSteps) {
   const std::vector<std::int64_t> all = budgets();
   for (const std::int64_t budget : all) {

@@ -21,6 +21,7 @@ constexpr int kMostAttempts = 6;
 /// the memory for transient values that the chain gets: all of it, and 2^(-1/16) and 2^(-1/8), as
 /// the rungs of a schedule's ladder are apart.
 constexpr double kParts[] = {1, 0.9576, 0.917};
+constexpr double kUsualPart = kParts[1];
 constexpr std::int64_t kMostBudget = std::int64_t{1} << 48;  ///< of a Chain
 
 class SavedSolver {
@@ -37,13 +38,20 @@ class SavedSolver {
       of_model_.chain.link = leaves ? link_ : runtime::CopyEngine{};
       is_overlapped_ = problem_.plan.scheduled && (leaves || of_model_.has_transfers);
       for (const double part : kParts)
-        if (part == 1 || is_overlapped_) try_budget(part_of_budget(part));
+        if (is_tried(part)) try_budget(part_of_budget(part));
     }
     if (!best_) try_plain_choices();
     return std::move(best_);
   }
 
+  [[nodiscard]] std::int64_t work() const { return of_model_.work; }
+
  private:
+  [[nodiscard]] bool is_tried(double part) const {
+    if (!is_overlapped_) return part == 1;
+    return problem_.thorough || part == kUsualPart;
+  }
+
   [[nodiscard]] std::int64_t part_of_budget(double part) const {
     const std::int64_t transient = problem_.device_bytes - of_model_.persistent_bytes;
     if (part == 1 || transient <= 0 || transient > kMostBudget) return problem_.device_bytes;
@@ -90,12 +98,15 @@ class SavedSolver {
   std::int64_t consider(const ChainSolution& found) {
     SavedAnswer answer{of_model_.actions(found.choice), found.cost.extra_ns * of_model_.runs};
     if (std::ranges::find(considered_, answer.saved) != considered_.end()) return 0;
-    compile::StepPrograms programs = compile_unscheduled(problem_, answer.saved);
+    compile::Compiled made = compile_unscheduled(problem_, answer.saved);
+    of_model_.work += made.work;
+    compile::StepPrograms& programs = made.programs;
     const std::int64_t least = programs.arena_bytes(Tier::device);
     if (least > problem_.device_bytes) return least - problem_.device_bytes;
     considered_.push_back(answer.saved);
     if (is_overlapped_) {
       compile::Compiled compiled = compile_scheduled(answer.saved);
+      of_model_.work += compiled.work;
       if (compiled.fit.fits()) programs = std::move(compiled.programs);
     }
     answer.step_seconds = foresee(programs, problem_.machine).step_seconds;
@@ -126,8 +137,11 @@ class SavedSolver {
 
 }  // namespace
 
-std::optional<SavedAnswer> solve_saved(const SavedProblem& problem) {
-  return SavedSolver(problem).run();
+std::optional<SavedAnswer> solve_saved(const SavedProblem& problem, std::int64_t* work) {
+  SavedSolver solver(problem);
+  std::optional<SavedAnswer> answer = solver.run();
+  if (work != nullptr) *work += solver.work();
+  return answer;
 }
 
 }  // namespace strata::plan

@@ -24,7 +24,8 @@ struct SavedAnswer {
 /// solver, with and without values that leave, and for budgets that leave memory to transfers, are
 /// compiled under the budget; the one with the shortest foreseen step is returned. Limits of other
 /// tiers that the Plan has are not looked at. Equal arguments give equal answers, so all ranks find
-/// the same if they ask for one of them, that with the largest shards.
-std::optional<SavedAnswer> solve_saved(const SavedProblem& problem);
+/// the same if they ask for one of them, that with the largest shards. Adds what it compiles to
+/// `work`, if there is one.
+std::optional<SavedAnswer> solve_saved(const SavedProblem& problem, std::int64_t* work = nullptr);
 
 }  // namespace strata::plan

@@ -1,6 +1,7 @@
 """`train --target-memory` and `plan`: settings that fit, the same losses, refusals that name what works, tables and files."""
 import json
 import re
+import shlex
 import unittest
 
 from programs import BIN, QUICK, ProgramTest, mlaunch, train
@@ -46,6 +47,29 @@ class TargetMemory(TargetTest):
         self.assertEqual(planned, free)
         self.assertLessEqual(peak, most * 8 // 10)
 
+    def test_actions_of_their_own_change_no_bit(self):
+        """Where steps become faster, each saved value of each layer has its own action; what is printed and written repeats it."""
+        given = ["--micro-batch", "16", "--accumulation", "1", "--seed", "3"]
+        _, most, _ = self.losses(*given, "--dump-state", "kept")
+        target = ["--target-memory", str(most * 7 // 10)]
+        done = self.run_program(train(*RUN, *given, *target, "--dump-state", "planned", "--write-plan", "plan.json", "--print-config"))
+        self.assertEqual(self.read("planned"), self.read("kept"))
+        flags = shlex.split(re.search(r"target memory \w+ \(balanced\): (.*)", done.stdout)[1])
+        self.assertIn("--actions", flags)
+        self.assertRegex(done.stdout, r"\n  blocks? \d+.*: made again 0\.norm")
+        self.assertRegex(done.stdout, r"\nactions +\[\{.*\}\] +planned \(--target-memory\)")
+        saved = json.loads(self.read("plan.json"))["saved"]
+        self.assertEqual(json.loads(flags[flags.index("--actions") + 1]), saved)
+        self.run_program(train(*RUN, *given, *flags, "--write-plan", "typed.json", "--dump-state", "typed"))
+        self.assertEqual(self.read("typed"), self.read("kept"))
+        self.assertEqual(self.read("typed.json"), self.read("plan.json"))
+        self.run_program(plan(*MODEL, *given, "--threads", "1", *target, "--write-plan", "first.json", "--write-config", "ds.json"))
+        written = json.loads(self.read("ds.json"))["strata"]
+        self.assertEqual(written["actions"], json.loads(self.read("first.json"))["saved"])
+        self.run_program(train(*RUN, "--seed", "3", "--config", "ds.json", "--write-plan", "second.json", "--dump-state", "written"))
+        self.assertEqual(json.loads(self.read("second.json"))["saved"], written["actions"])
+        self.assertEqual(self.read("written"), self.read("kept"))
+
     def test_what_fits_stays(self):
         done = self.run_program(train(*QUICK, "--target-memory", "auto"))
         self.assertRegex(done.stdout, r"target memory \S+ GiB: the settings fit as they are, and nothing changes")
@@ -54,7 +78,7 @@ class TargetMemory(TargetTest):
     def test_flags_that_are_named_do_the_same(self):
         """What is printed is what one could type."""
         done = self.run_program(train(*RUN, *SAMPLES, "--target-memory", "120MB", "--print-config", "--metrics", "planned"))
-        flags = re.search(r"target memory 120MB \(balanced\): (.*)", done.stdout)[1].split()
+        flags = shlex.split(re.search(r"target memory 120MB \(balanced\): (.*)", done.stdout)[1])
         self.assertRegex(done.stdout, r"\nmicro_batch +\d+ +planned \(--target-memory\)")
         typed = [flag for flag in flags]
         self.run_program(train(*RUN, *SAMPLES, *typed, "--metrics", "typed"))

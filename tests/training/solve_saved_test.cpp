@@ -174,7 +174,8 @@ TEST_P(SolveSaved, TheChainKnowsBytesAndTimesOfPlainChoices) {
   double kept_seconds = 0;
   for (const runtime::ChainChoice& choice : choices) {
     const runtime::ChainCost cost = runtime::chain_cost(chain.chain, choice);
-    const compile::StepPrograms programs = plan::compile_unscheduled(asked, chain.actions(choice));
+    const compile::StepPrograms programs =
+        plan::compile_unscheduled(asked, chain.actions(choice)).programs;
     const auto live = static_cast<double>(live_bytes(programs));
     const auto peak =
         static_cast<double>(cost.peak_bytes + chain.base_bytes - chain.persistent_bytes);

@@ -73,6 +73,29 @@ std::string speed_text(const plan::PlannedStep& step, const TrainOptions& option
       name_of(budget.machine.device.fp32_flops.source));
 }
 
+/// The actions in words: "blocks 1 to 6: 2.gelu made again, 0.norm in host memory".
+std::string actions_text(const std::vector<runtime::BlockActions>& saved) {
+  using enum runtime::SavedAction;
+  std::string text;
+  for (const runtime::BlockActions& range : saved) {
+    text += fmt::format("\n  block{}: ",
+                        range.first_block == range.last_block
+                            ? fmt::format(" {}", range.first_block)
+                            : fmt::format("s {} to {}", range.first_block, range.last_block));
+    std::vector<std::string> parts;
+    for (const auto& [action, what] :
+         {std::pair(recompute, "made again"), std::pair(host, "in host memory"),
+          std::pair(disk, "on the drive")}) {
+      std::vector<std::string_view> names;
+      for (const auto& [name, chosen] : range.actions)
+        if (chosen == action) names.push_back(name);
+      if (!names.empty()) parts.push_back(fmt::format("{} {}", what, fmt::join(names, ", ")));
+    }
+    text += fmt::format("{}", fmt::join(parts, "; "));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string needs_text(const plan::MemoryNeeds& needs, const MemoryBudget& budget) {
@@ -107,6 +130,8 @@ std::string describe_planned(const PlannedRun& planned, const ResolvedConfig& co
                        flags_text(planned.changes));
   text += fmt::format("\n  it needs {}\n  {}", needs_text(chosen.needs, budget),
                       speed_text(chosen, config.options, budget));
+  if (!answer.is_asked && !chosen.choices.actions.empty())
+    text += actions_text(chosen.choices.actions);
   const bool could_be_faster = answer.unlimited && answer.slowdown(chosen) > 1.005;
   if (could_be_faster && answer.is_asked &&
       plan::scarce_bytes(answer.unlimited->needs, budget.machine) <=
@@ -146,8 +171,11 @@ std::string describe_attempts(const PlannedRun& planned, const ResolvedConfig& c
     return attempt.seconds.value_or(std::numeric_limits<double>::infinity());
   });
   for (const plan::Attempt& attempt : attempts) {
-    const std::string flags =
-        flags_text(changes_to(config.options, {.choices = attempt.choices}, budget));
+    std::vector<PlannedOption> changes =
+        changes_to(config.options, {.choices = attempt.choices}, budget);
+    for (PlannedOption& change : changes)
+      if (change.name == "actions") change.value = "...";  // pages of them
+    const std::string flags = flags_text(changes);
     table.add({attempt.seconds ? fmt::format("{:.4g}", *attempt.seconds) : "no " + attempt.lacks,
                fmt::format("{:.4g}", attempt.guessed_seconds), flags.empty() ? "as asked" : flags});
   }
