@@ -13,10 +13,8 @@ struct BudgetSearch::Entry {
   double price = 0;
   std::size_t order = 0;  ///< place among the alternatives: of equally fast ones the first wins
   bool is_bound = false;  ///< `price` is a bound, and `least` fits; else both are guesses
+  bool is_likely = true;  ///< guessed to fit
   MemoryNeeds least;
 };
-
-/// Returns the seconds of a step, with a charge where it writes to a drive, which wears.
-double price_of(const Choices& choices, double seconds);
 
 }  // namespace strata::plan

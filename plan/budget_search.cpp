@@ -16,20 +16,22 @@ using runtime::Tier;
 
 /// Steps that write to a drive must be faster by more than this than those that do not.
 constexpr double kWear = 1.05;
+/// Steps with another micro-batch must be faster by more than this: they give other bits, and
+/// rates that are measured differ from one start to the next.
+constexpr double kOtherBits = 1.02;
+/// Searches that may use all of their work, of all searches for one answer.
+constexpr std::int64_t kWholeSearches = 3;
 /// Choices that are estimated to be small, of which the smallest is found by compiling.
 constexpr std::size_t kSmallOnes = 6;
 
 }  // namespace
-
-double price_of(const Choices& choices, double seconds) {
-  return choices.uses(Home::disk) ? seconds * kWear : seconds;
-}
 
 BudgetSearch::BudgetSearch(const Search& search, const Choices& asked, const Freedom& free,
                            std::int64_t most_work)
     : search_(search),
       free_(free),
       own_device_(!search.machine.host_is_device()),
+      asked_micro_batch_(asked.micro_batch),
       most_work_(most_work),
       estimates_(search, asked),
       all_(alternatives(asked, free, search.plan, own_device_)) {
@@ -41,14 +43,25 @@ BudgetSearch::BudgetSearch(const Search& search, const Choices& asked, const Fre
 std::int64_t BudgetSearch::work() const { return estimates_.work() + compiled_; }
 
 bool BudgetSearch::may_work() {
-  complete_ = complete_ && work() < most_work_;
-  return complete_;
+  const bool may = work() - begun_ < most_work_ && work() < kWholeSearches * most_work_;
+  complete_ = complete_ && may;
+  return may;
+}
+
+double BudgetSearch::price_of(const Choices& choices, double seconds) const {
+  if (choices.uses(Home::disk)) seconds *= kWear;
+  return choices.micro_batch == asked_micro_batch_ ? seconds : seconds * kOtherBits;
+}
+
+double BudgetSearch::price_of(const PlannedStep& step) const {
+  return price_of(step.choices, step.forecast.step_seconds);
 }
 
 bool BudgetSearch::fits(const MemoryNeeds& needs, const MemoryLimits& limits) const {
   const std::int64_t host =
       needs.host + (!own_device_ && limits.device_bytes == kUnlimited ? needs.device : 0);
-  return needs.device <= limits.device_bytes && host <= limits.host_bytes;
+  return needs.device <= limits.device_bytes && host <= limits.host_bytes &&
+         needs.disk <= limits.disk_bytes;
 }
 
 runtime::Plan BudgetSearch::limited(const Choices& choices, const MemoryLimits& limits) const {
@@ -82,7 +95,9 @@ std::optional<PlannedStep> BudgetSearch::compiled(const Choices& choices,
                                                   const MemoryLimits& limits) {
   const compile::Compiled found = searched(choices, limits);
   if (!found.fit.fits()) return {};
-  return planned(choices, limits, found);
+  PlannedStep step = planned(choices, limits, found);
+  if (step.needs.disk > limits.disk_bytes) return {};
+  return step;
 }
 
 std::optional<PlannedStep> BudgetSearch::smallest(const MemoryLimits& limits) {

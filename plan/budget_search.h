@@ -22,6 +22,7 @@ namespace strata::plan {
 struct MemoryLimits {
   std::int64_t device_bytes = runtime::kUnlimited;
   std::int64_t host_bytes = runtime::kUnlimited;
+  std::int64_t disk_bytes = runtime::kUnlimited;
 };
 
 /// Choices with the Programs that they lead to, judged on the rank with the largest shards.
@@ -49,8 +50,8 @@ struct Attempt {
 class BudgetSearch {
  public:
   /// Borrows `search`. Throws InvalidArgument if `asked` contradicts itself. `most_work`:
-  /// compile::Compiled::work of all that is compiled; searches end there with the best that they
-  /// have.
+  /// compile::Compiled::work of what one search for the fastest step compiles; it ends there with
+  /// the best that it has. All searches together end at three times as much.
   BudgetSearch(const Search& search, const Choices& asked, const Freedom& free,
                std::int64_t most_work);
 
@@ -82,11 +83,17 @@ class BudgetSearch {
   template <typename NeedsOf>
   [[nodiscard]] std::optional<Choices> with_least_again(Choices choices, const MemoryLimits& limits,
                                                         const NeedsOf& needs_of) const;
+  [[nodiscard]] MemoryNeeds lacking_like(const Choices& choices) const;
   [[nodiscard]] MemoryNeeds corrected_guess(const Choices& choices);
   [[nodiscard]] std::optional<Entry> guessed_entry(const Choices& choices, std::size_t order,
                                                    const MemoryLimits& limits);
   [[nodiscard]] bool may_fit(MemoryNeeds guessed, const MemoryLimits& limits) const;
   [[nodiscard]] bool may_work();
+  /// Returns the seconds of a step, with a charge where it writes to a drive, which wears, and
+  /// where its micro-batch is not what was asked for, which gives other bits.
+  [[nodiscard]] double price_of(const Choices& choices, double seconds) const;
+  [[nodiscard]] double price_of(const PlannedStep& step) const;
+  [[nodiscard]] MemoryLimits roomy(MemoryLimits limits) const;
   [[nodiscard]] std::vector<Entry> guessed(const MemoryLimits& limits);
   [[nodiscard]] std::optional<Entry> bounded(Entry entry, const MemoryLimits& limits);
   [[nodiscard]] bool divides(const MemoryLimits& limits) const;
@@ -94,6 +101,7 @@ class BudgetSearch {
   [[nodiscard]] std::optional<Entry> with_more_again(const Entry& entry, const compile::Fit& fit,
                                                      const MemoryLimits& limits);
   [[nodiscard]] PlannedStep polished(PlannedStep best);
+  [[nodiscard]] PlannedStep with_less_offload(PlannedStep best);
   [[nodiscard]] bool may_gain(const Choices& now, const Choices& kept);
   [[nodiscard]] std::optional<SavedAnswer> solved(const PlannedStep& step, const Choices& kept);
   [[nodiscard]] std::vector<Tried> try_all(const MemoryLimits& limits);
@@ -106,7 +114,9 @@ class BudgetSearch {
   const Search& search_;
   Freedom free_;
   bool own_device_;
+  std::int64_t asked_micro_batch_;
   std::int64_t most_work_;
+  std::int64_t begun_ = 0;  ///< work that was done before the search under way
   StepEstimates estimates_;
   std::vector<Choices> all_;
   std::int64_t compiled_ = 0;  ///< work on Programs beside those of estimates

@@ -1,6 +1,7 @@
 // Searches for the fastest step: guesses, then compiles what may be fastest.
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <queue>
 #include <utility>
 
@@ -13,10 +14,10 @@ namespace {
 using runtime::kUnlimited;
 using runtime::Tier;
 
-/// Schedules come at most this close to what the busiest resource does. Once a few were tried, the
-/// closest of them tells how close they come.
+/// Schedules come at most this close to what the busiest resource does. Once a few with parameters
+/// in one home, in one order, were tried, the closest of them tells how close these come.
 constexpr double kReached = 1.02;
-constexpr std::size_t kTellingTries = 3;
+constexpr int kTellingTries = 3;
 /// Steps that are foreseen to be faster by less are as fast: then what moves less is taken.
 constexpr double kNoFaster = 1.01;
 /// Quickly compiled steps in a row that are no faster than the best one, after which no more are
@@ -24,9 +25,11 @@ constexpr double kNoFaster = 1.01;
 constexpr int kPatience = 5;
 /// The fastest of the quickly compiled steps, which are compiled as a run would.
 constexpr std::size_t kFinalists = 3;
-/// Shares of what layers recompute are so many parts of all.
+/// The share of recomputation goes in steps of 1 / kShares.
 constexpr int kShares = 16;
 constexpr double kShare = 1.0 / kShares;
+/// The part of the memory that what is kept for the backward pass should leave to transfers.
+constexpr double kRoom = 0.03;
 /// True if the choices differ in nothing but parameters or saved values that go farther, or in
 /// more recomputation, which makes no step faster. (State of the optimizer may: its updates are
 /// hidden behind the next step.)
@@ -83,6 +86,7 @@ class BudgetSearch::Queue {
  private:
   struct Later {
     bool operator()(const Entry& a, const Entry& b) const {
+      if (a.is_likely != b.is_likely) return b.is_likely;
       return a.price != b.price ? a.price > b.price : a.order > b.order;
     }
   };
@@ -152,23 +156,48 @@ BudgetSearch::LackKey BudgetSearch::lack_key(const Choices& choices) {
           choices.parameters};
 }
 
+/// Returns what guesses of such choices lacked; of choices that were not tried, the least that
+/// others of their stage, order and micro-batch lacked.
+MemoryNeeds BudgetSearch::lacking_like(const Choices& choices) const {
+  const LackKey key = lack_key(choices);
+  if (const auto at = lacking_.find(key); at != lacking_.end()) return at->second;
+  std::optional<MemoryNeeds> least;
+  for (const auto& [other, lacking] : lacking_) {
+    const bool is_like = std::get<0>(other) == std::get<0>(key) &&
+                         std::get<1>(other) == std::get<1>(key) &&
+                         std::get<2>(other) == std::get<2>(key);
+    if (is_like && (!least || lacking.device < least->device)) least = lacking;
+  }
+  return least.value_or(MemoryNeeds{});
+}
+
 MemoryNeeds BudgetSearch::corrected_guess(const Choices& choices) {
   MemoryNeeds needs = estimates_.guess(choices).needs;
-  if (const auto at = lacking_.find(lack_key(choices)); at != lacking_.end()) {
-    needs.device += at->second.device;
-    needs.host += at->second.host;
-  }
+  const MemoryNeeds lacking = lacking_like(choices);
+  needs.device += lacking.device;
+  needs.host += lacking.host;
   return needs;
 }
 
-/// Returns the choices with as little recomputation as is guessed to fit; nullopt if they are
-/// unlikely to fit at all.
+/// Returns limits that leave room for transfers to overlap computation: a schedule that has hardly
+/// more memory than it needs waits for most of them.
+MemoryLimits BudgetSearch::roomy(MemoryLimits limits) const {
+  std::int64_t& scarce = divides(limits) ? limits.host_bytes : limits.device_bytes;
+  scarce = scaled(scarce, 1 - kRoom);
+  return limits;
+}
+
+/// Returns the choices with as little recomputation as is guessed to fit and leaves some room;
+/// nullopt if they are unlikely to fit at all.
 std::optional<BudgetSearch::Entry> BudgetSearch::guessed_entry(const Choices& choices,
                                                                std::size_t order,
                                                                const MemoryLimits& limits) {
   const auto needs_of = [&](const Choices& some) { return corrected_guess(some); };
   Entry entry{.choices = choices, .order = order};
-  if (const auto fitting = with_least_again(choices, limits, needs_of))
+  auto fitting = with_least_again(choices, roomy(limits), needs_of);
+  if (!fitting) fitting = with_least_again(choices, limits, needs_of);
+  entry.is_likely = fitting.has_value();
+  if (fitting)
     entry.choices = *fitting;
   else if (free_.saved)
     set_again_part(entry.choices, 1);  // guesses may be too large
@@ -239,11 +268,18 @@ std::vector<BudgetSearch::Tried> BudgetSearch::try_all(const MemoryLimits& limit
   Queue open;
   for (Entry& entry : guessed(limits)) open.push(std::move(entry));
   std::vector<Tried> tried;
-  double best = 0, closest = std::numeric_limits<double>::infinity();
+  double best = 0;
+  struct Closest {
+    int tries = 0;
+    double factor = std::numeric_limits<double>::infinity();
+  };
+  std::map<std::pair<Home, bool>, Closest> closest;
   int in_vain = 0;
   while (const std::optional<Entry> next = open.pop()) {
-    const double reached = tried.size() < kTellingTries ? kReached : std::max(kReached, closest);
-    if (!may_work() || (!tried.empty() && next->price * reached >= best)) break;
+    Closest& like = closest[{next->choices.parameters, next->choices.layer_major}];
+    const double reached = like.tries < kTellingTries ? kReached : std::max(kReached, like.factor);
+    if (!may_work()) break;
+    if (!tried.empty() && next->price * reached >= best) continue;
     if (std::ranges::any_of(tried,
                             [&](const Tried& t) { return costs_more(next->choices, t.choices); }))
       continue;
@@ -272,7 +308,8 @@ std::vector<BudgetSearch::Tried> BudgetSearch::try_all(const MemoryLimits& limit
     }
     const bool faster = tried.empty() || quick.tried->price * kNoFaster < best;
     if (faster) best = quick.tried->price;
-    closest = std::min(closest, quick.tried->price / next->price);
+    like.factor = std::min(like.factor, quick.tried->price / next->price);
+    ++like.tries;
     tried.push_back(std::move(*quick.tried));
     in_vain = faster ? 0 : in_vain + 1;
     if (in_vain == kPatience) break;
@@ -280,19 +317,56 @@ std::vector<BudgetSearch::Tried> BudgetSearch::try_all(const MemoryLimits& limit
   return tried;
 }
 
-/// Takes back recomputation of `best` as long as it fits without and becomes faster.
+/// Takes back recomputation of `best` as long as it fits without and becomes faster; if that helps
+/// nothing, adds some as long as that makes it faster, since transfers then have more room.
 PlannedStep BudgetSearch::polished(PlannedStep best) {
-  while (free_.saved && again_part_of(best.choices) > 0 && may_work()) {
-    Choices less = best.choices;
-    set_again_part(less, again_part_of(less) - kShare);
-    std::optional<PlannedStep> step = compiled(less, best.limits);
-    if (!step || step->forecast.step_seconds >= best.forecast.step_seconds) break;
-    best = std::move(*step);
+  if (!free_.saved || again_part_of(best.choices) == 0) return best;
+  const double before = price_of(best);
+  for (const double change : {-kShare, kShare}) {
+    while (may_work()) {
+      Choices other = best.choices;
+      const double part = again_part_of(other) + change;
+      if (part < 0 || part > 1) break;
+      set_again_part(other, part);
+      std::optional<PlannedStep> step = compiled(other, best.limits);
+      if (!step || price_of(*step) >= price_of(best)) break;
+      best = std::move(*step);
+    }
+    if (price_of(best) < before) break;
   }
   return best;
 }
 
+/// Brings saved values, parameters or optimizer state of `best` back to the device, with more
+/// recomputation in their place, where steps are as fast: what does not move cannot wait.
+PlannedStep BudgetSearch::with_less_offload(PlannedStep best) {
+  const double enough = price_of(best) * kNoFaster;
+  const auto take_back = [&](bool is_free, const auto& bring) {
+    Choices nearer = best.choices;
+    bring(nearer);
+    if (!is_free || nearer == best.choices || !may_work()) return;
+    const std::optional<Entry> entry = guessed_entry(nearer, 0, best.limits);
+    if (!entry || !entry->is_likely || entry->price > enough) return;
+    std::optional<PlannedStep> step = compiled(entry->choices, best.limits);
+    attempts_.push_back({entry->choices, entry->price / price_of(entry->choices, 1), {}, ""});
+    if (!step) {
+      attempts_.back().lacks = "memory";
+      return;
+    }
+    attempts_.back().seconds = step->forecast.step_seconds;
+    if (price_of(*step) <= enough) best = std::move(*step);
+  };
+  take_back(free_.activations, [](Choices& c) { c.activations = Home::device; });
+  take_back(free_.parameters, [](Choices& c) { c.parameters = Home::device; });
+  take_back(free_.optimizer && best.choices.parameters == Home::device, [](Choices& c) {
+    c.optimizer = Home::device;
+    c.optimizer_part = 1;
+  });
+  return best;
+}
+
 std::optional<PlannedStep> BudgetSearch::fastest(const MemoryLimits& limits) {
+  begun_ = work();
   std::vector<Tried> tried = try_all(limits);
   std::ranges::stable_sort(tried, {}, &Tried::price);
   std::vector<std::pair<std::size_t, PlannedStep>> finalists;  // with their order
@@ -313,7 +387,7 @@ std::optional<PlannedStep> BudgetSearch::fastest(const MemoryLimits& limits) {
   const auto first =
       std::ranges::min_element(finalists, {}, [](const auto& finalist) { return finalist.first; });
   if (first == finalists.end()) return {};
-  return polished(std::move(first->second));
+  return with_less_offload(polished(std::move(first->second)));
 }
 
 }  // namespace strata::plan

@@ -59,15 +59,16 @@ class Planning {
   [[nodiscard]] MemoryLimits limits() const {
     const runtime::Plan& frame = request_.search.plan;
     const std::int64_t device = frame.budget_bytes[static_cast<std::size_t>(Tier::device)];
+    const std::int64_t disk = request_.disk_bytes;
     if (request_.search.machine.host_is_device() && device == kUnlimited)
-      return {device, scaled(frame.host_bytes, aims_.part)};
-    return {scaled(device, aims_.part), frame.host_bytes};
+      return {device, scaled(frame.host_bytes, aims_.part), disk};
+    return {scaled(device, aims_.part), frame.host_bytes, disk};
   }
 
   /// A device of any size beside the host's own memory.
   [[nodiscard]] MemoryLimits unlimited() const {
     if (request_.search.machine.host_is_device()) return {};
-    return {.host_bytes = request_.search.plan.host_bytes};
+    return {.host_bytes = request_.search.plan.host_bytes, .disk_bytes = request_.disk_bytes};
   }
 
   void choose() {

@@ -18,6 +18,7 @@ struct PlannerRequest {
   Choices asked;
   Freedom free;
   Strategy strategy = Strategy::balanced;
+  std::int64_t disk_bytes = runtime::kUnlimited;  ///< of drives, for a rank
   /// The effort after which the search ends with the best that it has (BudgetSearch). Work is
   /// counted, not time, so that equal requests get equal answers.
   std::int64_t most_work = 1'400'000;

@@ -43,7 +43,12 @@ class PlanRun : public testing::Test {
     else
       frame.budget_bytes[static_cast<std::size_t>(Tier::device)] = bytes;
     const Search search{model_, frame, machine_, {frame.mesh, {}}};
-    return plan_run({search, asked_, free, strategy, most_work});
+    return plan_run({.search = search,
+                     .asked = asked_,
+                     .free = free,
+                     .strategy = strategy,
+                     .disk_bytes = disk_bytes_,
+                     .most_work = most_work});
   }
   [[nodiscard]] std::int64_t bytes(const PlannedStep& step) const {
     return scarce_bytes(step.needs, machine_);
@@ -66,6 +71,7 @@ class PlanRun : public testing::Test {
   machine::Machine machine_;
   runtime::Plan frame_;
   Choices asked_;
+  std::int64_t disk_bytes_ = runtime::kUnlimited;
 };
 
 class PlanRunOnCpu : public PlanRun {
@@ -202,6 +208,19 @@ TEST_F(PlanRun, EqualRequestsGetEqualAnswers) {
   const PlannerAnswer first = plan(budget), second = plan(budget);
   EXPECT_EQ(first.chosen->plan, second.chosen->plan);
   EXPECT_EQ(first.work, second.work);
+}
+
+TEST_F(PlanRun, DrivesHoldWhatIsPlannedForThem) {
+  asked_.optimizer = Home::disk;
+  Freedom free;
+  free.optimizer = false;
+  const PlannerAnswer any = plan(runtime::kUnlimited, Strategy::balanced, free);
+  ASSERT_TRUE(any.chosen);
+  ASSERT_GT(any.chosen->needs.disk, 1000);
+  disk_bytes_ = any.chosen->needs.disk;
+  EXPECT_TRUE(plan(runtime::kUnlimited, Strategy::balanced, free).chosen);
+  --disk_bytes_;
+  EXPECT_FALSE(plan(runtime::kUnlimited, Strategy::balanced, free).chosen);
 }
 
 TEST_F(PlanRun, WorkIsLimited) {

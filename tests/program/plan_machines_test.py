@@ -45,6 +45,13 @@ class PlanMachines(ProgramTest):
         [all_of_them] = json.loads(self.plan(*TO_DRIVE, "--json", "--hardware", "8xh100", "--host-memory", "2MB").stdout)
         self.assertAlmostEqual(all_of_them["disk_written_bytes_per_step"] / one["disk_written_bytes_per_step"], 1, delta=0.2)
 
+    def test_a_drive_holds_what_is_planned_for_it(self):
+        job = ["--model", "llama-3.2-1b", "--dtype", "bf16", "--sequence-length", "512", "--target-memory", "8GB", "--json"]
+        [large] = json.loads(self.plan(*job, "--hardware", "rtx4090,memory=12GB").stdout)
+        self.assertGreater(large["disk_bytes"], 5e9)
+        [small] = json.loads(self.plan(*job, "--hardware", "rtx4090,memory=12GB,disk_bytes=4GB", expect=1).stdout)
+        self.assertRegex(small["refusal"], r"nothing fits; .* on the drive, which has 3\.73 GiB")
+
     def test_time_and_cost_of_all_steps(self):
         out = self.plan(*JOB, "--steps", "3600000", "--hardware", "8xh100,hosts=2", "--price", "2").stdout
         [line] = [line for line in out.splitlines() if "3600000 steps" in line]

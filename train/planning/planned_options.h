@@ -25,6 +25,7 @@ struct MemoryBudget {
   std::int64_t beside_bytes = 0;
   std::int64_t most_bytes = 0;  ///< that a target may name: all of the device or host; 0: unknown
   bool has_drive = false;       ///< state may go to the disk
+  std::int64_t disk_bytes = kUnlimitedMemory;  ///< of the drives, for all ranks of a host
 };
 
 /// A setting that the planner made, as text: "zero.stage", "2".

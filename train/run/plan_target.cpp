@@ -47,6 +47,8 @@ MemoryBudget target_budget(const RunRequest& request, const PlanningSite& site) 
   budget.machine = site.machine;
   budget.local_ranks = site.memory.local_world;
   budget.has_drive = may_use_drive(request);
+  if (request.hardware && request.hardware->disk.bytes.known())
+    budget.disk_bytes = request.hardware->disk.bytes.whole();
   if (site.machine.host_is_device()) {
     budget.beside_bytes = process_bytes(options);
     const std::int64_t all = site.memory.host_bytes / budget.local_ranks;
