@@ -208,6 +208,8 @@ std::string describe_refusal(const PlannedRun& planned, const ResolvedConfig& co
                         ? fmt::format(", more than there is ({})", format_bytes(budget.most_bytes))
                         : "",
                     needs_text(smallest.needs, budget));
+    if (smallest.needs.disk > 0 && smallest.needs.disk > budget.disk_bytes / budget.local_ranks)
+      text += fmt::format(", which has {}", format_bytes(budget.disk_bytes));
   }
   const std::vector<std::string> given = forbidding(config, budget);
   if (!given.empty())
