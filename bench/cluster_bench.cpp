@@ -2,7 +2,8 @@
 // collectives take as long as on a network of given rates (comm/testing/slow_communicator.h).
 //   build/bin/cluster_bench [STEPS]     worlds of 2, 4 and 8, ZeRO 0 to 3, three networks each
 //   build/bin/cluster_bench --check     a world of 2, and exits with 1 if a step is 40 % off
-// Of the computation, the processor time of each kind of instruction is measured in the same steps,
+// Of the computation, the mean processor time of each rank's kinds of instructions is measured in
+// the same steps,
 // and the cores that other processes leave; the ranks share these. Of collectives nothing is
 // measured: their times follow from the Machine's rates. A setting is disturbed if others take a
 // third of the cores, or if its steps differ by more than a seventh; then it runs again, and the
@@ -12,12 +13,14 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -39,6 +42,7 @@ using namespace strata;
 using bench::median;
 using comm::SlowNetwork;
 
+constexpr int kWarmUpSteps = 3;
 constexpr SlowNetwork kNoNetwork{.bytes_per_second = 1e15, .latency_seconds = 0};
 
 /// Processor time of the calling thread.
@@ -82,8 +86,11 @@ class CoresLeft {
 /// Records the processor time that each instruction of one rank takes, but for collectives.
 class ComputeClock final : public runtime::Observer {
  public:
-  explicit ComputeClock(std::size_t most) {
-    for (auto& of_queue : samples_) of_queue.reserve(most);
+  ComputeClock() {
+    for (auto& of_queue : samples_) of_queue.reserve(100'000);
+  }
+  void begin_program(const runtime::Program&, std::int64_t step) override {
+    is_warm_ = step >= kWarmUpSteps;
   }
   void begin(const runtime::Program& program, int instruction) override {
     begun_ns_[queue_of(program, instruction)] = thread_ns();
@@ -91,7 +98,8 @@ class ComputeClock final : public runtime::Observer {
   void end(const runtime::Program& program, int instruction) override {
     const auto& in = program.instructions[static_cast<std::size_t>(instruction)];
     const std::size_t queue = queue_of(program, instruction);
-    if (!in.collective) samples_[queue].push_back({&in, thread_ns() - begun_ns_[queue]});
+    if (!in.collective && is_warm_)
+      samples_[queue].push_back({&in, thread_ns() - begun_ns_[queue]});
   }
   void add_to(std::map<std::uint64_t, std::vector<double>>& ns,
               std::map<std::uint64_t, const runtime::Instruction*>& kinds) const {
@@ -114,6 +122,7 @@ class ComputeClock final : public runtime::Observer {
   };
   std::array<std::vector<Sample>, runtime::kQueues> samples_;
   std::array<std::int64_t, runtime::kQueues> begun_ns_{};
+  std::atomic<bool> is_warm_ = false;
 };
 
 /// A model whose steps take long beside the time in which threads wake.
@@ -167,7 +176,6 @@ RankPrograms programs_of(int world, int stage, const machine::Machine& machine) 
 std::vector<double> train_steps(RankPrograms programs, const SlowNetwork& network, int steps,
                                 std::vector<ComputeClock>& clocks,
                                 const std::function<void()>& before_end) {
-  constexpr int kFirst = 3;
   std::vector<double> seconds;
   comm::LastArrivals arrivals;
   tests::on_rank_threads(static_cast<int>(programs.size()), [&](comm::Communicator& threads) {
@@ -185,10 +193,10 @@ std::vector<double> train_steps(RankPrograms programs, const SlowNetwork& networ
       std::ranges::fill(batch.samples, step);
     };
     std::int64_t last_ns = 0;
-    for (int step = 0; step < kFirst + steps; ++step) {
+    for (int step = 0; step < kWarmUpSteps + steps; ++step) {
       engine->start_step(step, fill);
       const std::int64_t now_ns = monotonic_ns();
-      if (rank == 0 && step >= kFirst)
+      if (rank == 0 && step >= kWarmUpSteps)
         seconds.push_back(1e-9 * static_cast<double>(now_ns - last_ns));
       last_ns = now_ns;
     }
@@ -202,36 +210,38 @@ std::vector<double> train_steps(RankPrograms programs, const SlowNetwork& networ
   return seconds;
 }
 
-/// Collects what `clocks` saw, while the Programs live.
-machine::OperationTimes times_of(const std::vector<ComputeClock>& clocks,
-                                 const machine::Machine& machine) {
+/// Returns the mean times of what a rank's clock saw, while its Programs live.
+machine::OperationTimes times_of(const ComputeClock& clock, const machine::Machine& machine) {
   std::map<std::uint64_t, std::vector<double>> ns;
   std::map<std::uint64_t, const runtime::Instruction*> kinds;
-  for (const ComputeClock& clock : clocks) clock.add_to(ns, kinds);
+  clock.add_to(ns, kinds);
   std::vector<machine::OperationTime> times;
-  for (const auto& [signature, in] : kinds)
+  for (const auto& [signature, in] : kinds) {
+    const std::vector<double>& all = ns[signature];
+    const double mean = std::reduce(all.begin(), all.end()) / static_cast<double>(all.size());
     times.push_back({signature, std::string(in->demand.operation), in->demand.resource,
-                     in->demand.type,
-                     std::max<std::int64_t>(1, std::llround(median(ns[signature]))),
+                     in->demand.type, std::max<std::int64_t>(1, std::llround(mean)),
                      machine::guessed_ns(machine, in->demand)});
+  }
   return machine::OperationTimes(times);
 }
 
 /// What was measured of some steps.
 struct Measured {
   std::vector<double> seconds;
-  machine::OperationTimes times;  ///< of computation, alone on a core, while other ranks compute
-  double cores = 0;               ///< that others left
+  /// Times of each rank's computation, alone on a core, while other ranks compute.
+  std::vector<machine::OperationTimes> times;
+  double cores = 0;  ///< that others left
 };
 
 Measured measure(const RankPrograms& programs, const machine::Machine& machine,
                  const SlowNetwork& network, int steps) {
-  std::vector<ComputeClock> clocks(programs.size(), ComputeClock(100'000));
+  std::vector<ComputeClock> clocks(programs.size());
   Measured measured;
   const CoresLeft left;
   measured.seconds = train_steps(programs, network, steps, clocks, [&] {
     measured.cores = left.cores();
-    measured.times = times_of(clocks, machine);
+    for (const ComputeClock& clock : clocks) measured.times.push_back(times_of(clock, machine));
   });
   return measured;
 }
@@ -275,19 +285,29 @@ SlowNetwork network_of(int world, int stage, double part, const machine::Operati
           .latency_seconds = std::round(1e9 * 0.2 * seconds / hops) * 1e-9};
 }
 
-/// All ranks share `cores`, and have a network each.
-double foreseen_seconds(const RankPrograms& programs, machine::Machine machine, double cores) {
-  const auto world = static_cast<int>(programs.size());
-  machine.processor.cores.value = std::max(1.0, cores) / world;
-  if (cores < 1) {  // no thread has a whole one
-    std::vector<machine::OperationTime> slower = machine.times.all();
-    for (machine::OperationTime& time : slower)
+/// Returns the machine of a rank whose host leaves `cores` to all ranks; each has its own network.
+machine::Machine crowded(machine::Machine machine, double cores, int world,
+                         const machine::OperationTimes& times) {
+  std::vector<machine::OperationTime> all = times.all();
+  if (cores < 1)  // no thread has a whole one
+    for (machine::OperationTime& time : all)
       time.ns = std::llround(static_cast<double>(time.ns) / cores);
-    machine.times = machine::OperationTimes(slower);
+  machine.times = machine::OperationTimes(all);
+  machine.processor.cores.value = std::max(1.0, cores) / world;
+  return machine;
+}
+
+double foreseen_seconds(const RankPrograms& programs, const machine::Machine& machine,
+                        const Measured& measured) {
+  const auto world = static_cast<int>(programs.size());
+  std::vector<runtime::ForeseenTimes> times;
+  times.reserve(programs.size());
+  plan::SimulatedStep step{.ranks = {}, .times = {}, .ranks_per_host = world};
+  for (std::size_t rank = 0; rank < programs.size(); ++rank) {
+    times.emplace_back(crowded(machine, measured.cores, world, measured.times[rank]), world);
+    step.ranks.push_back(&programs[rank]);
+    step.times.push_back(&times.back());
   }
-  const runtime::ForeseenTimes times(machine, world);
-  plan::SimulatedStep step{.ranks = {}, .times = {&times}, .ranks_per_host = world};
-  for (const compile::StepPrograms& of_rank : programs) step.ranks.push_back(&of_rank);
   return plan::foresee(step).step_seconds;
 }
 
@@ -310,9 +330,9 @@ Row run_once(int world, int stage, const SlowNetwork& network, int steps) {
   machine::Machine machine = cluster_of(world, network, {});
   const RankPrograms programs = programs_of(world, stage, machine);
   const Measured measured = measure(programs, machine, network, steps);
-  machine.times = measured.times;
+  machine.times = measured.times[0];
   const StepWork work = work_of(programs[0], machine);
-  return {.foreseen = foreseen_seconds(programs, machine, measured.cores),
+  return {.foreseen = foreseen_seconds(programs, machine, measured),
           .measured = median(measured.seconds),
           .spread = spread_of(measured.seconds),
           .cores = measured.cores,
@@ -349,7 +369,7 @@ double run_all(const std::vector<int>& worlds, const std::vector<int>& stages,
       const machine::Machine machine = cluster_of(world, kNoNetwork, {});
       const Measured alone = measure(programs_of(world, stage, machine), machine, kNoNetwork, 3);
       for (const double part : parts) {
-        const SlowNetwork network = network_of(world, stage, part, alone.times);
+        const SlowNetwork network = network_of(world, stage, part, alone.times[0]);
         errors.push_back(std::abs(run_setting(world, stage, network, steps).error()));
       }
     }
