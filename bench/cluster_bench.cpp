@@ -3,13 +3,11 @@
 //   build/bin/cluster_bench [STEPS [WORLD]]  worlds of 2, 4 and 8, ZeRO 0 to 3, three networks
 //   build/bin/cluster_bench --check          a world of 2; exits with 1 if a step is 40 % off
 // Of the computation, the mean processor time of each rank's kinds of instructions is measured in
-// the same steps,
-// and the cores that other processes leave; the ranks share these. Of collectives nothing is
-// measured: their times follow from the Machine's rates. A setting is disturbed if others take a
-// third of the cores, or if its steps differ by more than a seventh; then it runs again, and the
-// less disturbed run counts.
+// the same steps, and the cores that the ranks got while they computed, which the simulator shares
+// among them. Of collectives nothing is measured: their times follow from the Machine's rates. A
+// setting is disturbed if a third of the cores is missing, or if its steps differ by more than a
+// seventh; then it runs again, and the less disturbed run counts.
 #include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -17,13 +15,13 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <numeric>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "bench/measured.h"
@@ -55,33 +53,39 @@ std::int64_t thread_ns() {
 /// Returns the cores of this machine.
 double all_cores() { return std::max(1U, std::thread::hardware_concurrency()); }
 
-/// Counts the cores that others leave to this process, from its construction on.
-class CoresLeft {
- public:
-  CoresLeft() : begin_ns_(monotonic_ns()), begin_(seconds_of_others()) {}
-  [[nodiscard]] double cores() const {
-    const double wall = 1e-9 * static_cast<double>(monotonic_ns() - begin_ns_);
-    return std::clamp(all_cores() - (seconds_of_others() - begin_) / wall, 0.25, all_cores());
-  }
-
- private:
-  /// Processor seconds of other processes, stolen ones included.
-  static double seconds_of_others() {
-    std::ifstream file("/proc/stat");
-    std::string name;
-    std::array<double, 8> ticks{};  // user, nice, system, idle, iowait, irq, softirq, steal
-    file >> name;
-    for (double& of_kind : ticks) file >> of_kind;
-    timespec own{};
-    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own);
-    const double busy = ticks[0] + ticks[1] + ticks[2] + ticks[5] + ticks[6] + ticks[7];
-    return busy / static_cast<double>(::sysconf(_SC_CLK_TCK)) -
-           (static_cast<double>(own.tv_sec) + 1e-9 * static_cast<double>(own.tv_nsec));
-  }
-
-  std::int64_t begin_ns_;
-  double begin_;
+/// One instruction: when it ran, and the processor time that it got.
+struct Computed {
+  const runtime::Instruction* instruction;
+  std::int64_t begin_ns, end_ns, processor_ns;
 };
+
+/// Returns the cores that the instructions got while they ran: C of the equation that their
+/// processor time is the integral over time of the smaller of C and the number that runs.
+double cores_got(const std::vector<Computed>& all) {
+  std::map<std::int64_t, int> changes;
+  double processor_ns = 0;
+  for (const Computed& one : all) {
+    ++changes[one.begin_ns];
+    --changes[one.end_ns];
+    processor_ns += static_cast<double>(one.processor_ns);
+  }
+  std::map<int, double> ns_of;  // by the number that runs
+  std::int64_t last_ns = 0;
+  int running = 0;
+  for (const auto& [ns, change] : changes) {
+    ns_of[running] += static_cast<double>(ns - last_ns);
+    last_ns = ns;
+    running += change;
+  }
+  double low = 0.1, high = all_cores();
+  for (int i = 0; i < 40; ++i) {
+    const double cores = (low + high) / 2;
+    double sum = 0;
+    for (const auto& [number, ns] : ns_of) sum += std::min<double>(cores, number) * ns;
+    (sum < processor_ns ? low : high) = cores;
+  }
+  return high;
+}
 
 /// Records the processor time that each instruction of one rank takes, but for collectives.
 class ComputeClock final : public runtime::Observer {
@@ -93,22 +97,18 @@ class ComputeClock final : public runtime::Observer {
     is_warm_ = step >= kWarmUpSteps;
   }
   void begin(const runtime::Program& program, int instruction) override {
-    begun_ns_[queue_of(program, instruction)] = thread_ns();
+    const std::size_t queue = queue_of(program, instruction);
+    begun_ns_[queue] = {monotonic_ns(), thread_ns()};
   }
   void end(const runtime::Program& program, int instruction) override {
     const auto& in = program.instructions[static_cast<std::size_t>(instruction)];
     const std::size_t queue = queue_of(program, instruction);
-    if (!in.collective && is_warm_)
-      samples_[queue].push_back({&in, thread_ns() - begun_ns_[queue]});
+    if (in.collective || !is_warm_) return;
+    const auto& [begin_ns, processor_ns] = begun_ns_[queue];
+    samples_[queue].push_back({&in, begin_ns, monotonic_ns(), thread_ns() - processor_ns});
   }
-  void add_to(std::map<std::uint64_t, std::vector<double>>& ns,
-              std::map<std::uint64_t, const runtime::Instruction*>& kinds) const {
-    for (const auto& of_queue : samples_)
-      for (const auto& [in, took_ns] : of_queue) {
-        if (in->demand.signature == 0) continue;
-        ns[in->demand.signature].push_back(static_cast<double>(took_ns));
-        kinds.try_emplace(in->demand.signature, in);
-      }
+  void add_to(std::vector<Computed>& all) const {
+    for (const auto& of_queue : samples_) all.insert(all.end(), of_queue.begin(), of_queue.end());
   }
 
  private:
@@ -116,12 +116,8 @@ class ComputeClock final : public runtime::Observer {
     return static_cast<std::size_t>(
         program.instructions[static_cast<std::size_t>(instruction)].queue);
   }
-  struct Sample {
-    const runtime::Instruction* instruction;
-    std::int64_t ns;
-  };
-  std::array<std::vector<Sample>, runtime::kQueues> samples_;
-  std::array<std::int64_t, runtime::kQueues> begun_ns_{};
+  std::array<std::vector<Computed>, runtime::kQueues> samples_;
+  std::array<std::pair<std::int64_t, std::int64_t>, runtime::kQueues> begun_ns_{};
   std::atomic<bool> is_warm_ = false;
 };
 
@@ -214,7 +210,14 @@ std::vector<double> train_steps(RankPrograms programs, const SlowNetwork& networ
 machine::OperationTimes times_of(const ComputeClock& clock, const machine::Machine& machine) {
   std::map<std::uint64_t, std::vector<double>> ns;
   std::map<std::uint64_t, const runtime::Instruction*> kinds;
-  clock.add_to(ns, kinds);
+  std::vector<Computed> computed;
+  clock.add_to(computed);
+  for (const Computed& one : computed) {
+    const std::uint64_t signature = one.instruction->demand.signature;
+    if (signature == 0) continue;
+    ns[signature].push_back(static_cast<double>(one.processor_ns));
+    kinds.try_emplace(signature, one.instruction);
+  }
   std::vector<machine::OperationTime> times;
   for (const auto& [signature, in] : kinds) {
     const std::vector<double>& all = ns[signature];
@@ -238,9 +241,10 @@ Measured measure(const RankPrograms& programs, const machine::Machine& machine,
                  const SlowNetwork& network, int steps) {
   std::vector<ComputeClock> clocks(programs.size());
   Measured measured;
-  const CoresLeft left;
   measured.seconds = train_steps(programs, network, steps, clocks, [&] {
-    measured.cores = left.cores();
+    std::vector<Computed> all;
+    for (const ComputeClock& clock : clocks) clock.add_to(all);
+    measured.cores = cores_got(all);
     for (const ComputeClock& clock : clocks) measured.times.push_back(times_of(clock, machine));
   });
   return measured;
