@@ -29,6 +29,25 @@ bool is_copied(const Machine& machine, const Demand& demand) {
   return demand.moved_bytes == 0 && !machine.host_is_device();
 }
 
+/// Seconds in which the first byte of a collective goes round: its ring passes n - 1 of the n links
+/// between ranks, those between hosts once for each host but one (NCCL counts hops of rings so,
+/// too: src/graph/tuning.cc).
+double latency_of(const Machine& machine, int ranks) {
+  const int between_hosts = std::min(machine.hosts, ranks) - 1;
+  return between_hosts * machine.network_latency +
+         (ranks - 1 - between_hosts) * machine.peer_latency;
+}
+
+/// Reads and writes of the operands are part of the transfer.
+double collective_seconds(const Machine& machine, const Demand& demand) {
+  if (is_copied(machine, demand)) return seconds_at(demand.bytes, machine.device.bytes_per_second);
+  // Ranks on the processor of one host read one another's operands.
+  if (machine.host_is_device() && machine.hosts == 1)
+    return seconds_at(demand.bytes, machine.peer_rate);
+  return latency_of(machine, demand.ranks) +
+         seconds_at(static_cast<double>(demand.moved_bytes), machine.peer_rate);
+}
+
 Figure moving_rate(const Machine& machine, Resource resource) {
   switch (resource) {
     case Resource::upload:
@@ -62,10 +81,8 @@ std::int64_t guessed_ns(const Machine& machine, const Demand& demand) {
       seconds = std::max(seconds_at(demand.flops, product_rate(machine.device, demand.type)),
                          seconds_at(demand.bytes, machine.device.bytes_per_second));
       break;
-    case Resource::peers:  // reads and writes of the operands are part of the transfer
-      seconds =
-          seconds_at(demand.bytes, is_copied(machine, demand) ? machine.device.bytes_per_second
-                                                              : machine.peer_rate);
+    case Resource::peers:
+      seconds = collective_seconds(machine, demand);
       break;
     case Resource::host:
       seconds = seconds_at(demand.bytes, machine.memory.bytes_per_second);

@@ -17,6 +17,7 @@ struct Demand {
   double flops = 0;
   double bytes = 0;              ///< bytes of all operands, each counted once
   std::int64_t moved_bytes = 0;  ///< bytes over link or disk; to peers: sent by this rank
+  int ranks = 1;                 ///< of a collective: ranks that take part
   /// Name and kind of the instruction, by which its measured time is found (OperationTimes);
   /// empty and 0: it has none.
   std::string_view operation = {};

@@ -46,8 +46,26 @@ TEST(Demand, WhatTravelsTakesItsOwnLink) {
   EXPECT_DOUBLE_EQ(least_seconds(gpu(), {.resource = Resource::peers, .bytes = 1e11}), 1)
       << "a world of one copies";
   EXPECT_EQ(foreseen_ns(gpu(), {.resource = Resource::peers, .bytes = 1e11}), 1'000'001'000);
-  EXPECT_EQ(foreseen_ns(gpu(), {.resource = Resource::peers, .bytes = 1e9, .moved_bytes = 1}),
-            1'000'001'000);
+}
+
+TEST(Demand, ACollectiveTakesWhatARankSendsAndALatencyForEachHopOfItsRing) {
+  Machine machine = gpu();
+  const Demand demand{
+      .resource = Resource::peers, .bytes = 3e9, .moved_bytes = 500'000'000, .ranks = 8};
+  EXPECT_EQ(foreseen_ns(machine, demand), 500'001'000) << "no latency is known";
+  machine.peer_latency = assumed(1e-5);
+  EXPECT_EQ(foreseen_ns(machine, demand), 500'071'000) << "seven hops on one host";
+  machine.hosts = 2;
+  machine.network_latency = assumed(1e-3);
+  EXPECT_EQ(foreseen_ns(machine, demand), 501'061'000) << "one of seven hops is between hosts";
+  machine.hosts = 16;
+  EXPECT_EQ(foreseen_ns(machine, demand), 507'001'000) << "a rank on each of eight hosts";
+  Machine cpu = cpu_machine(1);
+  cpu.peer_latency = cpu.network_latency = assumed(1);
+  cpu.peer_rate = assumed(1e9);
+  EXPECT_EQ(foreseen_ns(cpu, demand), 3'000'002'000) << "ranks read one another's memory";
+  cpu.hosts = 2;
+  EXPECT_EQ(foreseen_ns(cpu, demand), 7'500'002'000);
 }
 
 TEST(Demand, ACpuThatPlaysTheDeviceCopiesInItsMemory) {

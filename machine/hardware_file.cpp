@@ -84,7 +84,9 @@ void visit(Machine& machine, Visitor& v) {
     v.figure("both_ways", machine.link.both_ways, kRate);
   });
   v.figure("peer_rate", machine.peer_rate, kRate, Need::required);
+  v.figure("peer_latency", machine.peer_latency, kSeconds);
   v.figure("network_rate", machine.network_rate, kRate);
+  v.figure("network_latency", machine.network_latency, kSeconds);
   v.object("disk", [&] {
     v.figure("bytes", machine.disk.bytes, kBytes);
     v.figure("tbw", machine.disk.tbw, kBytes);

@@ -64,6 +64,12 @@ TEST(HardwareFile, TheNamesThatPeopleKnowAreThere) {
   EXPECT_EQ(find_hardware_of_device("NVIDIA H100 80GB HBM3", 3)->name, "h100");
 }
 
+TEST(HardwareFile, LatenciesMayBeLeftOut) {
+  EXPECT_EQ(find_hardware("16x8xh100")->network_latency, assumed(5e-6));
+  EXPECT_EQ(find_hardware("16x8xh100")->peer_latency, assumed(2e-6));
+  EXPECT_FALSE(find_hardware("rtx4090")->network_latency.known());
+}
+
 TEST(HardwareFile, ACpuPlaysTheDeviceWithAllItsCores) {
   const Machine machine = find_hardware("two-cores").value();
   EXPECT_TRUE(machine.host_is_device());

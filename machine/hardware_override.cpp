@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "core/byte_size.h"
 #include "core/error.h"
@@ -21,7 +22,7 @@ constexpr std::int64_t kMostBytes = 1'000'000'000'000'000'000;
 constexpr std::int64_t kMostCounted = 1 << 20;
 constexpr std::int64_t kMostOverrideCores = 1 << 16;
 
-enum class Kind : std::uint8_t { amount, amount_or_zero, rate, cores, count, drive };
+enum class Kind : std::uint8_t { amount, amount_or_zero, rate, duration, cores, count, drive };
 
 struct Key {
   std::string_view name;
@@ -88,6 +89,10 @@ constexpr Key kKeys[] = {
     {"network", Kind::rate,
      [](Machine& machine, double rate) { machine.network_rate = assumed(rate); }},
     {"peer", Kind::rate, [](Machine& machine, double rate) { machine.peer_rate = assumed(rate); }},
+    {"latency", Kind::duration,
+     [](Machine& machine, double ns) { machine.network_latency = assumed(ns * 1e-9); }},
+    {"peer_latency", Kind::duration,
+     [](Machine& machine, double ns) { machine.peer_latency = assumed(ns * 1e-9); }},
     {"cores", Kind::cores, override_cores},
     {"hosts", Kind::count,
      [](Machine& machine, double hosts) { machine.hosts = static_cast<int>(hosts); }},
@@ -118,6 +123,8 @@ std::string expected(Kind kind) {
       return "an amount such as 64GB";
     case Kind::rate:
       return "a rate such as 12GB/s";
+    case Kind::duration:
+      return "a time such as 5us or 500ns, at most a second";
     case Kind::drive:
       return "none, or a rate such as 5GB/s";
     case Kind::cores:
@@ -134,6 +141,20 @@ std::optional<std::int64_t> bytes_from(std::string_view text, std::int64_t least
   return bytes;
 }
 
+std::optional<std::int64_t> ns_from(std::string_view text) {
+  constexpr std::int64_t kMostNs = 1'000'000'000;
+  constexpr std::pair<std::string_view, std::int64_t> kUnits[] = {
+      {"ns", 1}, {"us", 1'000}, {"ms", 1'000'000}};
+  for (const auto& [unit, ns] : kUnits) {
+    if (!text.ends_with(unit)) continue;
+    text.remove_suffix(unit.size());
+    const std::optional<std::int64_t> found = parse_integer(text);
+    if (!found || *found < 1 || *found > kMostNs / ns) return {};
+    return *found * ns;
+  }
+  return {};
+}
+
 std::optional<std::int64_t> value_of(Kind kind, std::string_view text) {
   constexpr std::string_view kPerSecond = "/s";
   switch (kind) {
@@ -148,6 +169,8 @@ std::optional<std::int64_t> value_of(Kind kind, std::string_view text) {
       if (!text.ends_with(kPerSecond)) return {};
       text.remove_suffix(kPerSecond.size());
       return bytes_from(text, 1);
+    case Kind::duration:
+      return ns_from(text);
     case Kind::cores:
     case Kind::count: {
       const std::optional<std::int64_t> found = parse_integer(text);

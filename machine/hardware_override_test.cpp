@@ -56,6 +56,9 @@ TEST(HardwareOverride, EachKeyReplacesItsFigureByAnAssumedOne) {
       {"disk=none", [](const Machine& m) { return m.disk.bytes; }, 0},
       {"network=25GB/s", [](const Machine& m) { return m.network_rate; }, 25e9},
       {"peer=1.5 GB/s", [](const Machine& m) { return m.peer_rate; }, 1.5e9},
+      {"latency=5us", [](const Machine& m) { return m.network_latency; }, 5000 * 1e-9},
+      {"latency=2ms", [](const Machine& m) { return m.network_latency; }, 2'000'000 * 1e-9},
+      {"peer_latency=700ns", [](const Machine& m) { return m.peer_latency; }, 700 * 1e-9},
       {"cores=8", [](const Machine& m) { return m.processor.cores; }, 8},
   };
   for (const auto& row : rows) {
@@ -118,6 +121,9 @@ TEST(HardwareOverride, WhatIsWrongIsNamed) {
                 HasSubstr(std::string("found '") + value + "', expected an amount such as 64GB"));
   EXPECT_THAT(refusal("rtx4090,disk=no"),
               HasSubstr("disk=no: found 'no', expected none, or a rate such as 5GB/s"));
+  for (const char* value : {"5", "0us", "1.5us", "5s", "1001ms", "us", "-1ns"})
+    EXPECT_THAT(refusal(std::string("8xh100,latency=") + value),
+                HasSubstr(std::string("found '") + value + "', expected a time such as 5us"));
   EXPECT_THAT(refusal("rtx4090,cores=1.5"),
               HasSubstr("found '1.5', expected a whole number from 1 to 65536"));
   EXPECT_THAT(refusal("rtx4090,hosts=0"),

@@ -79,6 +79,7 @@ struct Machine {
   Link link;
   Figure peer_rate;     ///< bytes per second and rank of a collective within a host
   Figure network_rate;  ///< bytes per second and direction of one host's network; 0: not known
+  Figure peer_latency, network_latency;  ///< seconds per hop of a collective's ring; 0: not counted
   Disk disk;
   OperationTimes times;  ///< what was measured of instructions; not part of hardware files
   Figure instruction_seconds{2e-6};  ///< overhead of every instruction

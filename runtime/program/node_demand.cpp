@@ -99,10 +99,13 @@ machine::Demand demand_of(const Graph& graph, const Node& node, const comm::Mesh
                          .bytes = cost.bytes,
                          .operation = node.operation->name,
                          .signature = signature_of(graph, node)};
-  if (node.collective)
-    demand.moved_bytes = comm::sent_bytes(where.on(node.collective->axes), *node.collective);
-  else if (node.queue != Queue::compute && node.queue != Queue::host)
+  if (node.collective) {
+    const comm::Seat seat = where.on(node.collective->axes);
+    demand.moved_bytes = comm::sent_bytes(seat, *node.collective);
+    demand.ranks = seat.ranks;
+  } else if (node.queue != Queue::compute && node.queue != Queue::host) {
     demand.moved_bytes = graph.bytes(node.outputs[0]);
+  }
   return demand;
 }
 

@@ -19,6 +19,7 @@ class Shares {
   Shares(InstructionWork& work, double ranks)
       : work_(work), seconds_(static_cast<double>(work.alone_ns) * 1e-9), ranks_(ranks) {}
 
+  [[nodiscard]] double seconds() const { return seconds_; }
   /// `share` of what one rank has.
   void take_share(HostResource resource, double share) {
     if (static_cast<int>(resource) < kFirstOfRank) share /= ranks_;
@@ -64,15 +65,25 @@ void take_disk(const Machine& machine, const Demand& demand, Shares& shares) {
               static_cast<double>(demand.moved_bytes), rate, other, both);
 }
 
+/// Ranks of one host copy all the time; on a network a core copies operands, and then the thread
+/// sleeps.
+double copying_part(const Machine& machine, const Demand& demand, double seconds) {
+  if (machine.hosts == 1) return 1;
+  const double rate_of_core =
+      machine.device.bytes_per_second / std::max(1, machine.device.capabilities.workers);
+  return rate_of_core > 0 ? std::min(1.0, demand.bytes / rate_of_core / seconds) : 1;
+}
+
 void take_on_cpu(const Machine& machine, const Demand& demand, Shares& shares) {
   const double memory = std::max(machine.memory.bytes_per_second.value,  // one and the same
                                  machine.device.bytes_per_second.value);
   const auto moved = static_cast<double>(demand.moved_bytes);
   const double one_core = 1 / machine.processor.cores;
+  const double computing = std::max(1, machine.device.capabilities.workers) * one_core;
   switch (demand.resource) {
     case Resource::device:
     case Resource::host:
-      shares.take_share(HostResource::cores, 1);
+      shares.take_share(HostResource::cores, computing);
       return shares.take(HostResource::host_memory, demand.bytes, memory);
     case Resource::disk_read:
     case Resource::disk_write:
@@ -84,7 +95,8 @@ void take_on_cpu(const Machine& machine, const Demand& demand, Shares& shares) {
       shares.take_share(HostResource::cores, one_core);
       return shares.take(HostResource::host_memory, 2 * moved, memory);
     case Resource::peers:
-      shares.take_share(HostResource::cores, one_core);
+      shares.take_share(HostResource::cores,
+                        one_core * copying_part(machine, demand, shares.seconds()));
       shares.take(HostResource::host_memory, demand.bytes, memory);
       return take_network(machine, moved, shares);
   }

@@ -8,7 +8,8 @@ namespace strata::runtime {
 
 /// Each instruction takes machine::foreseen_ns alone. Its share of a resource is what it asks of it
 /// per second in that time over what the host has. Where the CPU plays the device, computation
-/// takes all cores of its rank, whatever else runs a part of one, and all of them host memory.
+/// takes a core for each thread of its rank (all of its cores, unless the machine has fewer),
+/// whatever else runs a part of one, and all of them host memory.
 class ForeseenTimes final : public InstructionTimes {
  public:
   /// `machine`: as one rank has it (machine::share_of_rank). `ranks_of_host`: that are simulated

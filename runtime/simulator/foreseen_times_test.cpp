@@ -70,6 +70,24 @@ TEST(ForeseenTimes, OnACpuAllElseTakesAPartOfACore) {
                {HostResource::disk, 1}});
 }
 
+TEST(ForeseenTimes, RanksMayHaveMoreThreadsThanTheirHostHasCores) {
+  Machine machine = cpu();
+  machine.device.capabilities.workers = 1;
+  machine.processor.cores.value = 0.25;  // eight ranks with a thread each, on two cores
+  EXPECT_NEAR(shares_of(machine, {.flops = 1e9}, 8).at(HostResource::cores), 0.5, 1e-3);
+}
+
+TEST(ForeseenTimes, OnANetworkACpuCopiesOperandsAndSleeps) {
+  Machine machine = cpu();
+  machine.hosts = 2;
+  machine.network_rate.value = machine.peer_rate.value = 1e8;
+  // Sends for a second, and copies for a fifth of one: a core moves 5 GB/s.
+  const auto shares =
+      shares_of(machine, {.resource = Resource::peers, .bytes = 1e9, .moved_bytes = kMoved});
+  EXPECT_NEAR(shares.at(HostResource::cores), 0.5 * 0.2, 1e-3);
+  EXPECT_NEAR(shares.at(HostResource::nic_out), 1, 1e-3);
+}
+
 TEST(ForeseenTimes, BothDirectionsShareWhatWasMeasuredOfThem) {
   Machine machine = cpu();
   machine.disk.mixed_rate.value = 1e9;  // 3/4 of what each reaches alone, at once
