@@ -46,6 +46,9 @@ struct TrainingModel {
   kernels::Attributes control;    ///< attributes of step_control: clipping, loss scale, schedule
   SaveRoomsFunction save_rooms;   ///< called if the Plan saves
   std::int64_t vocabulary = 0;    ///< tokens and targets are less; 0: not known
+  int layers = 0;                 ///< layers, if they are alike; else 0
+  /// Makes the same model with so many layers; null if layers are not alike.
+  std::function<TrainingModel(int layers)> with_layers = {};
   // The state that a run begins with:
   std::int64_t seed = 1;
   double initial_loss_scale = 1;

@@ -6,7 +6,10 @@
 
 #include "plan/gradient_homes.h"
 #include "plan/host_state.h"
+#include "plan/layers.h"
 #include "plan/widest_seat.h"
+#include "runtime/passes/autodiff.h"
+#include "runtime/passes/saved_values.h"
 #include "runtime/simulator/foreseen_times.h"
 #include "runtime/simulator/host_resources.h"
 #include "zero/micro_step.h"
@@ -18,17 +21,23 @@ using machine::Resource;
 using runtime::Role;
 using runtime::Tier;
 
+double between(double a, double b, double t) { return a + (b - a) * t; }
+
 /// Seconds that a step keeps something busy.
 struct Busy {
-  double longest = 0;     ///< the busiest queue, drive or resource of the host
+  std::array<double, runtime::kHostResources> of_host{};
+  std::array<double, machine::kAllResources.size()> alone{};
   double micro_step = 0;  ///< arithmetic of one forward and backward pass
   double update = 0;      ///< arithmetic of updates in a step
+
+  /// Returns those of the busiest queue, drive or resource of the host.
+  [[nodiscard]] double longest() const {
+    return std::max(*std::ranges::max_element(of_host), *std::ranges::max_element(alone));
+  }
 };
 
 Busy busy_of(const compile::StepPrograms& programs, const machine::Machine& machine) {
   const runtime::ForeseenTimes times(machine);
-  std::array<double, runtime::kHostResources> of_host{};
-  std::array<double, machine::kAllResources.size()> alone{};
   Busy busy;
   for (const auto& [key, program] : programs.programs) {
     if (!key.is_train()) continue;
@@ -40,15 +49,31 @@ Busy busy_of(const compile::StepPrograms& programs, const machine::Machine& mach
       // A drive reads and writes in turn.
       const Resource resource =
           in.demand.resource == Resource::disk_write ? Resource::disk_read : in.demand.resource;
-      alone[static_cast<std::size_t>(resource)] += seconds;
+      busy.alone[static_cast<std::size_t>(resource)] += seconds;
       for (const runtime::ResourceShare& share : work.shares)
-        of_host[static_cast<std::size_t>(share.resource)] += share.share * seconds;
+        busy.of_host[static_cast<std::size_t>(share.resource)] += share.share * seconds;
       if (resource == Resource::device || resource == Resource::host)
         (in.pass == runtime::Pass::update ? busy.update : busy.micro_step) += seconds;
     }
   }
-  busy.longest = std::max(*std::ranges::max_element(of_host), *std::ranges::max_element(alone));
   return busy;
+}
+
+/// Part of a bound: all but state, which is added up exactly.
+struct BesideState {
+  std::array<double, runtime::kTiers> bytes{};
+  Busy busy;
+};
+
+BesideState mix_beside_state(const BesideState& a, const BesideState& b, double t) {
+  BesideState mixed;
+  const auto mix_all = [t](const auto& from, const auto& to, auto& into) {
+    for (std::size_t i = 0; i < into.size(); ++i) into[i] = between(from[i], to[i], t);
+  };
+  mix_all(a.bytes, b.bytes, mixed.bytes);
+  mix_all(a.busy.of_host, b.busy.of_host, mixed.busy.of_host);
+  mix_all(a.busy.alone, b.busy.alone, mixed.busy.alone);
+  return mixed;
 }
 
 std::int64_t instructions_of(const compile::StepPrograms& programs) {
@@ -68,13 +93,20 @@ double again_part_of(const Choices& choices) {
   return choices.again == Again::everything ? choices.again_part : 0;
 }
 
-StepEstimates::StepEstimates(const Search& search, const Choices& asked)
+/// A model with a few layers cannot obey what names layers, or divides them into runs.
+static bool layers_stay_alike(const Choices& asked) {
+  return asked.actions.empty() && asked.layer_runs == 0 && asked.parameter_host_elements == 0;
+}
+
+StepEstimates::StepEstimates(const Search& search, const Choices& asked, bool few_layers)
     : search_(search),
       asked_(asked),
       widest_(widest_seat(search.where)),
+      samples_(search.model, search.plan.shape, few_layers && layers_stay_alike(asked)),
       units_(search.model.build(search.plan.shape, compile::ModelUse::train).graph.units) {}
 
-runtime::Plan StepEstimates::free_plan(const Choices& choices) const {
+runtime::Plan StepEstimates::free_plan(const Choices& choices,
+                                       const std::vector<runtime::ParameterUnit>& units) const {
   runtime::Plan plan = search_.plan;
   plan.scheduled = false;
   plan.evaluates = false;
@@ -82,12 +114,12 @@ runtime::Plan StepEstimates::free_plan(const Choices& choices) const {
   plan.saving = search_.savings.back();
   plan.budget_bytes = runtime::kUnlimitedBytes;
   plan.host_bytes = runtime::kUnlimited;
-  return with_choices(std::move(plan), choices, units_);
+  return with_choices(std::move(plan), choices, units);
 }
 
 std::vector<step::PlanProblem> StepEstimates::problems(const Choices& choices) const {
   const auto rules = kernels::StepRules::from(search_.model.control);
-  return step::find_problems(free_plan(choices), units_, &rules);
+  return step::find_problems(free_plan(choices, units_), units_, &rules);
 }
 
 runtime::Plan StepEstimates::with_room_in_host_memory(runtime::Plan plan) const {
@@ -98,20 +130,68 @@ runtime::Plan StepEstimates::with_room_in_host_memory(runtime::Plan plan) const 
   return moved ? std::move(*moved) : plan;
 }
 
-std::optional<compile::Compiled> StepEstimates::compile_unscheduled(const Choices& choices) {
-  if (!problems(choices).empty()) return {};
-  const runtime::Plan plan =
-      with_room_in_host_memory(with_choices(free_plan(choices), choices, search_.model.build));
-  compile::Compiled made = compile::compile(search_.model, plan, search_.machine, widest_);
+bool StepEstimates::moves_gradients(const Choices& choices) const {
+  const runtime::Plan plan = free_plan(choices, units_);
+  return with_room_in_host_memory(plan).units != plan.units;
+}
+
+compile::Compiled StepEstimates::compile_unscheduled(const Choices& choices,
+                                                     const LayerSamples::Sample& sample) {
+  runtime::Plan plan = with_choices(free_plan(choices, sample.units), choices, sample.model.build);
+  if (moves_gradients(choices)) plan = with_gradients_on_disk(plan).value_or(plan);
+  compile::Compiled made = compile::compile(sample.model, plan, search_.machine, widest_);
   work_ += instructions_of(made.programs);
   return made;
 }
 
+runtime::PersistentLayout StepEstimates::declared(const runtime::Plan& plan,
+                                                  const LayerSamples::Sample& sample) const {
+  runtime::PersistentLayout layout;
+  step::declare_state(layout, sample.units, compile::settings_of(sample.model, plan, widest_));
+  return layout;
+}
+
 std::optional<StepEstimate> StepEstimates::bound(const Choices& choices) {
-  const std::optional<compile::Compiled> made = compile_unscheduled(choices);
-  if (!made) return {};
-  return StepEstimate{memory_needs(made->programs),
-                      busy_of(made->programs, search_.machine).longest};
+  if (!problems(choices).empty()) return {};
+  const auto measured = [&](const Choices& some, const LayerSamples::Sample& sample) {
+    const compile::Compiled made = compile_unscheduled(some, sample);
+    const runtime::PersistentLayout state = declared(made.programs.settings.plan, sample);
+    BesideState beside{.busy = busy_of(made.programs, search_.machine)};
+    for (std::size_t t = 0; t < beside.bytes.size(); ++t) {
+      const auto tier = static_cast<Tier>(t);
+      const std::int64_t bytes =
+          tier == Tier::disk ? made.programs.disk_bytes() : made.programs.arena_bytes(tier);
+      beside.bytes[t] = static_cast<double>(bytes - state.bytes(tier));
+    }
+    return beside;
+  };
+  const auto at_knot = [&](std::size_t knot) {
+    return samples_.extrapolated(
+        [&](const LayerSamples::Sample& sample) {
+          Choices some = choices;
+          set_again_part(some, knots(choices.micro_batch)[knot].of_each[sample.index]);
+          return measured(some, sample);
+        },
+        mix_beside_state);
+  };
+  const auto of_choices = [&] {
+    // The whole model has every share; norms alone are no share.
+    if (samples_.samples().size() == 1 || choices.again != Again::everything)
+      return samples_.extrapolated([&](const auto& sample) { return measured(choices, sample); },
+                                   mix_beside_state);
+    const auto [knot, beyond] = place_of(choices.micro_batch, again_part_of(choices));
+    const BesideState less = at_knot(knot);
+    return beyond == 0 ? less : mix_beside_state(less, at_knot(knot + 1), beyond);
+  };
+  const BesideState beside = of_choices();
+  const State& state = state_of(choices);
+  const auto bytes = [&](Tier tier) {
+    const auto t = static_cast<std::size_t>(tier);
+    return state.tiers[t] + std::llround(beside.bytes[t]);
+  };
+  return StepEstimate{
+      {bytes(Tier::device), bytes(Tier::pinned) + bytes(Tier::pageable), bytes(Tier::disk)},
+      beside.busy.longest()};
 }
 
 /// Adds what a rank sends in collectives: nearly all of a unit's bytes in each of them. Gradients
@@ -142,7 +222,7 @@ const StepEstimates::State& StepEstimates::state_of(const Choices& choices) {
   const auto [at, fresh] = states_.try_emplace(key);
   if (!fresh) return at->second;
   State& state = at->second;
-  const runtime::Plan plan = with_room_in_host_memory(free_plan(choices));
+  const runtime::Plan plan = with_room_in_host_memory(free_plan(choices, units_));
   runtime::PersistentLayout layout;
   step::declare_state(layout, units_, compile::settings_of(search_.model, plan, widest_));
   for (std::size_t t = 0; t < state.tiers.size(); ++t)
@@ -164,9 +244,61 @@ const StepEstimates::State& StepEstimates::state_of(const Choices& choices) {
   return state;
 }
 
-const StepEstimates::MicroBatch& StepEstimates::probe(std::int64_t size, double part,
+/// Returns the shares between which values are interpolated: none, all, and those nearest to the
+/// quarters between.
+const std::vector<StepEstimates::Knot>& StepEstimates::knots(std::int64_t size) {
+  const auto [at, fresh] = knots_.try_emplace(size);
+  std::vector<Knot>& found = at->second;
+  if (!fresh) return found;
+  const std::size_t samples = samples_.samples().size();
+  using Freed = std::vector<double>;
+  std::vector<Freed> of_each;
+  const auto measured = [&](const LayerSamples::Sample& sample) {
+    runtime::BatchShape shape = search_.plan.shape;
+    shape.batch = size;
+    runtime::Graph graph = sample.model.build(shape, compile::ModelUse::train).graph;
+    const std::vector<int> layers = layers_of(graph.blocks);
+    runtime::differentiate(graph, {search_.plan.gradient.produced});
+    std::vector<std::int64_t> freed;
+    if (!layers.empty())
+      freed = runtime::SavedChoices(graph).freed_by_price(layers.front(), layers.back());
+    return of_each.emplace_back(freed.begin(), freed.end());
+  };
+  const Freed whole =
+      samples_.extrapolated(measured, [](const Freed& a, const Freed& b, double t) -> Freed {
+        if (a.size() != b.size()) return {};  // layers are not as alike as they seem
+        Freed mixed;
+        for (std::size_t i = 0; i < a.size(); ++i) mixed.push_back(between(a[i], b[i], t));
+        return mixed;
+      });
+  found.push_back({0, std::vector<double>(samples, 0)});
+  for (const double wanted : {0.25, 0.5, 0.75}) {
+    if (whole.empty()) break;
+    const auto nearest = std::ranges::min_element(
+        whole, {}, [&](double freed) { return std::abs(freed - wanted * whole.back()); });
+    const auto i = static_cast<std::size_t>(nearest - whole.begin());
+    Knot knot{whole[i] / whole.back(), {}};
+    if (i + 1 == whole.size() || knot.part <= found.back().part) continue;
+    // Parts are a little less, so that rounding does not make another layer recompute more.
+    for (const Freed& freed : of_each) knot.of_each.push_back(freed[i] / freed.back() * (1 - 1e-9));
+    found.push_back(std::move(knot));
+  }
+  found.push_back({1, std::vector<double>(samples, 1)});
+  return found;
+}
+
+/// Returns the last knot that is not beyond `part`, and how far `part` is on the way to the next.
+std::pair<std::size_t, double> StepEstimates::place_of(std::int64_t size, double part) {
+  const std::vector<Knot>& known = knots(size);
+  std::size_t i = 0;
+  while (i + 1 < known.size() && known[i + 1].part <= part) ++i;
+  if (known[i].part >= part) return {i, 0};
+  return {i, (part - known[i].part) / (known[i + 1].part - known[i].part)};
+}
+
+const StepEstimates::MicroBatch& StepEstimates::probe(std::int64_t size, std::size_t knot,
                                                       Home activations) {
-  const auto [at, fresh] = probes_.try_emplace({size, part, activations});
+  const auto [at, fresh] = probes_.try_emplace({size, knot, activations});
   if (!fresh) return at->second;
   Choices choices = asked_;
   choices.micro_batch = size;
@@ -175,15 +307,25 @@ const StepEstimates::MicroBatch& StepEstimates::probe(std::int64_t size, double 
   choices.sharding.stage = 0;
   choices.optimizer = choices.parameters = Home::device;
   choices.activations = activations;
-  set_again_part(choices, part);
-  MicroBatch& found = at->second;
-  const std::optional<compile::Compiled> made = compile_unscheduled(choices);
-  if (!made) return found;
-  const Busy busy = busy_of(made->programs, search_.machine);
-  found.transient_bytes = static_cast<double>(made->programs.arena_bytes(Tier::device) -
-                                              made->programs.persistent.bytes(Tier::device));
+  if (!problems(choices).empty()) return at->second;
+  const std::vector<double> parts = knots(size)[knot].of_each;
+  const auto measured = [&](const LayerSamples::Sample& sample) {
+    set_again_part(choices, parts[sample.index]);
+    return measure(choices, sample);
+  };
+  at->second = samples_.extrapolated(measured, mix);
+  return at->second;
+}
+
+StepEstimates::MicroBatch StepEstimates::measure(const Choices& choices,
+                                                 const LayerSamples::Sample& sample) {
+  const compile::Compiled made = compile_unscheduled(choices, sample);
+  const Busy busy = busy_of(made.programs, search_.machine);
+  MicroBatch found;
+  found.transient_bytes = static_cast<double>(made.programs.arena_bytes(Tier::device) -
+                                              made.programs.persistent.bytes(Tier::device));
   for (const runtime::Instruction& in :
-       made->programs.find(compile::ProgramKind::train)->instructions)
+       made.programs.find(compile::ProgramKind::train)->instructions)
     if (in.demand.resource == Resource::download && in.pass != runtime::Pass::update)
       found.leaving_bytes += static_cast<double>(in.demand.moved_bytes);
   found.micro_step_seconds = busy.micro_step;
@@ -191,21 +333,19 @@ const StepEstimates::MicroBatch& StepEstimates::probe(std::int64_t size, double 
   return found;
 }
 
+StepEstimates::MicroBatch StepEstimates::mix(const MicroBatch& a, const MicroBatch& b, double t) {
+  return {between(a.transient_bytes, b.transient_bytes, t),
+          between(a.leaving_bytes, b.leaving_bytes, t),
+          between(a.micro_step_seconds, b.micro_step_seconds, t),
+          between(a.update_seconds, b.update_seconds, t)};
+}
+
 StepEstimates::MicroBatch StepEstimates::micro_batch_of(const Choices& choices,
                                                         std::int64_t samples) {
-  const auto mix = [](const MicroBatch& a, const MicroBatch& b, double t) {
-    const auto between = [&](double x, double y) { return x + (y - x) * t; };
-    return MicroBatch{between(a.transient_bytes, b.transient_bytes),
-                      between(a.leaving_bytes, b.leaving_bytes),
-                      between(a.micro_step_seconds, b.micro_step_seconds),
-                      between(a.update_seconds, b.update_seconds)};
-  };
-  const double part = again_part_of(choices);
   const auto of_size = [&](std::int64_t size) {
-    if (part == 0 || part == 1) return probe(size, part, choices.activations);
-    const double low = part < 0.5 ? 0 : 0.5;
-    const MicroBatch& less = probe(size, low, choices.activations);
-    return mix(less, probe(size, low + 0.5, choices.activations), (part - low) * 2);
+    const auto [knot, beyond] = place_of(size, again_part_of(choices));
+    const MicroBatch& less = probe(size, knot, choices.activations);
+    return beyond == 0 ? less : mix(less, probe(size, knot + 1, choices.activations), beyond);
   };
   const std::int64_t most = asked_.micro_batch * asked_.micro_steps;
   const std::int64_t large = std::max<std::int64_t>(std::min<std::int64_t>(most, 4), 1);

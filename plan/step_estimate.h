@@ -7,9 +7,12 @@
 #include <map>
 #include <optional>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "plan/choices.h"
 #include "plan/find_plan.h"
+#include "plan/layer_samples.h"
 #include "plan/memory_needs.h"
 #include "step/check_plan.h"
 
@@ -25,15 +28,18 @@ struct StepEstimate {
 /// Memory and time of a step come apart in parts that do not depend on one another: state, by
 /// stage and homes; transient values of a micro-batch, affine in its size and nearly linear in the
 /// share that is recomputed; arithmetic, alike; transfers, by the bytes of state. A few Programs
-/// that are compiled without a schedule give all of them.
+/// that are compiled without a schedule give all of them: of the model with a few layers, if its
+/// layers are alike (LayerSamples).
 class StepEstimates {
  public:
-  /// `search.plan` is the frame: its limits are not looked at. Borrows `search`.
-  StepEstimates(const Search& search, const Choices& asked);
+  /// `search.plan` is the frame: its limits are not looked at. Borrows `search`. `few_layers`:
+  /// false if only the whole model may be compiled.
+  StepEstimates(const Search& search, const Choices& asked, bool few_layers = true);
 
   /// Puts the estimate together. Compiles nothing but the Programs that it interpolates between.
   [[nodiscard]] StepEstimate guess(const Choices& choices);
-  /// Compiles the choices without a schedule: a bound. Nullopt if they exclude one another.
+  /// Compiles the choices without a schedule: a bound, up to what few layers do not tell. Nullopt
+  /// if they exclude one another.
   [[nodiscard]] std::optional<StepEstimate> bound(const Choices& choices);
   /// Returns the Plan with gradients on the disk if a run would move them there: host memory is too
   /// little for its state.
@@ -61,13 +67,27 @@ class StepEstimates {
     double peer_bytes_of_round = 0;      ///< sent in each micro-step, or once if layers come first
     std::int64_t largest_unit_away = 0;  ///< parameters of one unit that are not on the device
   };
+  /// A share of recomputation with which equal layers recompute the same.
+  struct Knot {
+    double part = 0;              ///< in the whole model
+    std::vector<double> of_each;  ///< in each sample
+  };
   using StateKey = std::tuple<int, Home, double, Home, bool>;
-  using MicroBatchKey = std::tuple<std::int64_t, double, Home>;
+  using MicroBatchKey = std::tuple<std::int64_t, std::size_t, Home>;
 
-  [[nodiscard]] runtime::Plan free_plan(const Choices& choices) const;
-  [[nodiscard]] std::optional<compile::Compiled> compile_unscheduled(const Choices& choices);
+  [[nodiscard]] runtime::Plan free_plan(const Choices& choices,
+                                        const std::vector<runtime::ParameterUnit>& units) const;
+  [[nodiscard]] bool moves_gradients(const Choices& choices) const;
+  [[nodiscard]] compile::Compiled compile_unscheduled(const Choices& choices,
+                                                      const LayerSamples::Sample& sample);
+  [[nodiscard]] runtime::PersistentLayout declared(const runtime::Plan& plan,
+                                                   const LayerSamples::Sample& sample) const;
   const State& state_of(const Choices& choices);
-  const MicroBatch& probe(std::int64_t size, double part, Home activations);
+  const std::vector<Knot>& knots(std::int64_t size);
+  std::pair<std::size_t, double> place_of(std::int64_t size, double part);
+  const MicroBatch& probe(std::int64_t size, std::size_t knot, Home activations);
+  MicroBatch measure(const Choices& choices, const LayerSamples::Sample& sample);
+  [[nodiscard]] static MicroBatch mix(const MicroBatch& a, const MicroBatch& b, double t);
   /// Values for `samples` in place of a micro-batch, interpolated between probes.
   MicroBatch micro_batch_of(const Choices& choices, std::int64_t samples);
   void add_collectives(const runtime::Plan& plan, State& state) const;
@@ -76,8 +96,10 @@ class StepEstimates {
   const Search& search_;
   const Choices asked_;
   comm::MeshSeat widest_;
+  LayerSamples samples_;
   std::vector<runtime::ParameterUnit> units_;
   std::map<StateKey, State> states_;
+  std::map<std::int64_t, std::vector<Knot>> knots_;
   std::map<MicroBatchKey, MicroBatch> probes_;
   std::int64_t work_ = 0;
 };

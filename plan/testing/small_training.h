@@ -15,6 +15,8 @@ inline compile::TrainingModel small_training(int layers = 4) {
         {.layers = layers, .width = 256, .batch = shape.batch, .sequence = shape.sequence});
     return compile::BuiltModel{std::move(small.graph), small.loss};
   };
+  model.layers = layers;
+  model.with_layers = [](int others) { return small_training(others); };
   model.save_rooms = [](const auto&, const auto&) { return compile::SaveRooms{}; };
   return model;
 }

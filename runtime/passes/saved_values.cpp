@@ -226,16 +226,8 @@ void SavedChoices::recompute_cheap(int first, int last) {
       actions_[value.root] = SavedAction::recompute;
 }
 
-void SavedChoices::recompute_part(int first, int last, double part) {
-  struct Together {  // outputs of one operation
-    int block = 0;
-    double work = 0;
-    std::int64_t bytes = 0;
-    std::vector<ValueId> roots;
-    [[nodiscard]] double price() const { return work / static_cast<double>(bytes); }
-  };
+std::vector<SavedChoices::Together> SavedChoices::cheapest_first(int first, int last) const {
   std::map<std::pair<int, double>, Together> made;
-  double whole = 0, freed = 0;
   for (const SavedValue& value : values_) {
     if (value.block < first || value.block > last || !value.is_used_by(value.block, value.block))
       continue;
@@ -244,18 +236,35 @@ void SavedChoices::recompute_part(int first, int last, double part) {
     together.work = value.work;
     together.bytes += value.bytes;
     together.roots.push_back(value.root);
-    whole += static_cast<double>(value.bytes);
   }
   std::vector<Together> cheapest;
   for (auto& [maker, together] : made) cheapest.push_back(std::move(together));
   std::ranges::stable_sort(cheapest, [](const Together& a, const Together& b) {
     return std::pair(a.price(), a.block) < std::pair(b.price(), b.block);
   });
+  return cheapest;
+}
+
+void SavedChoices::recompute_part(int first, int last, double part) {
+  const std::vector<Together> cheapest = cheapest_first(first, last);
+  double whole = 0, freed = 0;
+  for (const Together& together : cheapest) whole += static_cast<double>(together.bytes);
   for (const Together& together : cheapest) {
     if (freed >= part * whole) return;
     for (const ValueId root : together.roots) actions_[root] = SavedAction::recompute;
     freed += static_cast<double>(together.bytes);
   }
+}
+
+std::vector<std::int64_t> SavedChoices::freed_by_price(int first, int last) const {
+  const std::vector<Together> cheapest = cheapest_first(first, last);
+  std::vector<std::int64_t> freed;
+  for (std::size_t i = 0; i < cheapest.size(); ++i) {
+    if (i == 0 || cheapest[i].price() != cheapest[i - 1].price())
+      freed.push_back(freed.empty() ? 0 : freed.back());
+    freed.back() += cheapest[i].bytes;
+  }
+  return freed;
 }
 
 void SavedChoices::send(int first, int last, SavedAction to, std::int64_t least_bytes) {

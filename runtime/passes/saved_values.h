@@ -62,6 +62,10 @@ class SavedChoices {
   /// free: those first that free most for their work; of equal blocks the first, which wait
   /// longest.
   void recompute_part(int first, int last, double part);
+  /// Returns the bytes that recompute_part has freed whenever it goes on to values that free less
+  /// for their work, the last of them those of all values that it may recompute: with these parts
+  /// equal blocks recompute the same.
+  [[nodiscard]] std::vector<std::int64_t> freed_by_price(int first, int last) const;
   /// Sends away values of at least `least_bytes` that have no action so far.
   void send(int first, int last, SavedAction to, std::int64_t least_bytes);
 
@@ -69,6 +73,17 @@ class SavedChoices {
   [[nodiscard]] std::vector<BlockActions> actions() const;
 
  private:
+  /// Outputs of one operation, which are recomputed together.
+  struct Together {
+    int block = 0;
+    double work = 0;
+    std::int64_t bytes = 0;
+    std::vector<ValueId> roots;
+    [[nodiscard]] double price() const { return work / static_cast<double>(bytes); }
+  };
+  /// Returns what recompute_part recomputes, in its order.
+  [[nodiscard]] std::vector<Together> cheapest_first(int first, int last) const;
+
   std::vector<SavedValue> values_;
   std::map<ValueId, SavedAction> actions_;
 };

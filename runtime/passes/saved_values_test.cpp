@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <sstream>
+#include <string>
+
 #include "core/error.h"
 #include "runtime/graph/graph_builder.h"
 #include "runtime/passes/autodiff.h"
@@ -93,6 +97,23 @@ TEST(SavedChoices, MakeFirstAgainWhatFreesMostForItsWork) {
   SavedChoices all(model.graph);
   all.recompute_part(1, 3, 1);
   EXPECT_EQ(all.actions(), blocks.actions());
+}
+
+TEST(SavedChoices, EqualLayersRecomputeTheSameWithPartsByPrice) {
+  const SmallModel model = differentiated();
+  const std::vector<std::int64_t> freed = SavedChoices(model.graph).freed_by_price(1, 3);
+  ASSERT_EQ(freed.size(), 3u) << "norm, gelu, linear";
+  const auto part = [&](std::size_t i) {
+    return static_cast<double>(freed[i]) / static_cast<double>(freed.back());
+  };
+  EXPECT_EQ(made_again(model.graph, part(0) * (1 - 1e-9)), made_again(model.graph, part(0)));
+  for (std::size_t i = 0; i < freed.size(); ++i) {
+    std::map<std::string, int> layers;  // by value
+    std::istringstream words(made_again(model.graph, part(i) * (1 - 1e-9)));
+    for (std::string word; words >> word;) ++layers[word.substr(word.find(':'))];
+    EXPECT_FALSE(layers.empty());
+    for (const auto& [name, count] : layers) EXPECT_EQ(count, 3) << name << " of part " << part(i);
+  }
 }
 
 /// Makes a layer with q, k and v in one product, two of which rope changes.

@@ -34,6 +34,12 @@ compile::TrainingModel training_model(const ProgramRequest& request) {
   model.control = control_attributes(options);
   model.save_rooms = save_rooms;
   model.vocabulary = request.model.vocabulary;
+  model.layers = static_cast<int>(request.model.layers);
+  model.with_layers = [request](int layers) {
+    ProgramRequest shorter = request;
+    shorter.model.layers = layers;
+    return training_model(shorter);
+  };
   model.seed = options.seed;
   model.initial_loss_scale = initial_loss_scale(options);
   return model;
