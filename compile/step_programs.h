@@ -71,6 +71,10 @@ struct StepPrograms {
   [[nodiscard]] std::int64_t disk_bytes() const {
     return arena_bytes(runtime::Tier::disk) - outlet().bytes() + second_places_bytes();
   }
+  /// Returns the bytes that the rank takes of a tier: disk_bytes() of the disk, else the arena.
+  [[nodiscard]] std::int64_t taken_bytes(runtime::Tier tier) const {
+    return tier == runtime::Tier::disk ? disk_bytes() : arena_bytes(tier);
+  }
   /// Returns the sum of the scheduled times of a step's micro-steps, for Plan::shape.
   [[nodiscard]] std::int64_t scheduled_ns() const;
 };

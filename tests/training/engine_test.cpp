@@ -1,4 +1,5 @@
 // Misuses of engines, saves and loads: each is refused with a message that says what is expected.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -133,6 +134,29 @@ TEST(Engine, AdoptsAShorterSequence) {
   EXPECT_EQ(train::describe_state(*changing.engine), train::describe_state(*all.engine));
   changing.engine->adopt(programs_with(one_rank(), [](auto&) {}));
   EXPECT_GT(changing.engine->train_step(3, fill_by_place).loss, 0);
+}
+
+TEST(Engine, AdoptsAnotherAccumulation) {
+  for (const bool by_layer : {false, true})
+    for (const auto& [before, after] : {std::pair{2, 4}, {4, 2}}) {
+      SCOPED_TRACE(fmt::format("by layer {}, {} micro-steps, then {}", by_layer, before, after));
+      const auto case_of = [&](int micro_steps) {
+        TrainingCase training = one_rank();
+        training.options.micro_batch = 2;
+        training.options.accumulation = micro_steps;
+        training.options.global_batch = 2 * micro_steps;
+        training.options.offload.layer_major = by_layer;
+        return training;
+      };
+      const auto most = std::max(before, after);
+      OneEngine made(case_of(after)), changing(case_of(most));
+      if (before != most) changing.engine->adopt(programs_with(case_of(before), [](auto&) {}));
+      changing.engine->adopt(programs_with(case_of(after), [](auto&) {}));
+      for (std::int64_t step = 0; step < 2; ++step)
+        EXPECT_EQ(changing.engine->train_step(step, fill_by_place).loss,
+                  made.engine->train_step(step, fill_by_place).loss);
+      EXPECT_EQ(train::describe_state(*changing.engine), train::describe_state(*made.engine));
+    }
 }
 
 TEST(Engine, RefusesToAdoptWhatItHasNoRoomOrPlaceFor) {

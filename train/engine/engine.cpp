@@ -80,9 +80,6 @@ constexpr const char* kHalfStep =
 
 Engine::Engine(EngineParts parts)
     : programs_(std::move(checked(parts).programs)),
-      micro_steps_(zero::micro_steps(programs_.settings.plan)),
-      batches_(static_cast<std::size_t>(programs_.settings.plan.micro_steps) *
-               static_cast<std::size_t>(programs_.settings.plan.leaves_per_rank())),
       site_(std::move(parts.site)),
       memory_(programs_, *site_, parts.disk),
       exchange_(

@@ -94,10 +94,11 @@ class Engine {
   kernels::StepMetrics train_step(std::int64_t step, const FillBatch& fill,
                                   std::int64_t sequence = 0);
 
-  /// Switches to the Programs of another Plan, between steps: other actions, schedules or shapes of
-  /// a micro-batch, over the same state in the same places. Throws InvalidArgument, and changes
-  /// nothing, if the state lies elsewhere, the kind of saving differs, a save is under way, or an
-  /// arena is too small. So construct the engine with the Programs that need most memory.
+  /// Switches to the Programs of another Plan, between steps: other actions, schedules, shapes
+  /// or numbers of micro-batches, over the same state in the same places. Throws InvalidArgument,
+  /// and changes nothing, if the state lies elsewhere, the kind of saving differs, a save is under
+  /// way, or an arena is too small. So construct the engine with the Programs that need most
+  /// memory.
   void adopt(compile::StepPrograms programs);
 
   /// Returns, between steps, the mean loss per valid target over `batches` micro-batches of each
@@ -217,7 +218,7 @@ class Engine {
   /// Throws unless the Programs are safe to run, stay within their Plan and, which is collective,
   /// have the same sequence of collectives as those of the other ranks.
   void check_programs(const compile::StepPrograms& programs) const;
-  /// Loads the Programs of programs_ into a new executor.
+  /// Loads the Programs of programs_ into a new executor, and counts their micro-steps.
   void load_programs();
   /// The first Program of a kind other than train; nullopt if there is none.
   [[nodiscard]] std::optional<int> handle(compile::ProgramKind kind) const;

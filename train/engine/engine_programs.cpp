@@ -40,6 +40,10 @@ void Engine::load_programs() {
   executor_.reset();
   executor_ = site_->make_executor(executor_parts_);
   handles_.clear();
+  const runtime::Plan& plan = programs_.settings.plan;
+  micro_steps_ = zero::micro_steps(plan);
+  batches_.resize(static_cast<std::size_t>(plan.micro_steps) *
+                  static_cast<std::size_t>(plan.leaves_per_rank()));
   for (const auto& [key, program] : programs_.programs) handles_[key] = executor_->load(program);
 }
 
@@ -88,7 +92,6 @@ void Engine::adopt(compile::StepPrograms programs) {
   check_programs(programs);
   executor_->forget_recordings();
   programs_ = std::move(programs);
-  micro_steps_ = zero::micro_steps(programs_.settings.plan);
   last_run_ = -1;
   is_read_ahead_ = false;
   load_programs();

@@ -39,7 +39,7 @@ AboutReport about(const RunReport& report) {
                     .foreseen_seconds = report.foreseen.seconds};
   for (const plan::LayerProfile& layer : report.layers) about.blocks.push_back(layer.block);
   for (const runtime::Tier tier : runtime::kAllTiers)
-    about.arena_bytes[std::string(name_of(tier))] = report.programs.arena_bytes(tier);
+    about.arena_bytes[std::string(name_of(tier))] = report.programs.taken_bytes(tier);
   for (const ResolvedField& field : report.settings) about.settings[field.name] = field.value;
   return about;
 }

@@ -41,13 +41,15 @@ std::int64_t& at(TierPurposes& bytes, Tier tier, Purpose purpose) {
 
 /// Padding between persistent values is Purpose::other.
 TierPurposes persistent_bytes(const runtime::Program& program,
-                              const runtime::PersistentLayout& persistent) {
+                              const compile::StepPrograms& programs) {
   TierPurposes bytes{};
-  for (const runtime::PersistentValue& value : persistent.values())
+  for (const runtime::PersistentValue& value : programs.persistent.values())
     at(bytes, value.tier, purpose_of(value.role)) += value.type.span_bytes();
   for (const Tier tier : runtime::kAllTiers) {
     const auto t = static_cast<std::size_t>(tier);
-    at(bytes, tier, Purpose::other) += program.persistent_bytes[t] - sum(bytes[t]);
+    const std::int64_t held =
+        program.persistent_bytes[t] + programs.taken_bytes(tier) - programs.arena_bytes(tier);
+    at(bytes, tier, Purpose::other) += held - sum(bytes[t]);
   }
   return bytes;
 }
@@ -90,11 +92,13 @@ double ProgramTimeline::mean_bytes(Tier tier) const {
 }
 
 ProgramTimeline make_timeline(const runtime::Program& program,
-                              const runtime::PersistentLayout& persistent, double runs_per_step,
+                              const compile::StepPrograms& programs, double runs_per_step,
                               std::vector<TimeSpan> foreseen) {
   STRATA_CHECK(foreseen.size() == program.instructions.size());
   const std::size_t count = program.instructions.size();
-  std::vector<TierPurposes> live(count + 1);  // changes at first, the last one beyond the end
+  // Holds differences until they are summed below; the extra entry takes what ends with the last
+  // instruction.
+  std::vector<TierPurposes> live(count + 1);
   const runtime::MemoryTimeline memory(program);
   for (const runtime::BufferLife& life : memory.lives()) {
     if (life.persistent) continue;
@@ -102,7 +106,7 @@ ProgramTimeline make_timeline(const runtime::Program& program,
     at(live[static_cast<std::size_t>(life.first)], life.tier, purpose) += life.bytes;
     at(live[static_cast<std::size_t>(life.last) + 1], life.tier, purpose) -= life.bytes;
   }
-  TierPurposes held = persistent_bytes(program, persistent);
+  TierPurposes held = persistent_bytes(program, programs);
   for (TierPurposes& bytes : live)
     for (std::size_t t = 0; t < bytes.size(); ++t)
       for (std::size_t p = 0; p < kPurposes; ++p) bytes[t][p] = held[t][p] += bytes[t][p];

@@ -7,8 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/program/persistent_layout.h"
-#include "runtime/program/program.h"
+#include "compile/step_programs.h"
 
 namespace strata::train {
 
@@ -47,9 +46,10 @@ struct ProgramTimeline {
   [[nodiscard]] std::vector<double> foreseen_moments() const;
 };
 
-/// Persistent bytes count at every instruction, whether the Program touches them or not.
+/// The timeline of one of `programs`. Persistent bytes count at every instruction, whether the
+/// Program touches them or not; of the disk only those that it holds (StepPrograms::disk_bytes).
 ProgramTimeline make_timeline(const runtime::Program& program,
-                              const runtime::PersistentLayout& persistent, double runs_per_step,
+                              const compile::StepPrograms& programs, double runs_per_step,
                               std::vector<TimeSpan> foreseen);
 
 }  // namespace strata::train

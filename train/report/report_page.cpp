@@ -146,7 +146,7 @@ void write_tiers(JsonWriter& json, const RunReport& report) {
     if (peak.timeline == nullptr || peak.bytes == 0) continue;
     json.begin_object()
         .member("name", name_of(tier))
-        .member("arena_bytes", report.programs.arena_bytes(tier))
+        .member("arena_bytes", report.programs.taken_bytes(tier))
         .member("peak_bytes", peak.bytes)
         .member("peak_at", describe_instruction(*peak.timeline->program, peak.instruction))
         .end_object();

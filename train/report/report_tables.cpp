@@ -113,7 +113,7 @@ std::string steps_csv(const RunReport& report) {
   std::string arenas;
   for (const Tier tier : runtime::kAllTiers) {
     text += fmt::format(",{}_arena_bytes", name_of(tier));
-    arenas += fmt::format(",{}", report.programs.arena_bytes(tier));
+    arenas += fmt::format(",{}", report.programs.taken_bytes(tier));
   }
   text += ",peak_rss_bytes,device_bytes\n";
   const std::string foreseen =

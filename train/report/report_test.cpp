@@ -1,4 +1,5 @@
 // Reports of a small model whose Programs are known.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,9 +9,12 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/format_bytes.h"
 #include "core/json.h"
 #include "core/testing/test_directory.h"
+#include "train/engine/memory_report.h"
 #include "train/models/hf_config.h"
+#include "train/report/about_report.h"
 #include "train/report/report_directory.h"
 #include "train/report/report_page.h"
 #include "train/report/report_tables.h"
@@ -102,6 +106,27 @@ TEST(Report, TimelinesHaveTheBytesOfTheirProgramsByPurpose) {
       for (const auto& live : timeline.live)
         for (const std::int64_t bytes : live[t]) EXPECT_GE(bytes, 0);
     }
+}
+
+TEST(Report, CountsOnlyWhatADriveHolds) {
+  Planned planned;
+  planned.request.options.offload.optimizer = plan::Home::disk;
+  planned.request.options.offload.nvme_paths = {"drive"};
+  planned.request.saving = runtime::SaveMemory::windows;
+  planned.programs = build_programs(planned.request, planned.seat, planned.machine);
+  ASSERT_GT(planned.programs.outlet().bytes(), 0);
+  ASSERT_GT(planned.programs.second_places_bytes(), 0);
+  const std::int64_t bytes = planned.programs.disk_bytes();
+  EXPECT_EQ(count_memory(planned.programs).disk.arena(), bytes);
+  const RunReport report = planned.report();
+  EXPECT_EQ(about(report).arena_bytes.at("disk"), bytes);
+  const TierPeak peak = find_peak(report.timelines, Tier::disk);
+  EXPECT_LE(peak.bytes, bytes);
+  EXPECT_GE(peak.bytes, count_memory(planned.programs).disk.persistent());
+  const std::string text = summary_text(report);
+  EXPECT_THAT(text,
+              HasSubstr(fmt::format("disk: arena {} ({} bytes)", format_bytes(bytes), bytes)));
+  EXPECT_THAT(text, Not(HasSubstr("snapshot, kept between steps")));
 }
 
 TEST(Report, ForeseenInstructionsWaitForTheirQueueAndForOthers) {

@@ -32,7 +32,7 @@ RunReport make_report(const ReportSubject& subject, ForeseenStep foreseen) {
   for (const zero::MicroStep& step : zero::micro_steps(plan)) {
     if (!seen.insert(step.kind).second) continue;
     const runtime::Program& program = programs.train(step.kind);
-    report.timelines.push_back(make_timeline(program, programs.persistent,
+    report.timelines.push_back(make_timeline(program, programs,
                                              zero::runs_per_step(plan, step.kind),
                                              report.foreseen.spans.at(program.name)));
   }

@@ -64,7 +64,7 @@ std::string highest_moments(const ProgramTimeline& timeline, Tier tier) {
 }
 
 std::string describe_tier(const RunReport& report, Tier tier) {
-  const std::int64_t arena = report.programs.arena_bytes(tier);
+  const std::int64_t arena = report.programs.taken_bytes(tier);
   const TierPeak peak = find_peak(report.timelines, tier);
   if (arena == 0 || peak.timeline == nullptr) return "";
   const double mean = mean_bytes(report.timelines, tier);
@@ -78,6 +78,8 @@ std::string describe_tier(const RunReport& report, Tier tier) {
       100.0 * mean / static_cast<double>(arena));
   std::vector<runtime::Holder> holders = runtime::MemoryTimeline(*peak.timeline->program)
                                              .holders_at(tier, static_cast<int>(peak.instruction));
+  if (tier == Tier::disk)  // what only passes through its arena (StepPrograms::outlet)
+    std::erase_if(holders, [](const auto& h) { return h.role == runtime::Role::snapshot; });
   const std::size_t all = holders.size();
   holders.resize(std::min(all, kHolders));
   text += fmt::format("  who fills the peak ({} of {}):\n", holders.size(), all);

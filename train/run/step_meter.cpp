@@ -33,7 +33,7 @@ void StepMeter::begin(const Engine& engine, const ModelConfig& model, const Trai
   const compile::StepPrograms& programs = engine.programs();
   host_arena_bytes_ =
       programs.arena_bytes(runtime::Tier::pinned) + programs.arena_bytes(runtime::Tier::pageable);
-  disk_arena_bytes_ = programs.arena_bytes(runtime::Tier::disk);
+  disk_arena_bytes_ = programs.disk_bytes();
   offloads_ = choices_of(options).moves_state();
   for (const auto& [key, program] : engine.programs().programs)
     if (key.is_train())

@@ -12,8 +12,7 @@ std::vector<TierUse> uses_of_tiers(const Engine& engine, const RunDisk& disk) {
   for (int t = 0; t < runtime::kTiers; ++t) {
     const auto tier = static_cast<runtime::Tier>(t);
     const bool on_disk = tier == runtime::Tier::disk;
-    const std::int64_t planned =
-        on_disk ? engine.programs().disk_bytes() : engine.programs().arena_bytes(tier);
+    const std::int64_t planned = engine.programs().taken_bytes(tier);
     if (planned == 0) continue;
     uses.push_back(
         {tier, planned, on_disk ? disk.reserved_bytes() : resident_bytes(engine.arena(tier))});
