@@ -8,7 +8,7 @@ import unittest
 from programs import ProgramTest, train
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-PAGES = ["architecture", "design", "extending", "foresight", "glossary", "memory", "offload", "operations", "plan", "program", "trace", "workstation"]
+PAGES = ["architecture", "design", "extending", "foresight", "glossary", "memory", "offload", "operations", "plan", "program", "trace"]
 ENDINGS = "h|cpp|cu|cuh|py|json|jsonl|md|txt"
 PATH = re.compile(rf"(?<![\w/.<-])(?:(?:[\w*.-]+/)+(?:[\w*.-]*[\w*])?|[\w*-]+\.(?:{ENDINGS})\b)")
 CITED = re.compile(r"design(?:\.md)?,?(?: |\s*//+ )(?:section )?(\d+(?:\.\d+)?)")
