@@ -123,14 +123,16 @@ std::vector<step::PlanProblem> StepEstimates::problems(const Choices& choices) c
 }
 
 runtime::Plan StepEstimates::with_room_in_host_memory(runtime::Plan plan) const {
+  if (search_.machine.host_is_device()) return plan;
+  std::optional<runtime::Plan> moved = with_gradients_on_disk(plan);
+  if (!moved) return plan;
   step::StepSettings settings = compile::settings_of(search_.model, plan, widest_);
   settings.plan.host_bytes = search_.plan.host_bytes;
-  if (search_.machine.host_is_device() || !state_exceeds_host_memory(units_, settings)) return plan;
-  std::optional<runtime::Plan> moved = with_gradients_on_disk(plan);
-  return moved ? std::move(*moved) : plan;
+  return state_exceeds_host_memory(units_, settings) ? std::move(*moved) : plan;
 }
 
 bool StepEstimates::moves_gradients(const Choices& choices) const {
+  if (choices.optimizer != Home::disk && choices.parameters != Home::disk) return false;
   const runtime::Plan plan = free_plan(choices, units_);
   return with_room_in_host_memory(plan).units != plan.units;
 }
