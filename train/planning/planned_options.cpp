@@ -68,7 +68,9 @@ PlannedRun plan_options(const ProgramRequest& request, const ResolvedConfig& con
                             .plan = frame,
                             .machine = budget.machine,
                             .where = comm::MeshSeat::of(budget.seat),
-                            .savings = savings_of(request.options)};
+                            .savings = savings_of(request.options),
+                            .save_every_steps = request.options.checkpoint.every.steps,
+                            .save_every_seconds = request.options.checkpoint.every.seconds};
   PlannedRun planned{.answer = plan::plan_run({.search = search,
                                                .asked = choices_of(request.options),
                                                .free = freedom_of(config, budget.has_drive),
