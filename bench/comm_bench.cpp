@@ -50,7 +50,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// One way to do the same thing, and the seconds of each repetition.
+/// One of the implementations that are compared, with the seconds of each repetition.
 struct Candidate {
   std::string name;
   std::function<void()> work;

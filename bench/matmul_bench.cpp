@@ -66,11 +66,11 @@ void run(benchmark::State& state, std::string_view name, const Types& types,
   const KernelCall call{
       inputs, outputs, {workspace.data, static_cast<std::size_t>(bytes)}, attributes};
   const Kernel kernel = cpu_kernels().find(name);
-  const std::clock_t begin = std::clock();  // counts all threads
+  const std::clock_t begin = std::clock();  // CPU time of all threads
   for (auto _ : state) kernel(stream, call);
   const double cpu_seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   const double flops = operation.cost(types, output_types, attributes).flops;
-  // CPU seconds do not count neighbours on the same cores.
+  // CPU seconds leave out the time in which other processes had the cores.
   state.counters["FLOP/CPU_s"] = flops * static_cast<double>(state.iterations()) / cpu_seconds;
   state.counters["FLOP/s"] =
       benchmark::Counter(flops, benchmark::Counter::kIsIterationInvariantRate);

@@ -11,7 +11,8 @@
 namespace strata::comm {
 namespace {
 
-/// Returns every rank's text, of known `sizes_bytes` by rank. Makes an arena for this call.
+/// Returns every rank's text; `sizes_bytes` are their lengths, by rank. Makes an arena for the
+/// call.
 std::vector<std::string> gather(Communicator& communicator, std::string_view mine,
                                 std::span<const std::int64_t> sizes_bytes) {
   Collective collective{.kind = CollectiveKind::all_gather, .input_type = DType::u8};

@@ -124,8 +124,7 @@ class Compiling {
   }
 
   void add_step(const MicroStepKind& micro_step, std::int64_t shorter, Graph graph) {
-    const bool uses_ahead = zero::begins_step(micro_step),
-               reads_ahead = zero::ends_step(micro_step);
+    const bool uses_ahead = micro_step.begins_step, reads_ahead = micro_step.ends_step;
     if (takes_snapshots(plan_.saving) && step::takes_snapshot(plan_.updates, micro_step)) {
       Graph snapshot = graph;
       step::add_snapshot(snapshot, set_.snapshot_pieces, set_.settings);

@@ -34,7 +34,8 @@ Compiled compile(const TrainingModel& model, const runtime::Plan& plan,
 Compiled compile_step(const TrainingModel& model, const runtime::Plan& plan,
                       const machine::Machine& machine, const comm::MeshSeat& where);
 
-/// Adds the Programs that compile_step left out, and so returns what compile() does.
+/// Adds the Programs that compile_step left out, and so returns what compile() does. compile_step
+/// has checked the Machine.
 Compiled compile_rest(const TrainingModel& model, StepPrograms step,
                       const machine::Machine& machine, const comm::MeshSeat& where);
 

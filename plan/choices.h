@@ -1,5 +1,5 @@
-// The decisions of a Plan, in a word each: people ask for them, and the search changes them if a
-// Plan does not fit (neighbours.h).
+// The decisions of a Plan, in a word each: people ask for them; advice changes them if a Plan does
+// not fit (neighbours.h), and the planner where steps become faster (alternatives.h).
 #pragma once
 
 #include <cstdint>

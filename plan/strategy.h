@@ -7,8 +7,8 @@
 namespace strata::plan {
 
 enum class Strategy : std::uint8_t {
-  conservative,  ///< no disk, 5 % of the budget stay free, at most 15 % slower than without a
-                 ///< budget
+  conservative,  ///< no disk but one asked for, 5 % of the budget stay free, at most 15 %
+                 ///< slower than without a budget
   balanced,      ///< the fastest step; 2 % of the budget stay free
   aggressive,  ///< the least memory with which steps are at most 40 % slower than without a budget
   maximum,     ///< the least memory

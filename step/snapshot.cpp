@@ -214,7 +214,7 @@ void declare_snapshot(runtime::PersistentLayout& layout, const std::vector<Snaps
 }
 
 bool takes_snapshot(runtime::Updates updates, zero::MicroStepKind kind) {
-  return updates == runtime::Updates::next_step ? zero::begins_step(kind) : zero::ends_step(kind);
+  return updates == runtime::Updates::next_step ? kind.begins_step : kind.ends_step;
 }
 
 void add_snapshot(Graph& graph, const std::vector<SnapshotPiece>& pieces,

@@ -155,16 +155,13 @@ Graph lower_micro_step(Graph graph, const std::vector<ValueId>& losses,
   const runtime::Updates updates = settings.plan.updates;
   place_parameters(graph, settings);
   zero::reduction_pass(graph, settings, kind);
-  const ValueId word =
-      add_word(graph, losses, zero::begins_step(kind), settings.plan.leaves_per_rank());
-  count_targets(graph, settings.plan.mesh, zero::begins_step(kind), settings.plan.leaves());
-  if (zero::ends_step(kind)) control_pass(graph, settings, word);
-  if (zero::ends_step(kind) && updates == runtime::Updates::step_end) update_pass(graph, settings);
+  const ValueId word = add_word(graph, losses, kind.begins_step, settings.plan.leaves_per_rank());
+  count_targets(graph, settings.plan.mesh, kind.begins_step, settings.plan.leaves());
+  if (kind.ends_step) control_pass(graph, settings, word);
+  if (kind.ends_step && updates == runtime::Updates::step_end) update_pass(graph, settings);
   zero::gather_pass(graph, settings);
-  if (zero::ends_step(kind) && updates == runtime::Updates::gradient)
-    early_update_pass(graph, settings);
-  if (zero::begins_step(kind) && updates == runtime::Updates::next_step)
-    late_update_pass(graph, settings);
+  if (kind.ends_step && updates == runtime::Updates::gradient) early_update_pass(graph, settings);
+  if (kind.begins_step && updates == runtime::Updates::next_step) late_update_pass(graph, settings);
   runtime::hoist_gathers(graph, settings.plan.limits);
   return graph;
 }

@@ -35,8 +35,6 @@ inline constexpr MicroStepKind MicroStepKind::last{false, true, false, true};
 /// Returns "only", "first", "middle" or "last"; then "_opens"; then "_leafN" or, for the last leaf,
 /// "_rootN", with N the number of partial sums that it joins. Different kinds have different names.
 std::string name_of(const MicroStepKind& kind);
-constexpr bool begins_step(const MicroStepKind& p) { return p.begins_step; }
-constexpr bool ends_step(const MicroStepKind& p) { return p.ends_step; }
 
 /// One of a step's micro-steps on this rank.
 struct MicroStep {

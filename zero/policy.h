@@ -1,5 +1,5 @@
 // The meaning of ZeRO stages: which of {optimizer state, gradient, parameter} of each unit is
-// sharded. No other code but the configuration knows what a stage number means.
+// sharded. Elsewhere a stage number is only written, read and compared.
 #pragma once
 
 #include <cstdint>

@@ -53,7 +53,8 @@ std::vector<TestedBackend> backend(SharedCommunicator* shared) {
            [shared](int, const RankBody& body) { shared->run(body); }}};
 }
 
-// GoogleTest owns environments and takes them before main; this is the only one of the process.
+// GoogleTest must be given environments before main, and then owns them; this registers the only
+// one of the process.
 SharedCommunicator* shared_communicator() {
   static auto* const shared =
       static_cast<SharedCommunicator*>(testing::AddGlobalTestEnvironment(new SharedCommunicator));

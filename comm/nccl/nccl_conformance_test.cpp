@@ -55,7 +55,7 @@ class OnSimulatedDevice final : public Communicator {
 
 std::string gpu(int rank) { return "GPU " + std::to_string(rank); }
 
-/// Runs the body of each rank on a thread with its host communicator.
+/// Runs `body` for each rank on a thread of its own, with the rank's host communicator.
 void run_threads(int world, const RankBody& body) {
   auto hosts = make_thread_communicators(world);
   std::vector<std::thread> threads;

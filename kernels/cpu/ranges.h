@@ -15,8 +15,9 @@ namespace strata::kernels {
 /// multiple of 1,024.
 inline constexpr std::int64_t kTaskElements = 32 * 1024;
 
-/// Calls body(begin, end) or body(begin, end, worker) for ranges of `grain` that cover [0, count),
-/// on the calling thread if `pool` is null. Allocates nothing.
+/// Calls body(begin, end) or body(begin, end, worker) for ranges of `grain` elements (the
+/// last may be shorter) that cover [0, count), on the calling thread if `pool` is null or there is
+/// one range. Allocates nothing.
 template <typename Body>
 void for_each_range(ThreadPool* pool, std::int64_t count, std::int64_t grain, const Body& body) {
   const std::int64_t tasks = divide_up(count, grain);

@@ -16,6 +16,7 @@
 
 #include "kernels/math/host_device.h"
 #include "kernels/ops/operation.h"
+#include "kernels/ops/step_state.h"
 
 namespace strata::kernels {
 
@@ -26,7 +27,7 @@ inline constexpr std::int64_t kMaxLossLeaves = 512;
 STRATA_HOST_DEVICE inline bool add_loss_units(std::int64_t& sum, double loss, std::int64_t leaves) {
   constexpr std::int64_t kLimit = (std::int64_t{1} << 53) - 1;
   constexpr double kRealLimit = kLimit;
-  const double units = loss * 0x1p40;
+  const double units = loss * (1 / kLossUnit);
   if (!(std::abs(units) <= kRealLimit)) return false;  // also for NaN
   const std::int64_t next = sum + std::llrint(units);
   if (next > leaves * kLimit || next < -leaves * kLimit) return false;

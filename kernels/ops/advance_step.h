@@ -106,7 +106,7 @@ STRATA_HOST_DEVICE inline void advance_step(const StepRules& rules,
   metrics.step = step;
   metrics.loss = word[AgreedWord::kNonFiniteLoss] != 0
                      ? kNaN
-                     : static_cast<double>(word[AgreedWord::kLoss]) * 0x1p-40 /
+                     : static_cast<double>(word[AgreedWord::kLoss]) * kLossUnit /
                            static_cast<double>(rules.leaves);
   metrics.gradient_norm = norm;
   metrics.learning_rate = rate;

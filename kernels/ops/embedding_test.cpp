@@ -75,7 +75,8 @@ TEST(Embedding, BackwardRoundsSumsOnce) {
   verify(test, "many small rows");
 }
 
-// Some tokens occur hundreds of times, some once, some never.
+// A third of the rows share three tokens (hundreds each in the largest case); of the other tokens
+// some occur once, some never.
 TEST(Embedding, BackwardOfManyTokens) {
   constexpr std::int64_t kTable = 600;
   for (const std::int64_t rows : {31, 32, 2049, 6200})

@@ -49,15 +49,20 @@ struct StepMetrics {
   std::int64_t at_floor = 0;
 };
 
+/// The unit of losses in the agreed word, nats.
+inline constexpr double kLossUnit = 0x1p-40;
+
 /// Layout of the integers that all ranks add up once per step (design 2.17): an exact fixed-point
-/// sum of squares (see wide_sum.h), the loss, counts of what was not finite, one counter per flag.
+/// sum of squares (see wide_sum.h), the loss, counts of what was not finite, one word per flag. A
+/// rank raises a flag by any number but 0; whoever lays the word out says what flags mean
+/// (train/engine/engine.h).
 struct AgreedWord {
   static constexpr int kDigits = 69;  ///< 32-bit digits of the sum of squares, each in an int64
   static constexpr int kNonFiniteLoss = 69;  ///< losses that were NaN or infinite
   static constexpr int kNonFinite = 70;      ///< these, and gradient cells with a NaN or infinity
-  static constexpr int kLoss = 71;           ///< sum of losses (add_loss.h), in units of 2^-40
+  static constexpr int kLoss = 71;           ///< sum of losses (add_loss.h), in units of kLossUnit
   static constexpr int kFirstFlag = 72;
-  static constexpr int kFlags = 8;  ///< signal, stop, writer done, writer failed, ...
+  static constexpr int kFlags = 8;
   static constexpr int kWords = 80;
 };
 

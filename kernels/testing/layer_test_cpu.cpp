@@ -9,7 +9,8 @@
 namespace strata::kernels {
 namespace {
 
-/// Returns the outputs with one thread.
+/// Checks that the outputs are close to the expected ones and have the same bits with 1 to 3
+/// threads, with gaps between rows and in place; returns those of one thread.
 std::vector<TestOperand> verify_target(const OperationCase& test, const std::string& label) {
   const auto outputs = [&](int threads, const RunForm& form) {
     return run_once(test, cpu_runner(threads, test.kernel), form);

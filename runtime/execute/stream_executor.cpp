@@ -395,7 +395,7 @@ class StreamExecutor final : public Executor {
 
   ExecutorParts parts_;
   kernels::Device& device_;
-  bool records_ = true;        ///< false after a recording has failed
+  bool records_ = true;        ///< false: recordings are off, one failed, or times are watched
   bool is_recording_ = false;  ///< true: enqueued work is recorded, not run
   bool has_peers_ = false;
   std::array<std::unique_ptr<kernels::Stream>, kQueues> streams_;

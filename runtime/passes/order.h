@@ -1,6 +1,6 @@
-// The order pass: it decides how far ahead of its readers each gather stands. Schedules keep the
-// order of collectives that it leaves, since ranks must agree on it. Without a schedule a Program
-// runs in the order of its list.
+// The order pass: it moves each gather ahead of its readers. A schedule keeps only the order of
+// collectives that the pass leaves, since ranks must agree on it, and decides itself how far ahead
+// gathers run; without a schedule a Program runs in the order of its list.
 #pragma once
 
 #include "runtime/graph/graph.h"

@@ -26,7 +26,7 @@ std::vector<std::vector<int>> find_conflicts(const Graph& graph) {
       const ByteRange range = range_of(graph, id);
       roots[graph.root_of(id)].visit(range.begin, range.end, [&](Touch& touched) {
         if (write) {
-          // Readers come after the writer that they read from.
+          // Waiting for readers suffices if there are any: each already waits for the writer.
           if (touched.readers.empty()) mine.push_back(touched.writer);
           mine.insert(mine.end(), touched.readers.begin(), touched.readers.end());
           touched.readers.clear();

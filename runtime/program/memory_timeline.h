@@ -14,8 +14,8 @@ namespace strata::runtime {
 /// Bytes of each tier, by instruction.
 using LiveBytes = std::vector<TierBytes>;
 
-/// One root's stay in its arena. What is kept between steps, and what is handed on from Program to
-/// Program, may hold its place before `first` and after `last` as well.
+/// One root's stay in its arena. `first` and `last` are touches: a root that is kept between steps
+/// or handed on from Program to Program also holds its place outside them.
 struct BufferLife {
   ValueId root = kNoValue;
   Tier tier = Tier::device;

@@ -114,6 +114,20 @@ class TargetMemory(TargetTest):
         refused = self.run_program(train(*RUN, "--micro-batch", "16", "--target-memory", "60MB", "--allow-offload", "none"), expect=DOES_NOT_FIT)
         self.assertIn("these settings forbid what may need less: --micro-batch 16, --allow-offload none", refused.stderr)
 
+    def test_a_plan_obeys_the_limits_of_its_run(self):
+        """--host-memory limits the arenas alone, in a run as in its plan."""
+        for target, limit in (("2GB", "1GB"), ("auto", "70MB")):
+            asked = [*MODEL, *SAMPLES, "--calibrate", "off", "--device", "cpu", "--threads", "1", "--target-memory", target, "--host-memory", limit]
+            lines = [re.search(r"(?m)^target memory.*(?:\n  it needs.*)?", self.run_program(train(*asked, *steps)).stdout)[0]
+                     for steps in (["--steps", "1"], ["--steps", "0", "--print-plan"])]
+            self.assertEqual(lines[0], lines[1])
+
+    def test_wrong_settings_stay_wrong_with_a_target(self):
+        wrong = ["--actions", json.dumps([{"blocks": [1, 1], "actions": {"nosuch": "recompute"}}]), "--device", "cpu"]
+        for target in ([], ["--target-memory", "1GB"], ["--target-memory", "1GB", "--steps", "0", "--print-plan"]):
+            with self.subTest(target):
+                self.assertIn("nosuch", self.run_program(train(*QUICK, *wrong, *target), expect=USAGE).stderr)
+
     def test_broken_targets(self):
         for arguments, code, message in (
                 (["--target-memory", "much"], CONFIGURATION, "--target-memory: found 'much', expected an amount of memory such as 24GB"),

@@ -62,9 +62,11 @@ void check_tokens(const char* what, std::span<const std::int32_t> numbers, std::
                       numbers[i], vocabulary));
 }
 
-/// The flag of the agreed word whose sum over ranks is 0 if all run Programs of one length: rank 0
-/// adds its hash of the length once for each other rank, and each of these subtracts its own.
-constexpr int kLengthsDiffer = AgreedWord::kFlags - 1;
+/// The place of Flag::lengths_differ. Its sum over ranks is 0 if all run Programs of one length:
+/// rank 0 adds its hash of the length once for each other rank, and each of these subtracts its
+/// own.
+constexpr int kLengthsDiffer = static_cast<int>(Flag::lengths_differ);
+static_assert(kLengthsDiffer < AgreedWord::kFlags);
 
 void require_one_length(bool holds) {
   require(holds,
@@ -219,7 +221,7 @@ std::optional<kernels::StepMetrics> Engine::start_step(std::int64_t step, const 
     for (std::size_t place = 0; place < count; ++place)
       write_inputs(step, batches_[static_cast<std::size_t>(batch) + place], length,
                    static_cast<int>(place));
-    if (zero::begins_step(micro_step)) {
+    if (micro_step.begins_step) {
       write_word(std::exchange(pending_flags_, 0), length.shorter);
       typed<std::int64_t>(kHostTargets)[0] = valid;
     }
@@ -314,8 +316,8 @@ double Engine::evaluate(std::int64_t batches, const FillBatch& fill, std::int64_
     const std::span<std::int64_t> word = input<std::int64_t>(runtime::kAgreedWord);
     require_one_length(word[AgreedWord::kFirstFlag + kLengthsDiffer] == 0);
     if (word[AgreedWord::kNonFiniteLoss] != 0) sum = std::numeric_limits<double>::quiet_NaN();
-    sum +=
-        std::ldexp(static_cast<double>(word[AgreedWord::kLoss]), -40) * static_cast<double>(places);
+    sum += static_cast<double>(word[AgreedWord::kLoss]) * kernels::kLossUnit *
+           static_cast<double>(places);
   }
   settle();
   sum_over_ranks({&targets, 1});

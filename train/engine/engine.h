@@ -24,6 +24,8 @@ enum class Flag : std::uint8_t {
   stop,
   saving,    ///< this rank has not done its part of the checkpoint that is being written
   save_due,  ///< raised by rank 0 when its clock says that a checkpoint is due
+  /// Raised by the engine alone: ranks run Programs of different lengths.
+  lengths_differ = kernels::AgreedWord::kFlags - 1,
 };
 
 /// Says whether a step keeps the state that it began with for a checkpoint (step/snapshot.h).

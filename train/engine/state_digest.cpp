@@ -5,11 +5,14 @@
 #include <map>
 
 #include "core/json_writer.h"
+#include "runtime/graph/parameter_unit.h"
 #include "runtime/graph/state_names.h"
 #include "step/optimizer_storage.h"
 
 namespace strata::train {
 namespace {
+
+static_assert(kCellElements == runtime::kCellElements, "digests have the cells of flat space");
 
 /// A digest travels as four 32-bit limbs in int64 words, so that an integer all-reduce can add it.
 constexpr int kLimbs = 4;

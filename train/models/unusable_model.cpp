@@ -30,7 +30,8 @@ bool ends_in(const fs::path& file, std::initializer_list<std::string_view> ends)
 
 constexpr std::int64_t kLookedAtBytes = 9;
 
-/// The first bytes, to tell the format; "" if the file cannot be read, which opening it reports.
+/// Returns a file's first bytes, which tell its format; "" if it cannot be read, which whoever
+/// opens it reports.
 std::string first_bytes(const fs::path& path) {
   try {
     const File file = File::open_for_reading(path.string());
@@ -42,7 +43,8 @@ std::string first_bytes(const fs::path& path) {
   }
 }
 
-/// True for 8 bytes of a header's size, little-endian and below 4 GiB, as no text has, then JSON.
+/// True if `bytes` are a header's size (8 bytes, little-endian, below 4 GiB: its last four are
+/// zeros, which no text has), then the brace of JSON.
 bool begins_like_safetensors(std::string_view bytes) {
   constexpr std::string_view kUpperHalf("\0\0\0\0", 4);
   return std::ssize(bytes) == kLookedAtBytes && bytes.substr(4, 4) == kUpperHalf &&

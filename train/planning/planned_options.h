@@ -5,28 +5,12 @@
 #include <string_view>
 #include <vector>
 
-#include "comm/seat.h"
-#include "machine/machine.h"
 #include "plan/planner.h"
 #include "train/config/resolve.h"
 #include "train/engine/build_programs.h"
+#include "train/planning/memory_budget.h"
 
 namespace strata::train {
-
-/// The memory that a run may take, and the machine it is planned for.
-struct MemoryBudget {
-  comm::Seat seat;
-  machine::Machine machine;  ///< as one rank has it
-  int local_ranks = 1;       ///< ranks of a host
-  /// Bytes of a rank's device for its arena; kUnlimitedMemory where the CPU computes.
-  std::int64_t device_bytes = kUnlimitedMemory;
-  std::int64_t host_bytes = 0;  ///< of all ranks of a host, arenas of a CPU included; 0: no limit
-  /// Bytes of the device, or of the process where the CPU computes, that are not the arena's.
-  std::int64_t beside_bytes = 0;
-  std::int64_t most_bytes = 0;  ///< that a target may name: all of the device or host; 0: unknown
-  bool has_drive = false;       ///< state may go to the disk
-  std::int64_t disk_bytes = kUnlimitedMemory;  ///< of the drives, for all ranks of a host
-};
 
 /// A setting that the planner made, as text: "zero.stage", "2".
 struct PlannedOption {

@@ -23,8 +23,8 @@ struct StepRow {
   std::optional<std::int64_t> device_bytes;  ///< of the device in use, by whomever
 };
 
-/// A pass of the compute queue, or another queue, over the steps of which instructions were
-/// measured.
+/// Times of one pass of the compute queue, or of another queue, in the steps whose instructions
+/// were measured.
 struct PhaseTime {
   std::string name;
   double mean_seconds = 0, min_seconds = 0, max_seconds = 0;  ///< of a step
@@ -42,9 +42,9 @@ struct Spike {
   std::int64_t step = 0;
   std::string what;
 };
-/// Steps in which the process's high-water rose by more than 100 MB, or which took more than 1.5
-/// times the mean of the up to ten before, but for the first: memory is touched and libraries are
-/// loaded there.
+/// Finds steps in which the process's high-water mark rose by more than 100 MB, or which took more
+/// than 1.5 times the mean of the up to ten before. The first step is not judged and not in the
+/// mean, since memory is touched and libraries are loaded there.
 std::vector<Spike> find_spikes(const std::vector<StepRow>& steps);
 
 /// Adds what `recorder` saw of the steps that train, once their executor is idle. Phases go to

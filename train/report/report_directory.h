@@ -12,8 +12,9 @@ namespace strata::train {
 /// Paths of the files that a report in `directory` has.
 std::vector<std::string> report_files(const std::string& directory);
 
-/// Creates the directory where it is missing. Throws IoError naming --memory-report where a file
-/// has its name or one of a report's files cannot be written there. Any rank may call it.
+/// Creates the directory where it is missing. Throws IoError naming --memory-report if a file
+/// of this name is in its place or one of a report's files cannot be written there. Any rank may
+/// call it.
 void require_report_directory(const std::string& directory);
 
 /// Replaces the files of an earlier report, each as a whole; others stay. `recorder`: what the run

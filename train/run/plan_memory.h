@@ -8,8 +8,8 @@ namespace strata::train {
 /// Collective, once device, disk and machine are known and before anything depends on the settings
 /// that may change. Does nothing without --target-memory. Rank 0 plans, for the rank with the least
 /// free memory; all ranks take its settings into `run.options` and the request's configuration, and
-/// rank 0 prints them. Throws OutOfMemory on all ranks if nothing fits, InvalidArgument for a
-/// target that this machine does not have.
+/// rank 0 prints them. Throws OutOfMemory on all ranks if nothing fits, InvalidArgument for
+/// settings that are wrong and for a target that this machine does not have.
 void plan_memory(RunParts& run);
 
 }  // namespace strata::train

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "train/config/option_fields.h"
-#include "train/planning/memory_target.h"
 #include "train/planning/planning_text.h"
 
 namespace strata::train {
@@ -21,10 +20,11 @@ bool may_use_drive(const RunRequest& request) {
 }
 
 std::int64_t host_bytes_for(const RunRequest& request, const PlanningSite& site) {
-  const std::int64_t limit = request.config.options.offload.host_memory_bytes;
-  if (!request.hardware || site.memory.host_bytes == 0) return site.memory.host_bytes;
-  if (limit != kUnlimitedMemory) return std::min(limit, site.memory.host_bytes);
-  return static_cast<std::int64_t>(kHostPart * static_cast<double>(site.memory.host_bytes));
+  const bool is_limited = request.config.options.offload.host_memory_bytes != kUnlimitedMemory;
+  if (!request.hardware && is_limited) return 0;  // --host-memory stands for another host
+  const std::int64_t bytes = free_host_bytes(request);
+  if (!request.hardware || site.machine.host_is_device() || is_limited) return bytes;
+  return static_cast<std::int64_t>(kHostPart * static_cast<double>(bytes));
 }
 
 ResolvedConfig config_of(const TrainOptions& options, const std::vector<std::string>& given) {
@@ -41,38 +41,21 @@ ResolvedConfig config_of(const TrainOptions& options, const std::vector<std::str
 }  // namespace
 
 MemoryBudget target_budget(const RunRequest& request, const PlanningSite& site) {
-  const TrainOptions& options = request.config.options;
-  MemoryBudget budget;
-  budget.seat = site.seat;
-  budget.machine = site.machine;
-  budget.local_ranks = site.memory.local_world;
-  budget.has_drive = may_use_drive(request);
+  MachineFound found{.seat = site.seat,
+                     .machine = site.machine,
+                     .local_ranks = site.memory.local_world,
+                     .has_drive = may_use_drive(request),
+                     .host_bytes = host_bytes_for(request, site),
+                     .owner = site.machine.host_is_device() ? "a rank" : "the device",
+                     .taken_by = "what driver and libraries hold"};
   if (request.hardware && request.hardware->disk.bytes.known())
-    budget.disk_bytes = request.hardware->disk.bytes.whole();
-  if (site.machine.host_is_device()) {
-    budget.beside_bytes = process_bytes(options);
-    const std::int64_t all = site.memory.host_bytes / budget.local_ranks;
-    budget.most_bytes = all;
-    budget.host_bytes = budget.local_ranks * beside(target_bytes(options.target, all, "a rank"),
-                                                    budget.beside_bytes, options.target,
-                                                    "a process without any arena");
-    return budget;
+    found.disk_bytes = request.hardware->disk.bytes.whole();
+  if (request.hardware && !site.machine.host_is_device()) {
+    found.owner = request.hardware->name;
+    found.device_bytes = request.hardware->device.memory_bytes.whole();
+    found.device_taken_bytes = request.hardware->device.reserved_bytes.whole();
   }
-  budget.host_bytes = host_bytes_for(request, site);
-  const std::int64_t limit = options.offload.device_memory_bytes;
-  if (!request.hardware) {  // a device about which nothing else is known
-    budget.device_bytes = options.target.memory.empty() || options.target.memory == "auto"
-                              ? limit
-                              : target_bytes(options.target, 0, "the device");
-    return budget;
-  }
-  const std::int64_t whole = request.hardware->device.memory_bytes.whole();
-  budget.most_bytes = whole;
-  budget.beside_bytes = request.hardware->device.reserved_bytes.whole();
-  budget.device_bytes = std::min(
-      limit, beside(target_bytes(options.target, whole, request.hardware->name),
-                    budget.beside_bytes, options.target, "what driver and libraries hold"));
-  return budget;
+  return budget_for(found, request.config.options);
 }
 
 PlannedTraining plan_run(const ModelConfig& model, const TrainOptions& options,

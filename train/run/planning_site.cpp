@@ -31,15 +31,6 @@ machine::Machine machine_of(const RunRequest& request, bool on_cuda) {
   return machine::typical_machine(capabilities);
 }
 
-/// Free memory of the host to plan for; 0: unknown.
-std::int64_t free_host_bytes(const RunRequest& request) {
-  if (!request.hardware) return machine::available_host_bytes();
-  const machine::HostMemory& memory = request.hardware->memory;
-  if (!memory.allowed_bytes.known()) return memory.bytes.whole();
-  if (!memory.bytes.known()) return memory.allowed_bytes.whole();
-  return std::min(memory.allowed_bytes.whole(), memory.bytes.whole());
-}
-
 /// The memory to plan for; the plan itself obeys --device-memory and --host-memory.
 MachineMemory memory_of(const RunRequest& request, bool on_cuda) {
   const OffloadOptions& offload = request.config.options.offload;
@@ -73,6 +64,14 @@ std::string describe_device(const RunRequest& request, bool on_cuda) {
 }
 
 }  // namespace
+
+std::int64_t free_host_bytes(const RunRequest& request) {
+  if (!request.hardware) return machine::available_host_bytes();
+  const machine::HostMemory& memory = request.hardware->memory;
+  if (!memory.allowed_bytes.known()) return memory.bytes.whole();
+  if (!memory.bytes.known()) return memory.allowed_bytes.whole();
+  return std::min(memory.allowed_bytes.whole(), memory.bytes.whole());
+}
 
 ProgramRequest programs_of(const RunRequest& request) {
   const TrainOptions& options = request.config.options;

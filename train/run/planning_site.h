@@ -18,6 +18,9 @@ struct PlanningSite {
 };
 PlanningSite planning_site(const RunRequest& request);
 
+/// Free memory of the host to plan for, --hardware's or this one's; 0: unknown.
+std::int64_t free_host_bytes(const RunRequest& request);
+
 /// Gives a request that is planned and not run `world` ranks on the machine of --hardware, whose
 /// devices have the memory that driver and libraries leave.
 void assume_ranks(int world, RunRequest& request);

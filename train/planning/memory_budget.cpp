@@ -1,0 +1,36 @@
+#include "train/planning/memory_budget.h"
+
+#include <algorithm>
+
+#include "train/planning/memory_target.h"
+
+namespace strata::train {
+
+MemoryBudget budget_for(const MachineFound& found, const TrainOptions& options) {
+  MemoryBudget budget;
+  budget.seat = found.seat;
+  budget.machine = found.machine;
+  budget.local_ranks = found.local_ranks;
+  budget.has_drive = found.has_drive;
+  budget.disk_bytes = found.disk_bytes;
+  budget.host_bytes = found.host_bytes;
+  const bool on_host = found.machine.host_is_device();
+  budget.most_bytes = on_host ? found.host_bytes / found.local_ranks : found.device_bytes;
+  budget.beside_bytes = on_host ? process_bytes(options) : found.device_taken_bytes;
+  // 0: neither the target nor the machine says how much there is.
+  const std::int64_t target = target_bytes(options.target, budget.most_bytes, found.owner);
+  const auto for_arena = [&] {
+    return beside(target, budget.beside_bytes, options.target,
+                  on_host ? "a process without any arena" : found.taken_by);
+  };
+  if (on_host)
+    budget.host_bytes = target > 0 ? for_arena() * found.local_ranks : 0;
+  else
+    budget.device_bytes =
+        std::min(options.offload.device_memory_bytes, target > 0 ? for_arena() : kUnlimitedMemory);
+  if (const std::int64_t limit = options.offload.host_memory_bytes; limit != kUnlimitedMemory)
+    budget.host_bytes = budget.host_bytes > 0 ? std::min(budget.host_bytes, limit) : limit;
+  return budget;
+}
+
+}  // namespace strata::train

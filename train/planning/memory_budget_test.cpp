@@ -1,0 +1,74 @@
+#include "train/planning/memory_budget.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "train/planning/memory_target.h"
+
+namespace strata::train {
+namespace {
+
+constexpr std::int64_t kGB = 1'000'000'000;
+
+TrainOptions options_of(const std::string& target) {
+  TrainOptions options;
+  options.target.memory = target;
+  return options;
+}
+
+MachineFound cpu_host(std::int64_t host_bytes) {
+  return {.machine = machine::cpu_machine(1),
+          .local_ranks = 2,
+          .host_bytes = host_bytes,
+          .owner = "a rank",
+          .taken_by = ""};
+}
+
+MachineFound gpu_host() {
+  kernels::DeviceCapabilities capabilities;
+  capabilities.backend = kernels::DeviceCapabilities::Backend::cuda;
+  return {.machine = machine::typical_machine(capabilities),
+          .host_bytes = 64 * kGB,
+          .device_bytes = 24 * kGB,
+          .device_taken_bytes = kGB,
+          .owner = "the device",
+          .taken_by = "the driver"};
+}
+
+TEST(MemoryBudget, OfAProcessThatComputesIsTheTargetWithoutWhatItTakesItself) {
+  TrainOptions options = options_of("2GB");
+  const std::int64_t arenas = 2 * (2 * kGB - process_bytes(options));
+  EXPECT_EQ(budget_for(cpu_host(16 * kGB), options).host_bytes, arenas);
+  options.offload.host_memory_bytes = kGB;
+  EXPECT_EQ(budget_for(cpu_host(16 * kGB), options).host_bytes, kGB) << "limits arenas";
+  EXPECT_EQ(budget_for(cpu_host(0), options).host_bytes, kGB) << "whatever the host has";
+  options = options_of("9GB");
+  EXPECT_THROW(budget_for(cpu_host(16 * kGB), options), InvalidArgument);
+}
+
+TEST(MemoryBudget, OfAHostAboutWhichNothingIsKnownHasNoLimit) {
+  TrainOptions options = options_of("auto");
+  EXPECT_EQ(budget_for(cpu_host(0), options).host_bytes, 0);
+  options.offload.host_memory_bytes = kGB;
+  EXPECT_EQ(budget_for(cpu_host(0), options).host_bytes, kGB);
+}
+
+TEST(MemoryBudget, OfADeviceObeysTargetAndLimits) {
+  TrainOptions options = options_of("auto");
+  EXPECT_EQ(budget_for(gpu_host(), options).device_bytes, 23 * kGB);
+  EXPECT_EQ(budget_for(gpu_host(), options).host_bytes, 64 * kGB);
+  options = options_of("10GB");
+  EXPECT_EQ(budget_for(gpu_host(), options).device_bytes, 9 * kGB);
+  options.offload.device_memory_bytes = 5 * kGB;
+  options.offload.host_memory_bytes = 8 * kGB;
+  EXPECT_EQ(budget_for(gpu_host(), options).device_bytes, 5 * kGB);
+  EXPECT_EQ(budget_for(gpu_host(), options).host_bytes, 8 * kGB);
+  MachineFound unknown = gpu_host();
+  unknown.device_bytes = unknown.device_taken_bytes = 0;
+  EXPECT_EQ(budget_for(unknown, options_of("auto")).device_bytes, kUnlimitedMemory);
+  EXPECT_EQ(budget_for(unknown, options).device_bytes, 5 * kGB);
+}
+
+}  // namespace
+}  // namespace strata::train
