@@ -25,9 +25,9 @@ constexpr double kNoFaster = 1.01;
 constexpr int kPatience = 5;
 /// The fastest of the quickly compiled steps, which are compiled as a run would.
 constexpr std::size_t kFinalists = 3;
-/// The share of recomputation goes in steps of 1 / kShares.
-constexpr int kShares = 16;
-constexpr double kShare = 1.0 / kShares;
+/// The share of recomputation goes in steps of 1 / kShareSteps.
+constexpr int kShareSteps = 16;
+constexpr double kShare = 1.0 / kShareSteps;
 /// The part of the memory that what is kept for the backward pass should leave to transfers.
 constexpr double kRoom = 0.03;
 /// True if the choices differ in nothing but parameters or saved values that go farther, or in
@@ -99,7 +99,7 @@ template <typename NeedsOf>
 std::optional<Choices> BudgetSearch::with_least_again(Choices choices, const MemoryLimits& limits,
                                                       const NeedsOf& needs_of) const {
   if (!free_.saved) return fits(needs_of(choices), limits) ? std::optional(choices) : std::nullopt;
-  int too_little = -1, enough = kShares;
+  int too_little = -1, enough = kShareSteps;
   set_again_part(choices, 1);
   if (!fits(needs_of(choices), limits)) return {};
   while (enough - too_little > 1) {
