@@ -44,6 +44,7 @@ def cells_of_plan(printed):
         return {"settings": "refused: too slow" if "allows steps that are at most" in one["refusal"] else "refused: does not fit"}
     seconds = one["seconds_per_step"]
     flags = re.sub(r" ?--(device|host)-memory \S+", "", one["flags"]).strip()
+    flags = re.sub(r"--actions '[^']*'", "--actions ...", flags)  # a page of them
     return {"settings": f"`{flags}`" if flags else "as they are", "device": size(one["device_bytes"]),
             "host": size(one["host_bytes"]) if one["host_bytes"] >= 1 << 24 else "-", "s/step": f"{seconds:.3g}",
             "tokens/s": f"{one['tokens_per_second']:,.0f}", "bound by": one["bound_by"], "slower": f"{100 * (one['slowdown'] - 1):.0f} %"}
