@@ -1,10 +1,11 @@
 // Compares foreseen with measured steps of clusters: ranks are threads of this process, whose
 // collectives take as long as on a network of given rates (comm/testing/slow_communicator.h).
 //   build/bin/cluster_bench [STEPS [WORLD]]  worlds of 2, 4 and 8, ZeRO 0 to 3, three networks
-//   build/bin/cluster_bench --check          a world of 2; exits with 1 if a step is 75 % off, as on no busy machine
-// Of the computation, the mean processor time of each rank's kinds of instructions is measured in
-// the same steps, and the cores that the ranks got while they computed, which the simulator shares
-// among them. Of collectives nothing is measured: their times follow from the Machine's rates. A
+//   build/bin/cluster_bench --check          a world of 2; exits with 1 if a step is 75 % off, more
+//                                            than a busy machine makes it
+// It measures the mean processor time of each rank's kinds of computation in the same steps, and
+// the cores that the ranks got while they computed, which the simulator shares
+// among them. It measures no collective: their times follow from the Machine's rates. A
 // setting is disturbed if a third of the cores is missing, or if its steps differ by more than a
 // seventh; then it runs again, and the less disturbed run counts.
 #include <time.h>
@@ -229,7 +230,7 @@ machine::OperationTimes times_of(const ComputeClock& clock, const machine::Machi
   return machine::OperationTimes(times);
 }
 
-/// What was measured of some steps.
+/// Measured figures of some steps.
 struct Measured {
   std::vector<double> seconds;
   /// Times of each rank's computation, alone on a core, while other ranks compute.

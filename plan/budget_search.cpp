@@ -100,6 +100,19 @@ std::optional<PlannedStep> BudgetSearch::compiled(const Choices& choices,
   return step;
 }
 
+/// Compiles as a run would, and lists that among the attempts.
+std::optional<PlannedStep> BudgetSearch::attempted(const Choices& choices,
+                                                   const MemoryLimits& limits,
+                                                   double guessed_seconds) {
+  std::optional<PlannedStep> step = compiled(choices, limits);
+  attempts_.push_back({choices, guessed_seconds, {}, ""});
+  if (step)
+    attempts_.back().seconds = step->forecast.step_seconds;
+  else
+    attempts_.back().lacks = own_device_ ? "device memory" : "host memory";
+  return step;
+}
+
 std::optional<PlannedStep> BudgetSearch::smallest(const MemoryLimits& limits) {
   // Choices for which the memory of the host suffices come first, then those that need less.
   const auto rank_of = [&](const MemoryNeeds& needs) {

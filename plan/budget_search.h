@@ -100,6 +100,9 @@ class BudgetSearch {
   [[nodiscard]] Quick quickly(const Entry& entry, const MemoryLimits& limits);
   [[nodiscard]] std::optional<Entry> with_more_again(const Entry& entry, const compile::Fit& fit,
                                                      const MemoryLimits& limits);
+  [[nodiscard]] std::optional<PlannedStep> attempted(const Choices& choices,
+                                                     const MemoryLimits& limits,
+                                                     double guessed_seconds);
   [[nodiscard]] PlannedStep polished(PlannedStep best);
   [[nodiscard]] PlannedStep with_less_offload(PlannedStep best);
   [[nodiscard]] bool may_gain(const Choices& now, const Choices& kept);

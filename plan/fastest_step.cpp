@@ -347,14 +347,9 @@ PlannedStep BudgetSearch::with_less_offload(PlannedStep best) {
     if (!is_free || nearer == best.choices || !may_work()) return;
     const std::optional<Entry> entry = guessed_entry(nearer, 0, best.limits);
     if (!entry || !entry->is_likely || entry->price > enough) return;
-    std::optional<PlannedStep> step = compiled(entry->choices, best.limits);
-    attempts_.push_back({entry->choices, entry->price / price_of(entry->choices, 1), {}, ""});
-    if (!step) {
-      attempts_.back().lacks = "memory";
-      return;
-    }
-    attempts_.back().seconds = step->forecast.step_seconds;
-    if (price_of(*step) <= enough) best = std::move(*step);
+    const double guessed = entry->price / price_of(entry->choices, 1);
+    std::optional<PlannedStep> step = attempted(entry->choices, best.limits, guessed);
+    if (step && price_of(*step) <= enough) best = std::move(*step);
   };
   take_back(free_.activations, [](Choices& c) { c.activations = Home::device; });
   take_back(free_.parameters, [](Choices& c) { c.parameters = Home::device; });
@@ -376,14 +371,12 @@ std::optional<PlannedStep> BudgetSearch::fastest(const MemoryLimits& limits) {
     std::optional<PlannedStep> step =
         one.step ? std::move(one.step) : compiled(one.choices, limits);
     if (!step) continue;
-    best = std::min(best, price_of(one.choices, step->forecast.step_seconds));
+    best = std::min(best, price_of(*step));
     finalists.emplace_back(one.order, std::move(*step));
   }
   // The first of the alternatives that are equally fast moves least.
-  std::erase_if(finalists, [&](const auto& finalist) {
-    const PlannedStep& step = finalist.second;
-    return price_of(step.choices, step.forecast.step_seconds) > best * kNoFaster;
-  });
+  std::erase_if(finalists,
+                [&](const auto& finalist) { return price_of(finalist.second) > best * kNoFaster; });
   const auto first =
       std::ranges::min_element(finalists, {}, [](const auto& finalist) { return finalist.first; });
   if (first == finalists.end()) return {};

@@ -48,19 +48,12 @@ PlannedStep BudgetSearch::with_actions(PlannedStep step) {
   set_again_part(changed, 0);
   changed.activations = Home::device;
   if (!may_gain(now, changed)) return step;
-  const double enough = price_of(now, step.forecast.step_seconds) * (1 - kLeastGain);
+  const double enough = price_of(step) * (1 - kLeastGain);
   const std::optional<SavedAnswer> answer = solved(step, changed);
   if (!answer || answer->step_seconds > enough) return step;
   changed.actions = runtime::without_kept(answer->saved);
-  std::optional<PlannedStep> found = compiled(changed, step.limits);
-  attempts_.push_back({changed, answer->step_seconds, {}, ""});
-  if (!found) {
-    attempts_.back().lacks = own_device_ ? "device memory" : "host memory";
-    return step;
-  }
-  attempts_.back().seconds = found->forecast.step_seconds;
-  return price_of(changed, found->forecast.step_seconds) <= enough ? std::move(*found)
-                                                                   : std::move(step);
+  std::optional<PlannedStep> found = attempted(changed, step.limits, answer->step_seconds);
+  return found && price_of(*found) <= enough ? std::move(*found) : std::move(step);
 }
 
 }  // namespace strata::plan

@@ -257,7 +257,7 @@ struct TrainOptions {
   bool recompute_norms = false;          ///< only norms and activation functions; if not the above
   std::int64_t checkpoint_segments = 0;  ///< recomputed segments of layers; 0: each layer is one
   double checkpoint_ratio = 1;           ///< part of what recomputing layers frees, 0 to 1
-  /// What becomes of each saved value; if there are any, in place of what the four above and
+  /// Actions for each saved value; if there are any, in place of what the four above and
   /// offload.activations say.
   std::vector<runtime::BlockActions> actions;
   DeviceChoice device = DeviceChoice::automatic;

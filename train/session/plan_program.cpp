@@ -29,7 +29,7 @@
 namespace strata::train {
 namespace {
 
-/// What a line of the table is about.
+/// The machine and the target of one line of the table.
 struct Planned {
   std::string hardware;   ///< "": this machine
   std::string target;     ///< "": what a file says, or all memory
