@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fstream>
 #include <string>
+#include <utility>
 
 #include "core/system_call.h"
 #include "kernels/cpu/cpu_features.h"
@@ -48,6 +49,20 @@ Machine look_at_this_host() {
   if (const auto group = tightest_memory_cgroup())
     memory.allowed_bytes = measured(static_cast<double>(group->limit_bytes));
   memory.locked_bytes = locked_bytes();
+  return machine;
+}
+
+Machine placed_on(Machine machine, const Machine& host) {
+  Processor processor = host.processor;
+  if (machine.host_is_device()) {
+    processor.cores = machine.processor.cores;
+    processor.vector_bits = machine.processor.vector_bits;
+  }
+  machine.processor = std::move(processor);
+  machine.memory = {.bytes = host.memory.bytes,
+                    .allowed_bytes = host.memory.allowed_bytes,
+                    .locked_bytes = host.memory.locked_bytes,
+                    .bytes_per_second = machine.memory.bytes_per_second};
   return machine;
 }
 

@@ -7,6 +7,7 @@
 #include "core/byte_size.h"
 #include "core/format_bytes.h"
 #include "core/json_writer.h"
+#include "machine/this_host.h"
 
 namespace strata::train {
 namespace {
@@ -201,9 +202,9 @@ machine::Machine machine_of(const DoctorReport& report) {
   int usable = 0;
   for (const DeviceFacts& device : report.devices) {
     if (!device.problem.empty() || usable++ > 0) continue;
-    machine = machine::gpu_machine(device.name, device.capabilities);
-    machine.processor = report.host.processor;
-    machine.memory = report.host.memory;
+    machine =
+        machine::placed_on(machine::gpu_machine(device.name, device.capabilities), report.host);
+    machine.memory.bytes_per_second = report.host.memory.bytes_per_second;
     const auto total = static_cast<double>(device.memory.total_bytes);
     machine.device.memory_bytes = machine::measured(total);
     machine.device.reserved_bytes =

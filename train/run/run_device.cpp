@@ -11,9 +11,9 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/format_bytes.h"
-#include "kernels/cpu/cpu_features.h"
 #include "kernels/cuda/open_device.h"
 #include "machine/numa.h"
+#include "machine/this_host.h"
 #include "train/engine/device_choices.h"
 #include "train/engine/warm_up.h"
 
@@ -22,6 +22,8 @@ namespace {
 
 /// Name in a model directory, beside config.json.
 constexpr const char* kChoicesFile = "strata_choices.json";
+/// Room for kernels, graphs and libraries that are loaded after planning. The driver's share is in
+/// use by then, so this is less than Device::reserved_bytes of a machine that nobody looked at.
 constexpr std::int64_t kBesideTheArenaBytes = 512 << 20;
 constexpr std::int64_t kMostChoicesBytes = 64 << 20;
 
@@ -67,11 +69,12 @@ void RunDevice::make(const TrainOptions& options, int local_rank) {
 }
 
 machine::Machine RunDevice::machine(int threads, int local_world) const {
-  const int mine = kernels::detect_cpu_features().vector_bits();
+  const machine::Machine host = machine::look_at_this_host();
+  const std::int64_t mine = host.processor.vector_bits.whole();
   const auto bits = static_cast<int>(std::ranges::min(comm::gather_numbers(host_, mine)));
-  if (!device_) return machine::cpu_machine(threads, bits);
+  if (!device_) return machine::placed_on(machine::cpu_machine(threads, bits), host);
   const std::string name = comm::gather_texts(host_, device_->name())[0];  // all plan for rank 0's
-  return machine::gpu_machine(name, device_->capabilities(), local_world);
+  return machine::placed_on(machine::gpu_machine(name, device_->capabilities(), local_world), host);
 }
 
 std::unique_ptr<ExecutionSite> RunDevice::make_site(const TrainOptions& options, int threads) {

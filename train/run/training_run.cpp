@@ -43,7 +43,6 @@ void open_machine(RunParts& run) {
   run.disk = std::make_unique<RunDisk>(options, *run.communicator);
   const RankContext& context = run.request.context;
   run.machine = run.device->machine(threads_per_rank(options, context), context.local_world);
-  run.machine.processor.numa = machine::find_numa_nodes();
   run.disk->add_to(run.machine, context.local_world);
   read_profile(run);
 }
