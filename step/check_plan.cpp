@@ -53,6 +53,7 @@ class Checking {
     check_shorter_sequences();
     check_read_ahead();
     check_virtual_ranks();
+    check_tiles();
     const runtime::GradientTypes& types = plan_.gradient;
     if (types.accumulated != DType::f32 && types.accumulated != types.produced)
       add("gradient.accumulated", name_of(types.accumulated),
@@ -100,6 +101,14 @@ class Checking {
                       "memory",
                       plan_.data_ranks()),
           &unit);
+  }
+
+  /// Optimizer work is cut at whole cells.
+  void check_tiles() {
+    const std::int64_t tile = plan_.limits.tile_elements;
+    if (tile <= 0 || tile % runtime::kCellElements != 0)
+      add("limits.tile_elements", std::to_string(tile),
+          fmt::format(", expected a multiple of {}", runtime::kCellElements));
   }
 
   /// Checks that stages nest: a rank that owns a part of parameters or gradients updates that part.

@@ -23,11 +23,11 @@ struct PlanProblem {
 
 /// Finds what is wrong with `plan` for a model of `units`: units of another model, kinds of state
 /// in a tier where they cannot live (docs/offload.md), combinations of shards that no stage has,
-/// contradictory recipes, gradients accumulated in a type of their own, shorter sequences that are
-/// not shorter or not ascending, ranks along another axis than data, virtual ranks that do not fit
-/// the ranks. For training (under `rules`; null: none) also: no unit is trained, and updates that
-/// follow their own gradients though they need something of the whole gradient. If the units
-/// differ, only that is reported.
+/// contradictory recipes, optimizer work that is not cut at cells, gradients accumulated in a type
+/// of their own, shorter sequences that are not shorter or not ascending, ranks along another axis
+/// than data, virtual ranks that do not fit the ranks. For training (under `rules`; null: none)
+/// also: no unit is trained, and updates that follow their own gradients though they need something
+/// of the whole gradient. If the units differ, only that is reported.
 std::vector<PlanProblem> find_problems(const runtime::Plan& plan,
                                        const std::vector<runtime::ParameterUnit>& units,
                                        const kernels::StepRules* rules = nullptr);

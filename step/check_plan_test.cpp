@@ -68,6 +68,9 @@ TEST(CheckPlan, RefusesShardsAndResidentsThatNoPassObeys) {
           [](Plan& plan) { plan.units[1].optimizer_device_elements = 4096; });
   refused("resident",
           [](Plan& plan) { plan.units[0].optimizer_host_elements = runtime::kUnlimited; });
+  refused("limits.tile_elements: found 1500, expected a multiple of 1024",
+          [](Plan& plan) { plan.limits.tile_elements = 1500; });
+  refused("limits.tile_elements: found 0", [](Plan& plan) { plan.limits.tile_elements = 0; });
   refused("which move as a whole", [](Plan& plan) {
     plan.units[1].parameter_tier = runtime::Tier::disk;
     plan.units[1].optimizer_device_elements = 1024;

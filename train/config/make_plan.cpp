@@ -122,10 +122,11 @@ runtime::Plan plan_frame(const TrainOptions& options, int data_ranks) {
   plan.limits.max_reuse_distance = options.zero.max_reuse_distance_elements;
   plan.limits.reduce_bucket_elements = options.zero.reduce_bucket_elements;
   plan.limits.gather_bucket_elements = options.zero.allgather_bucket_elements;
-  std::int64_t tile = options.tile_elements;
-  if (options.zero.sub_group_elements > 0) tile = std::min(tile, options.zero.sub_group_elements);
-  plan.limits.tile_elements =
-      std::max<std::int64_t>(tile / runtime::kCellElements, 1) * runtime::kCellElements;
+  plan.limits.tile_elements = options.tile_elements;
+  if (const std::int64_t group = options.zero.sub_group_elements; group > 0) {
+    const std::int64_t cells = std::max<std::int64_t>(group / runtime::kCellElements, 1);
+    plan.limits.tile_elements = std::min(options.tile_elements, cells * runtime::kCellElements);
+  }
   return plan;
 }
 

@@ -210,7 +210,7 @@ constexpr OptionRow kRunRows[] = {
     {FIELD(threads), Range{0, 4096}, Spelling{"--threads"}, Key{"strata.threads"},
      "per rank, 0: the host's cores divided by its ranks"},
     {FIELD(tile_elements), Range{1024, 1LL << 40, NumberKind::count}, Spelling{"--tile-elements"},
-     Key{"strata.tile_elements"},
+     Key{"strata.tile_elements"}, Decides{"limits.tile_elements"},
      "unit of placement and of host optimizer work, a multiple of 1024"},
     {FIELD(output), Spelling{"--output,--output_dir,--output-dir,--save", "DIR"},
      "directory for the trained model"},

@@ -85,11 +85,6 @@ void Resolver::check() {
   check_target();
   check_checkpoints();
   check_virtual_ranks();
-  if (options_.tile_elements % 1024 != 0) {
-    const Given* said = given("tile_elements");
-    problem(said == nullptr ? "" : said->where,
-            fmt::format("found {}, expected a multiple of 1024", options_.tile_elements));
-  }
   const std::string world = std::to_string(world_);
   const Given* data_parallel = fact("data_parallel_size");
   if (data_parallel != nullptr && !same_word(data_parallel->words[0], world)) {
