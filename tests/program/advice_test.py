@@ -80,7 +80,7 @@ class Advice(ProgramTest):
 
     def test_a_device_that_nobody_looked_at_is_named(self):
         error = self.refusal(["--device-memory", "6MB", "--model", "gpt2-bytes-10m"])
-        self.assertIn("(device: a GPU of 5.72 MiB, planned for without looking at one)", error)
+        self.assertIn("(device: a GPU of 5.72 MiB, planned for without looking at one; --hardware NAME, or FILE of doctor --write-hardware, says more)", error)
 
 
 class PlanFiles(ProgramTest):

@@ -60,7 +60,8 @@ std::string describe_device(const RunRequest& request, bool on_cuda) {
   const std::int64_t bytes = request.config.options.offload.device_memory_bytes;
   return "a GPU" +
          (bytes == kUnlimitedMemory ? std::string(" of any size") : " of " + format_bytes(bytes)) +
-         ", planned for without looking at one";
+         ", planned for without looking at one; --hardware NAME, or FILE of doctor "
+         "--write-hardware, says more";
 }
 
 }  // namespace

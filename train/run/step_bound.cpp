@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/format_bytes.h"
+#include "machine/demand.h"
 
 namespace strata::train {
 namespace {
@@ -51,7 +52,10 @@ StepBound find_bound(const runtime::Usage& usage, double steps, double seconds,
     queue.waited_seconds /= steps;
     queue.bytes = static_cast<std::int64_t>(static_cast<double>(queue.bytes) / steps);
   }
-  const auto bytes = [&](Queue queue) { return static_cast<double>(of(bound.usage, queue).bytes); };
+  const auto moving = [&](Queue queue, machine::Resource resource) {
+    return machine::least_seconds(
+        machine, {.resource = resource, .moved_bytes = of(bound.usage, queue).bytes});
+  };
   const auto consider = [&](const char* name, double time) {
     if (time <= bound.bound_seconds) return;
     bound.bound_seconds = time;
@@ -59,11 +63,11 @@ StepBound find_bound(const runtime::Usage& usage, double steps, double seconds,
   };
   consider("compute", of(bound.usage, Queue::compute).busy_seconds);
   consider("host updates", of(bound.usage, Queue::host).busy_seconds);
-  consider("disk", bytes(Queue::disk_read) / machine.disk.read_rate +
-                       bytes(Queue::disk_write) / machine.disk.write_rate);
+  consider("disk", moving(Queue::disk_read, machine::Resource::disk_read) +
+                       moving(Queue::disk_write, machine::Resource::disk_write));
   if (!machine.host_is_device()) {
-    consider("link up", bytes(Queue::upload) / machine.link.to_device);
-    consider("link down", bytes(Queue::download) / machine.link.to_host);
+    consider("link up", moving(Queue::upload, machine::Resource::upload));
+    consider("link down", moving(Queue::download, machine::Resource::download));
   }
   bound.reached = seconds > 0 ? bound.bound_seconds / seconds : 0;
   return bound;
