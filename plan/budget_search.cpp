@@ -16,8 +16,8 @@ using runtime::Tier;
 
 /// Steps that write to a drive must be faster by more than this than those that do not.
 constexpr double kWear = 1.05;
-/// Steps with another micro-batch must be faster by more than this: they give other bits, and
-/// rates that are measured differ from one start to the next.
+/// Steps that give other bits than those asked for must be faster by more than this: rates that are
+/// measured differ from one start to the next.
 constexpr double kOtherBits = 1.02;
 /// Searches that may use all of their work, of all searches for one answer.
 constexpr std::int64_t kWholeSearches = 3;
@@ -31,7 +31,7 @@ BudgetSearch::BudgetSearch(const Search& search, const Choices& asked, const Fre
     : search_(search),
       free_(free),
       own_device_(!search.machine.host_is_device()),
-      asked_micro_batch_(asked.micro_batch),
+      asked_(asked),
       most_work_(most_work),
       estimates_(search, asked),
       all_(alternatives(asked, free, search.plan, own_device_)) {
@@ -50,7 +50,12 @@ bool BudgetSearch::may_work() {
 
 double BudgetSearch::price_of(const Choices& choices, double seconds) const {
   if (choices.uses(Home::disk)) seconds *= kWear;
-  return choices.micro_batch == asked_micro_batch_ ? seconds : seconds * kOtherBits;
+  return has_bits_asked_for(choices) ? seconds : seconds * kOtherBits;
+}
+
+bool BudgetSearch::has_bits_asked_for(const Choices& choices) const {
+  const int ranks = std::max(search_.plan.data_ranks(), search_.plan.virtual_ranks);
+  return give_equal_bits(choices, asked_, ranks);
 }
 
 double BudgetSearch::price_of(const PlannedStep& step) const {

@@ -68,6 +68,9 @@ class BudgetSearch {
                                                     const MemoryLimits& limits);
 
   [[nodiscard]] bool fits(const MemoryNeeds& needs, const MemoryLimits& limits) const;
+  /// False if state alone, or what is guessed with a wide margin, is too much.
+  [[nodiscard]] bool may_fit(const Choices& choices, const MemoryLimits& limits);
+  [[nodiscard]] bool has_bits_asked_for(const Choices& choices) const;
   [[nodiscard]] std::int64_t work() const;
   /// Returns all alternatives that were compiled so far, in order.
   [[nodiscard]] const std::vector<Attempt>& attempts() const { return attempts_; }
@@ -87,10 +90,9 @@ class BudgetSearch {
   [[nodiscard]] MemoryNeeds corrected_guess(const Choices& choices);
   [[nodiscard]] std::optional<Entry> guessed_entry(const Choices& choices, std::size_t order,
                                                    const MemoryLimits& limits);
-  [[nodiscard]] bool may_fit(MemoryNeeds guessed, const MemoryLimits& limits) const;
   [[nodiscard]] bool may_work();
   /// Returns the seconds of a step, with a charge where it writes to a drive, which wears, and
-  /// where its micro-batch is not what was asked for, which gives other bits.
+  /// where it gives other bits than what was asked for.
   [[nodiscard]] double price_of(const Choices& choices, double seconds) const;
   [[nodiscard]] double price_of(const PlannedStep& step) const;
   [[nodiscard]] MemoryLimits roomy(MemoryLimits limits) const;
@@ -117,7 +119,7 @@ class BudgetSearch {
   const Search& search_;
   Freedom free_;
   bool own_device_;
-  std::int64_t asked_micro_batch_;
+  Choices asked_;
   std::int64_t most_work_;
   std::int64_t begun_ = 0;  ///< work that was done before the search under way
   StepEstimates estimates_;

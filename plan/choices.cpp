@@ -91,6 +91,14 @@ bool Choices::uses(Home home) const {
          runtime::has_action(actions, sent);
 }
 
+bool give_equal_bits(const Choices& a, const Choices& b, int ranks) {
+  const auto reduces_each = [&](const Choices& choices) {
+    return ranks > 1 && choices.micro_steps > 1 && choices.sharding.stage >= 2 &&
+           !choices.layer_major;
+  };
+  return a.micro_batch == b.micro_batch && reduces_each(a) == reduces_each(b);
+}
+
 runtime::Plan with_choices(runtime::Plan frame, const Choices& choices,
                            const std::vector<runtime::ParameterUnit>& units) {
   runtime::Plan plan = std::move(frame);

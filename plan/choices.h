@@ -43,6 +43,12 @@ struct Choices {
   [[nodiscard]] bool moves_state() const { return uses(Home::host) || uses(Home::disk); }
 };
 
+/// True if steps of both give the same bits on `ranks` ranks, or virtual ranks: their micro-batches
+/// are equal, and both add gradients over micro-steps before ranks reduce them, or both after
+/// (stages 2 and 3 reduce in each micro-step, except layer by layer). Sharding, homes, and what is
+/// recomputed change no bits.
+bool give_equal_bits(const Choices& a, const Choices& b, int ranks);
+
 /// Returns `frame` with what the choices say about shapes, order and the units of a model.
 runtime::Plan with_choices(runtime::Plan frame, const Choices& choices,
                            const std::vector<runtime::ParameterUnit>& units);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
 #include <string>
 
@@ -70,6 +71,35 @@ TEST(Choices, OneMicroStepHasNoOrder) {
   EXPECT_EQ(chosen(choices).order, runtime::MicroStepOrder::one_by_one);
   choices.micro_steps = 2;
   EXPECT_EQ(chosen(choices).order, runtime::MicroStepOrder::by_layer);
+}
+
+TEST(Choices, TellWhichStepsGiveOtherBits) {
+  Choices asked;
+  asked.micro_batch = 2;
+  asked.micro_steps = 4;
+  const auto equal = [&](int ranks, const std::function<void(Choices&)>& change) {
+    Choices other = asked;
+    change(other);
+    return give_equal_bits(asked, other, ranks);
+  };
+  const auto stage = [](int number) {
+    return [number](Choices& choices) { choices.sharding.stage = number; };
+  };
+  EXPECT_TRUE(equal(4, stage(1)));
+  EXPECT_FALSE(equal(4, stage(2)));
+  EXPECT_FALSE(equal(4, stage(3)));
+  EXPECT_TRUE(equal(1, stage(3))) << "nothing is reduced";
+  EXPECT_TRUE(equal(4, [](Choices& choices) {
+    choices.sharding.stage = 3;
+    choices.layer_major = true;
+  }));
+  EXPECT_TRUE(equal(4, [](Choices& choices) { choices.activations = Home::host; }));
+  EXPECT_FALSE(equal(1, [](Choices& choices) {
+    choices.micro_batch = 4;
+    choices.micro_steps = 2;
+  }));
+  asked.micro_steps = 1;
+  EXPECT_TRUE(equal(4, stage(3))) << "each step reduces once";
 }
 
 TEST(Choices, OptimizerStateLeavesTheDeviceByPart) {

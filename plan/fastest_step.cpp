@@ -144,8 +144,8 @@ std::optional<BudgetSearch::Entry> BudgetSearch::bounded(Entry entry, const Memo
   return fitting;
 }
 
-/// False if state alone, or what is guessed with a wide margin, is too much.
-bool BudgetSearch::may_fit(MemoryNeeds guessed, const MemoryLimits& limits) const {
+bool BudgetSearch::may_fit(const Choices& choices, const MemoryLimits& limits) {
+  MemoryNeeds guessed = corrected_guess(choices);
   guessed.device = scaled(guessed.device, 0.7);
   guessed.host = scaled(guessed.host, 0.7);
   return fits(guessed, limits);
@@ -203,7 +203,7 @@ std::optional<BudgetSearch::Entry> BudgetSearch::guessed_entry(const Choices& ch
     set_again_part(entry.choices, 1);  // guesses may be too large
   entry.price = price_of(entry.choices, estimates_.guess(entry.choices).seconds);
   entry.least = corrected_guess(entry.choices);
-  if (!may_fit(entry.least, limits)) return {};
+  if (!may_fit(entry.choices, limits)) return {};
   return entry;
 }
 

@@ -35,16 +35,19 @@ class Planning {
         search_(request.search, request.asked, freedom(), request.most_work) {}
 
   PlannerAnswer run() {
-    answer_.unlimited = search_.fastest(unlimited());
     choose();
     if (answer_.chosen && !answer_.is_asked && request_.strategy != Strategy::maximum)
       answer_.chosen = search_.with_actions(std::move(*answer_.chosen));
+    answer_.attempts = search_.attempts();
+    if (answer_.chosen) {
+      foresee_unlimited();
+      answer_.other_bits = !search_.has_bits_asked_for(answer_.chosen->choices);
+    }
     // Records stay in host memory only as far as a limit says: with one, steps may be faster.
     if (answer_.chosen && answer_.slowdown(*answer_.chosen) < 1) answer_.unlimited = answer_.chosen;
     judge();
     answer_.complete = search_.complete();
     answer_.work = search_.work();
-    answer_.attempts = search_.attempts();
     return std::move(answer_);
   }
 
@@ -71,11 +74,16 @@ class Planning {
     return {.host_bytes = request_.search.plan.host_bytes, .disk_bytes = request_.disk_bytes};
   }
 
+  void foresee_unlimited() {
+    if (!answer_.unlimited) answer_.unlimited = search_.fastest(unlimited());
+  }
+
   void choose() {
     switch (request_.strategy) {
       case Strategy::conservative:
       case Strategy::balanced:
-        answer_.chosen = search_.compiled(request_.asked, limits_);
+        if (search_.may_fit(request_.asked, limits_))
+          answer_.chosen = search_.compiled(request_.asked, limits_);
         answer_.is_asked = answer_.chosen.has_value();
         if (!answer_.chosen) answer_.chosen = search_.fastest(limits_);
         if (!answer_.chosen) choose_smallest();  // guesses may have left out the last that fits
@@ -102,6 +110,7 @@ class Planning {
     const auto is_fast = [&](const PlannedStep& step) {
       return answer_.slowdown(step) <= aims_.slowdown;
     };
+    foresee_unlimited();
     std::optional<PlannedStep> best = answer_.unlimited;
     if (!best || !search_.fits(best->needs, limits_)) best = search_.fastest(limits_);
     if (!best || !is_fast(*best)) return best;

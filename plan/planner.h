@@ -33,7 +33,8 @@ enum class PlannerRefusal : std::uint8_t {
 
 struct PlannerAnswer {
   std::optional<PlannedStep> chosen;
-  bool is_asked = false;  ///< what was asked for fits already, and stays
+  bool is_asked = false;    ///< what was asked for fits already, and stays
+  bool other_bits = false;  ///< what was chosen gives other bits than what was asked for
   PlannerRefusal refusal = PlannerRefusal::none;
   std::optional<PlannedStep> fitting;    ///< for too_slow
   std::optional<PlannedStep> unlimited;  ///< the fastest step if memory had no limit

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "core/error.h"
 #include "plan/step_estimate.h"
@@ -61,7 +62,7 @@ class PlanRun : public testing::Test {
     const PlannerAnswer least = plan(1);
     std::vector<std::int64_t> all;
     const auto low = static_cast<double>(bytes(*least.smallest));
-    const auto high = static_cast<double>(bytes(*least.unlimited));
+    const auto high = static_cast<double>(bytes(*plan(runtime::kUnlimited).unlimited));
     for (int i = 0; i <= 8; ++i) all.push_back(std::llround(high * std::pow(low / high, i / 8.0)));
     all.back() = std::llround(low * 1.03);  // balanced keeps 2 % free
     return all;
@@ -83,6 +84,22 @@ class PlanRanks : public PlanRun {
  protected:
   PlanRanks() : PlanRun(small_gpu(), 4) {}
 };
+
+TEST_F(PlanRanks, OtherBitsAreTold) {
+  asked_.micro_batch = 2;
+  asked_.micro_steps = 4;
+  Freedom free;
+  free.micro_batch = false;
+  std::set<bool> told;
+  for (const std::int64_t budget : budgets()) {
+    const PlannerAnswer answer = plan(budget, Strategy::balanced, free);
+    if (!answer.chosen) continue;
+    const Choices& chosen = answer.chosen->choices;
+    EXPECT_EQ(answer.other_bits, chosen.sharding.stage >= 2 && !chosen.layer_major);
+    told.insert(answer.other_bits);
+  }
+  EXPECT_EQ(told, (std::set{false, true}));
+}
 
 TEST_F(PlanRun, WhatFitsStaysAsItWasAsked) {
   const PlannerAnswer answer = plan(runtime::kUnlimited);
@@ -194,7 +211,7 @@ TEST_F(PlanRun, ConservativeKeepsOffTheDiskAndRefusesSlowSteps) {
 }
 
 TEST_F(PlanRun, StrategiesTradeTimeForMemory) {
-  const std::int64_t ample = bytes(*plan(1).unlimited) * 2;
+  const std::int64_t ample = bytes(*plan(runtime::kUnlimited).unlimited) * 2;
   const PlannerAnswer aggressive = plan(ample, Strategy::aggressive);
   const PlannerAnswer maximum = plan(ample, Strategy::maximum);
   ASSERT_TRUE(aggressive.chosen && maximum.chosen);

@@ -145,11 +145,11 @@ std::string describe_planned(const PlannedRun& planned, const ResolvedConfig& co
         "{}",
         answer.unlimited->forecast.step_seconds, 100 * (answer.slowdown(chosen) - 1),
         needs_text(answer.unlimited->needs, budget));
-  if (std::ranges::find(planned.changes, "micro_batch", &PlannedOption::name) !=
-      planned.changes.end())
+  if (answer.other_bits)
     text +=
-        "\n  another micro-batch adds gradients in another order: losses differ in their last "
-        "digits from those of the settings as they were";
+        "\n  this adds gradients in another order: losses differ in their last digits from those "
+        "of "
+        "the settings as they were";
   if (!answer.complete) text += "\n  the search ended early: another plan may be faster";
   if (chosen.needs.disk > 0 && config.options.offload.nvme_paths.empty())
     text += "\n  a run needs --nvme-path DIR, too: a folder on the drive";
