@@ -45,8 +45,8 @@ compile::TrainingModel training_model(const ProgramRequest& request) {
   return model;
 }
 
-runtime::Plan plan_frame(const ProgramRequest& request, const machine::Machine& machine,
-                         int world) {
+runtime::Plan requested_frame(const ProgramRequest& request, const machine::Machine& machine,
+                              int world) {
   check_options(request.options, world);
   if (request.local_ranks < 1)
     throw InvalidArgument("ProgramRequest::local_ranks is " + std::to_string(request.local_ranks) +
@@ -64,7 +64,7 @@ runtime::Plan plan_frame(const ProgramRequest& request, const machine::Machine& 
 
 runtime::Plan requested_plan(const ProgramRequest& request, const compile::TrainingModel& model,
                              const machine::Machine& machine, int world) {
-  return plan::with_choices(plan_frame(request, machine, world), choices_of(request.options),
+  return plan::with_choices(requested_frame(request, machine, world), choices_of(request.options),
                             model.build);
 }
 
