@@ -1,6 +1,7 @@
 // Steps that all ranks take together: if one rank fails, all learn of it.
 #pragma once
 
+#include <fmt/core.h>
 #include <exception>
 #include <new>
 #include <optional>
@@ -24,7 +25,7 @@ struct SharedFailure {
   }
   /// Returns that message with the rank before it: "rank 1: ...".
   [[nodiscard]] std::string message_with_rank() const {
-    return "rank " + std::to_string(rank) + ": " + message();
+    return fmt::format("rank {}: {}", rank, message());
   }
 };
 

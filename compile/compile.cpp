@@ -1,5 +1,6 @@
 #include "compile/compile.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -241,15 +242,14 @@ void check_machine(const runtime::Plan& plan, const machine::Machine& machine,
                    const comm::MeshSeat& where) {
   const bool cpu = plan.backend == kernels::DeviceCapabilities::Backend::cpu;
   if (cpu != machine.host_is_device())
-    throw InvalidArgument(std::string("the Plan is for ") + (cpu ? "a CPU" : "a GPU") +
-                          " (backend), and " + (cpu ? "a GPU" : "the CPU") +
-                          " is what computes here");
+    throw InvalidArgument(fmt::format("the Plan is for {} (backend), and {} is what computes here",
+                                      cpu ? "a CPU" : "a GPU", cpu ? "a GPU" : "the CPU"));
   for (int i = 0; i < comm::kMeshAxes; ++i) {
     const auto axis = static_cast<comm::MeshAxis>(i);
     if (plan.mesh.along(axis) != where.mesh.along(axis))
-      throw InvalidArgument("the Plan is for " + std::to_string(plan.mesh.along(axis)) +
-                            " ranks (mesh." + std::string(name_of(axis)) + "), and there are " +
-                            std::to_string(where.mesh.along(axis)));
+      throw InvalidArgument(fmt::format("the Plan is for {} ranks (mesh.{}), and there are {}",
+                                        plan.mesh.along(axis), name_of(axis),
+                                        where.mesh.along(axis)));
   }
 }
 

@@ -18,8 +18,8 @@ struct Compiled {
   std::int64_t work = 0;
 };
 
-/// To schedule an instruction and to find its place takes about as long as to compile so many
-/// without a schedule.
+/// Scheduling an instruction and finding its place takes about as long as compiling so many without
+/// a schedule.
 inline constexpr std::int64_t kScheduledWork = 8;
 
 /// Builds the Graphs of all Programs that the Plan has, differentiates, shards, places and

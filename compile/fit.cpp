@@ -1,5 +1,6 @@
 #include "compile/fit.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -33,12 +34,12 @@ bool Fit::fits() const {
 
 std::string describe(const Fit& fit) {
   if (const auto& kept = fit.kept_too_much)
-    return "out of host memory: " + std::to_string(kept->state_bytes + kept->saving_bytes) +
-           " bytes are kept there, and the Plan has " + std::to_string(kept->budget_bytes);
+    return fmt::format("out of host memory: {} bytes are kept there, and the Plan has {}",
+                       kept->state_bytes + kept->saving_bytes, kept->budget_bytes);
   if (fit.shortage) return runtime::describe(*fit.shortage);
   if (!fit.host.fits())
-    return "out of host memory: the arenas take " + std::to_string(fit.host.needed_bytes) +
-           " bytes, and the Plan has " + std::to_string(fit.host.budget_bytes);
+    return fmt::format("out of host memory: the arenas take {} bytes, and the Plan has {}",
+                       fit.host.needed_bytes, fit.host.budget_bytes);
   return fit.excess;
 }
 

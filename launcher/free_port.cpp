@@ -14,7 +14,7 @@
 namespace strata::launcher {
 namespace {
 
-// Below the ports that the kernel assigns: its ip_local_port_range begins at 32768.
+// Ports below those that the kernel assigns: its ip_local_port_range begins at 32768.
 constexpr int kLowest = 20'000, kHighest = 32'000;
 constexpr int kAttempts = 200;
 

@@ -9,7 +9,7 @@ namespace strata::launcher {
 
 class OutputQueue {
  public:
-  /// Above this, mlaunch stops reading the ranks' pipes, so that their writers wait.
+  /// The size above which mlaunch stops reading the ranks' pipes, so that their writers wait.
   static constexpr std::size_t kFullBytes = std::size_t{1} << 20;
 
   explicit OutputQueue(int fd);

@@ -118,8 +118,8 @@ RankProcess start_rank(const RankCommand& command) {
 }
 
 void signal_rank(pid_t pid, int number) {
-  // If the program made itself a new session or group, its own number still reaches it. If that
-  // fails, too, it is dead and about to be reported.
+  // A program that made itself a new session or group is still reached by its own number. One that
+  // is not is dead and about to be reported.
   if (::kill(-pid, number) != 0) (void)::kill(pid, number);
 }
 

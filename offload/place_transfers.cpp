@@ -129,7 +129,7 @@ class TransferPlacement {
                   .first = i,
                   .last = i,
                   .content = CopyContent(bytes, value(id).version - (write ? 1 : 0))};
-    // Only one copy of a stretch is open at a time: a use farther away begins another.
+    // A stretch has one open copy at a time: a use farther away begins another.
     std::erase_if(open_[root], [&](std::size_t open) {
       return regions_[open].side == side && regions_[open].content.bytes().overlaps(bytes);
     });

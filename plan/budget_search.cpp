@@ -76,7 +76,7 @@ runtime::Plan BudgetSearch::limited(const Choices& choices, const MemoryLimits& 
   return with_choices(std::move(plan), choices, search_.model.build);
 }
 
-compile::Compiled BudgetSearch::searched(const Choices& choices, const MemoryLimits& limits) {
+compile::Compiled BudgetSearch::find_programs(const Choices& choices, const MemoryLimits& limits) {
   Search search = search_;
   search.plan = limited(choices, limits);
   search.where = widest_seat(search.where);
@@ -96,9 +96,9 @@ PlannedStep BudgetSearch::planned(const Choices& choices, const MemoryLimits& li
           bytes_written_per_step(found.programs)};
 }
 
-std::optional<PlannedStep> BudgetSearch::compiled(const Choices& choices,
-                                                  const MemoryLimits& limits) {
-  const compile::Compiled found = searched(choices, limits);
+std::optional<PlannedStep> BudgetSearch::fitting_step(const Choices& choices,
+                                                      const MemoryLimits& limits) {
+  const compile::Compiled found = find_programs(choices, limits);
   if (!found.fit.fits()) return {};
   PlannedStep step = planned(choices, limits, found);
   if (step.needs.disk > limits.disk_bytes) return {};
@@ -109,7 +109,7 @@ std::optional<PlannedStep> BudgetSearch::compiled(const Choices& choices,
 std::optional<PlannedStep> BudgetSearch::attempted(const Choices& choices,
                                                    const MemoryLimits& limits,
                                                    double guessed_seconds) {
-  std::optional<PlannedStep> step = compiled(choices, limits);
+  std::optional<PlannedStep> step = fitting_step(choices, limits);
   attempts_.push_back({choices, guessed_seconds, {}, ""});
   if (step)
     attempts_.back().seconds = step->forecast.step_seconds;
@@ -152,7 +152,7 @@ PlannedStep BudgetSearch::scheduled_smallest(const Entry& least, const MemoryLim
   if (own_device_) tight.host_bytes = std::max(tight.host_bytes, least.least.host);
   constexpr int kTries = 8;  // schedules of several Programs raise it one after another
   for (int tries = 0; tries < kTries; ++tries) {
-    const compile::Compiled found = searched(least.choices, tight);
+    const compile::Compiled found = find_programs(least.choices, tight);
     if (found.fit.fits()) return planned(least.choices, tight, found);
     const std::optional<runtime::Shortage>& shortage = found.fit.shortage;
     const bool told = own_device_ && shortage && shortage->tier == Tier::device;

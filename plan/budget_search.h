@@ -64,8 +64,8 @@ class BudgetSearch {
   /// share and one home for all, where steps become worth it: faster by half a percent or more.
   [[nodiscard]] PlannedStep with_actions(PlannedStep step);
   /// Compiles as a run would; nullopt if that does not fit.
-  [[nodiscard]] std::optional<PlannedStep> compiled(const Choices& choices,
-                                                    const MemoryLimits& limits);
+  [[nodiscard]] std::optional<PlannedStep> fitting_step(const Choices& choices,
+                                                        const MemoryLimits& limits);
 
   [[nodiscard]] bool fits(const MemoryNeeds& needs, const MemoryLimits& limits) const;
   /// False if state alone, or what is guessed with a wide margin, is too much.
@@ -111,7 +111,9 @@ class BudgetSearch {
   [[nodiscard]] std::optional<SavedAnswer> solved(const PlannedStep& step, const Choices& kept);
   [[nodiscard]] std::vector<Tried> try_all(const MemoryLimits& limits);
   [[nodiscard]] PlannedStep scheduled_smallest(const Entry& least, const MemoryLimits& limits);
-  [[nodiscard]] compile::Compiled searched(const Choices& choices, const MemoryLimits& limits);
+  /// Returns the Programs of the Plan that find_plan finds for a rank like any other; they may not
+  /// fit.
+  [[nodiscard]] compile::Compiled find_programs(const Choices& choices, const MemoryLimits& limits);
   [[nodiscard]] PlannedStep planned(const Choices& choices, const MemoryLimits& limits,
                                     const compile::Compiled& found) const;
   [[nodiscard]] runtime::Plan limited(const Choices& choices, const MemoryLimits& limits) const;

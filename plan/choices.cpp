@@ -107,7 +107,7 @@ runtime::Plan with_choices(runtime::Plan frame, const Choices& choices,
   plan.units = zero::plan_units(units, choices.sharding, plan.data_ranks(), plan.virtual_ranks);
   for (runtime::UnitPlan& unit : plan.units) unit.recipe = choices.recipe;
   place_units(plan, choices, units);
-  // Without offload no update is worth running beside the next forward pass.
+  // No update is worth running beside the next forward pass without offload.
   const bool on_device = choices.optimizer == Home::device;
   plan.updates =
       on_device && choices.updates == Updates::next_step ? Updates::step_end : choices.updates;

@@ -28,7 +28,7 @@ struct Choices {
   Home optimizer = Home::device;
   Home parameters = Home::device;  ///< home of units that are larger than the persistence threshold
   Home activations = Home::device;
-  /// If there are any, they alone decide about saved values; `again` and `activations` do not.
+  /// Actions on saved values. They alone decide if there are any; `again` and `activations` do not.
   std::vector<runtime::BlockActions> actions;
   double optimizer_part = 1;  ///< share of optimizer state that leaves the device, 0 to 1
   /// Elements per rank that stay in host memory if the parameters' home is the disk: units are

@@ -328,7 +328,7 @@ PlannedStep BudgetSearch::polished(PlannedStep best) {
       const double part = again_part_of(other) + change;
       if (part < 0 || part > 1) break;
       set_again_part(other, part);
-      std::optional<PlannedStep> step = compiled(other, best.limits);
+      std::optional<PlannedStep> step = fitting_step(other, best.limits);
       if (!step || price_of(*step) >= price_of(best)) break;
       best = std::move(*step);
     }
@@ -369,7 +369,7 @@ std::optional<PlannedStep> BudgetSearch::fastest(const MemoryLimits& limits) {
   for (Tried& one : tried) {
     if (finalists.size() == kFinalists) break;
     std::optional<PlannedStep> step =
-        one.step ? std::move(one.step) : compiled(one.choices, limits);
+        one.step ? std::move(one.step) : fitting_step(one.choices, limits);
     if (!step) continue;
     best = std::min(best, price_of(*step));
     finalists.emplace_back(one.order, std::move(*step));

@@ -126,7 +126,8 @@ TEST_F(FindPlan, GradientsGoToTheDiskOnlyWhereHostMemoryIsTooLittle) {
   expect_gradients_in(Tier::disk);
 }
 
-/// What fits without a schedule also fits with one: the search then limits the device's arena.
+/// A Plan that fits without a schedule also fits with one: the search then limits the device's
+/// arena.
 TEST_F(FindPlan, AHostThatIsTheDeviceHoldsAllThatAPlanTakes) {
   Search asked = on_disk();
   asked.plan.budget_bytes[static_cast<std::size_t>(Tier::device)] = runtime::kUnlimited;

@@ -26,7 +26,7 @@ struct Forecast {
   std::array<QueueForecast, runtime::kQueues> queues{};  ///< of rank 0 in such a step
   std::string bound_by;   ///< the resource that is fullest: "cores", "host memory", "compute"
   double bound_part = 0;  ///< of the step, that this resource works: 0 to 1
-  // These are set if they were asked for and there is a Program for them.
+  // Times that are set if they were asked for and there is a Program for them.
   std::optional<double> drain_seconds;          ///< after the end of the last step
   std::optional<double> evaluate_seconds;       ///< one micro-batch
   std::optional<double> snapshot_step_seconds;  ///< a step with a snapshot, nothing before or after

@@ -98,7 +98,7 @@ TEST_F(Foresee, OneRankStandsForAllThatDoTheSame) {
   const double both = foresee({{&first, &second}, {&times}, 2}).step_seconds;
   EXPECT_NEAR(both, one, 0.1 * one);
   EXPECT_EQ(foresee({{&first, &second}, {&times}, 2}).step_seconds, both);
-  // On hosts of their own they do not lend one another what they leave free.
+  // Ranks on hosts of their own do not lend one another what they leave free.
   const runtime::ForeseenTimes of_two_hosts(machine_);
   EXPECT_NEAR(foresee({{&first, &second}, {&of_two_hosts}, 1}).step_seconds, both, 0.02 * both);
 }
@@ -130,8 +130,8 @@ class ScheduledTimes final : public runtime::InstructionTimes {
   machine::Machine machine_;
 };
 
-/// But for waits for memory: the list has those for the bytes that it uses, and no others. The
-/// equality where no memory is short: runtime/simulator/simulated_schedule_test.cpp.
+/// Equal but for waits for memory: the list has those for the bytes that it uses, and no others.
+/// The equality where no memory is short: runtime/simulator/simulated_schedule_test.cpp.
 TEST_F(Foresee, AScheduledProgramTakesWhatItsScheduleSays) {
   machine_.disk.read_rate.value = 2e8;
   machine_.disk.write_rate.value = 1e8;

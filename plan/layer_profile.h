@@ -31,8 +31,8 @@ struct LayerProfile {
   double update_seconds = 0;
   double moving_seconds = 0;     ///< of collectives and transfers; they run beside computation
   double recompute_seconds = 0;  ///< part of backward_seconds
-  // If all layers made all again that they can: the bytes that a micro-batch would not keep, and
-  // the time that a step would take for it.
+  // Bytes that a micro-batch would not keep, and time that a step would take for it, if all layers
+  // made all again that they can.
   std::int64_t recomputable_bytes = 0;
   double recomputable_seconds = 0;
 

@@ -258,8 +258,9 @@ class Nearing {
     return changed;
   }
 
-  /// If all that layers save is recomputed and was not before: finds the smallest share, in
-  /// sixteenths, that fits. Bisects, because memory falls nearly steadily with the share.
+  /// Finds the smallest share, in sixteenths, of what layers save that must be recomputed to fit,
+  /// if all of it is recomputed and was not before. Bisects, because memory falls nearly steadily
+  /// with the share.
   [[nodiscard]] Choices with_less_made_again(Choices changed) {
     constexpr int kSixteenths = 16;
     const bool was = asked_.again == Again::everything;

@@ -87,7 +87,7 @@ TEST_F(FindNearest, WhereNothingFitsTheSmallestIsNamed) {
   EXPECT_LT(further.found->needs.device, search.found->needs.device);
 }
 
-/// Without a limit, schedules take more than the amounts given here.
+/// Schedules without a limit take more than the amounts given here.
 TEST_F(FindNearest, WhatIsFreeBecomesALimitOnlyWhereItIsNeeded) {
   asked_.optimizer = Home::disk;
   const MemoryNeeds most = needs(asked_);

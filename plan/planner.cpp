@@ -83,7 +83,7 @@ class Planning {
       case Strategy::conservative:
       case Strategy::balanced:
         if (search_.may_fit(request_.asked, limits_))
-          answer_.chosen = search_.compiled(request_.asked, limits_);
+          answer_.chosen = search_.fitting_step(request_.asked, limits_);
         answer_.is_asked = answer_.chosen.has_value();
         if (!answer_.chosen) answer_.chosen = search_.fastest(limits_);
         if (!answer_.chosen) choose_smallest();  // guesses may have left out the last that fits
@@ -168,6 +168,6 @@ double PlannerAnswer::slowdown(const PlannedStep& step) const {
   return step.forecast.step_seconds / unlimited->forecast.step_seconds;
 }
 
-PlannerAnswer plan_run(const PlannerRequest& request) { return Planning(request).run(); }
+PlannerAnswer plan_for_budget(const PlannerRequest& request) { return Planning(request).run(); }
 
 }  // namespace strata::plan

@@ -50,6 +50,6 @@ struct PlannerAnswer {
 
 /// Equal requests give equal answers, and all ranks of a run find the same: machine and frame are
 /// the same on all of them. Throws InvalidArgument if what was asked for contradicts itself.
-PlannerAnswer plan_run(const PlannerRequest& request);
+PlannerAnswer plan_for_budget(const PlannerRequest& request);
 
 }  // namespace strata::plan

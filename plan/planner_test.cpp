@@ -44,12 +44,12 @@ class PlanRun : public testing::Test {
     else
       frame.budget_bytes[static_cast<std::size_t>(Tier::device)] = bytes;
     const Search search{model_, frame, machine_, {frame.mesh, {}}};
-    return plan_run({.search = search,
-                     .asked = asked_,
-                     .free = free,
-                     .strategy = strategy,
-                     .disk_bytes = disk_bytes_,
-                     .most_work = most_work});
+    return plan_for_budget({.search = search,
+                            .asked = asked_,
+                            .free = free,
+                            .strategy = strategy,
+                            .disk_bytes = disk_bytes_,
+                            .most_work = most_work});
   }
   [[nodiscard]] std::int64_t bytes(const PlannedStep& step) const {
     return scarce_bytes(step.needs, machine_);
@@ -171,7 +171,7 @@ TEST_F(PlanRunOnCpu, SavedValuesGetActionsOfTheirOwnWhereStepsBecomeFaster) {
     EXPECT_EQ(step.choices.activations, Home::device);
     EXPECT_EQ(step.plan.saved, step.choices.actions);
     EXPECT_LE(bytes(step), budget);
-    // It is the last that was tried, and faster than all that fitted before.
+    // The step is the last that was tried, and faster than all that fitted before.
     ASSERT_FALSE(answer.attempts.empty());
     EXPECT_EQ(answer.attempts.back().choices, step.choices);
     EXPECT_EQ(answer.attempts.back().seconds, seconds(step));

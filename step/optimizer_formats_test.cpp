@@ -51,7 +51,7 @@ TEST(OptimizerFormats, AreWhatOperationsTake) {
         for (const DType dtype : {DType::f32, DType::bf16, DType::u8})
           for (const std::int64_t block : {0, 64, 128})
             for (const bool random : {false, true}) {
-              // Without moments only one type makes sense.
+              // One type makes sense where there are no moments.
               if (moments == 0 && (dtype != DType::f32 || block != 0)) continue;
               const runtime::OptimizerRecipe recipe{operation, master, moments,
                                                     dtype,     block,  random};

@@ -300,7 +300,7 @@ TEST(StateTableOf, AModelThatIsNotTrainedHasNoScalars) {
     EXPECT_EQ(entry.kind, "parameter");
 }
 
-/// If tensors share a block, the first of them has the scale.
+/// The first of the tensors that share a block has the scale.
 TEST(StateTableOf, EveryScaleBelongsToTheTensorInWhichItsBlockBegins) {
   const std::vector<ParameterUnit> units = make_units();
   const runtime::OptimizerRecipe quantized{

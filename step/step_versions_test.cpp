@@ -246,7 +246,7 @@ TEST_P(StepVersions, UpdatesWaitForTheLastReaderOfTheirParameters) {
   EXPECT_EQ(problem(program), "");
   const Ready ready = ready_of(program, "layer.1.matrices");
   EXPECT_GT(ready.update, ready.node);
-  // Only the gather has to come before the update at stage 3.
+  // The gather alone has to come before the update at stage 3.
   const auto reader = static_cast<int>(find(program, "late reader"));
   EXPECT_EQ(ready.update > reader, stage() < 3);
 }

@@ -19,7 +19,8 @@ using runtime::kNoValue;
 using runtime::Node;
 using runtime::ValueId;
 
-/// Consecutive uses of one unit that share a copy: list positions, inclusive.
+/// Consecutive uses of one unit that share a gathered or converted value: list positions,
+/// inclusive.
 struct Region {
   int unit = 0;
   int first = 0;
@@ -162,7 +163,8 @@ class GatherPass {
     regions_ = std::move(regions);
   }
 
-  /// Makes a copy of the unit before the region, and lets its nodes read the copy.
+  /// Makes the gathered or converted unit, a transient value, before the first use in the region,
+  /// and lets the region's nodes read it.
   void serve(const Region& region) {
     const auto u = static_cast<std::size_t>(region.unit);
     const ValueId parameters = graph_.unit_values[u];

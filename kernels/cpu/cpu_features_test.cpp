@@ -45,7 +45,7 @@ TEST(CpuFeatures, KnowsHowWideItsVectorsAre) {
   EXPECT_EQ(features.vector_bits(), 512);
 }
 
-// This runs in a process of its own, because oneDNN's limit cannot be lifted.
+// Runs in a process of its own, because oneDNN's limit cannot be lifted.
 TEST(CpuFeaturesDeathTest, LimitsTheLibraries) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   if (!detect_cpu_features().avx512) GTEST_SKIP() << "this CPU has no AVX-512 to forbid";

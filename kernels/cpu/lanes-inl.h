@@ -53,7 +53,7 @@ struct LastLanes {
   HWY_INLINE void store(V value, float* row) const {
     hn::BlendedStore(value, inside(), F(), row + i);
   }
-#else  // Without the instruction, Highway's masked load touches all lanes and wants alignment.
+#else  // Highway's masked load touches all lanes and wants alignment without the instruction.
   HWY_INLINE V load(const float* row) const {
     HWY_ALIGN float lanes[kLanes] = {};
     for (std::size_t lane = 0; lane < count; ++lane)

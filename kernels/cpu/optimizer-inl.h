@@ -173,10 +173,10 @@ HWY_INLINE bool parameter_vectors_fit(const OptimizerRange& r) {
 
 template <class Master, class Moment, class Gradient, class Parameter>
 struct Formats {
-  using MasterFormat = Master;
-  using MomentFormat = Moment;
+  using MasterAccess = Master;
+  using MomentAccess = Moment;
   using GradientElement = Gradient;
-  using ParameterFormat = Parameter;
+  using ParameterAccess = Parameter;
   static constexpr bool kStochastic = Master::kStochastic || Moment::kStochastic;
 };
 
@@ -184,15 +184,15 @@ template <class F, class D, class Update>
 HWY_INLINE void update_vector(D d, const OptimizerRange& r, std::int64_t i, hn::Vec<U32<D>> word,
                               bool stream, const Update& update) {
   using Gradient = typename F::GradientElement;
-  using Moment = typename F::MomentFormat;
-  auto p = F::MasterFormat::load(d, r, i);
+  using Moment = typename F::MomentAccess;
+  auto p = F::MasterAccess::load(d, r, i);
   hn::Vec<D> moments[std::max<std::size_t>(Update::kMoments, 1)];
   for (std::size_t k = 0; k < Update::kMoments; ++k)
     moments[k] = Moment::load(d, r.moment_in[k], i);
   const auto* gradient = reinterpret_cast<const typename Gradient::Storage*>(r.gradient);
   update(d, Gradient::load(d, gradient + i), p, moments);
-  F::MasterFormat::store(d, p, word, r, i);
-  F::ParameterFormat::store(d, p, r.parameter, i, stream);
+  F::MasterAccess::store(d, p, word, r, i);
+  F::ParameterAccess::store(d, p, r.parameter, i, stream);
   if constexpr (Update::kMoments > 0)
     Moment::template store<0>(d, moments[0], word, r.moment[0], i);
   if constexpr (Update::kMoments > 1)
@@ -201,7 +201,7 @@ HWY_INLINE void update_vector(D d, const OptimizerRange& r, std::int64_t i, hn::
 
 template <class F, class Update>
 HWY_NOINLINE void update_formats(OptimizerRange r, const Update update) {
-  const bool stream = parameter_vectors_fit<typename F::ParameterFormat>(r);
+  const bool stream = parameter_vectors_fit<typename F::ParameterAccess>(r);
   if constexpr (F::kStochastic) {
     // Room for a piece, the rest of its first block, and a whole last vector of blocks.
     HWY_ALIGN std::uint32_t words[kRandomPiece + 4 + 4 * kBlock];

@@ -139,7 +139,7 @@ TileOrder tile_order(const AttentionShape& shape, int rows_per_tile, int heads, 
   order.all = static_cast<std::uint32_t>(heads * shape.batch);
   const std::int64_t units =
       std::max<std::int64_t>(1, kTogetherBytes / std::max<std::int64_t>(1, bytes));
-  order.together = static_cast<std::uint32_t>(
+  order.section_heads = static_cast<std::uint32_t>(
       std::clamp<std::int64_t>(units * unit, 1, std::max<std::int64_t>(1, order.all)));
   return order;
 }

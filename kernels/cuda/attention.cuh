@@ -81,15 +81,15 @@ STRATA_DEVICE HeadDropout head_dropout(const AttentionShape& shape, int sample, 
           shape.threshold};
 }
 
-/// The order in which blocks take tiles. Blocks go through the heads in sections of `together`
-/// heads, few enough for what they all read to stay in the L2 cache. Within a section they take the
-/// first tile of every head, then the second, and so on. Kernels number tiles from the one with
-/// most work on, so that the last blocks to run are short.
+/// The order in which blocks take tiles. Blocks go through the heads in sections, few enough heads
+/// for what they all read to stay in the L2 cache. Within a section they take the first tile of
+/// every head, then the second, and so on. Kernels number tiles from the one with most work on, so
+/// that the last blocks to run are short.
 struct TileOrder {
-  std::uint32_t tiles = 0;     ///< per head
-  std::uint32_t heads = 0;     ///< per sample
-  std::uint32_t all = 0;       ///< heads of all samples
-  std::uint32_t together = 1;  ///< heads in a section
+  std::uint32_t tiles = 0;          ///< per head
+  std::uint32_t heads = 0;          ///< per sample
+  std::uint32_t all = 0;            ///< heads of all samples
+  std::uint32_t section_heads = 1;  ///< heads in a section
 };
 
 struct TilePlace {
@@ -97,10 +97,10 @@ struct TilePlace {
 };
 
 STRATA_DEVICE TilePlace tile_place(const TileOrder& order, std::uint32_t block) {
-  const std::uint32_t section = block / (order.together * order.tiles);
-  const std::uint32_t first = section * order.together;
+  const std::uint32_t section = block / (order.section_heads * order.tiles);
+  const std::uint32_t first = section * order.section_heads;
   const std::uint32_t left = order.all - first;
-  const std::uint32_t count = left < order.together ? left : order.together;
+  const std::uint32_t count = left < order.section_heads ? left : order.section_heads;
   const std::uint32_t inside = block - first * order.tiles;
   const std::uint32_t at = first + inside % count;
   return {static_cast<int>(inside / count), static_cast<int>(at % order.heads),

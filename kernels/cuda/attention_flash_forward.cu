@@ -8,8 +8,8 @@ namespace strata::cuda {
 namespace {
 
 constexpr float kLowest = -std::numeric_limits<float>::infinity();
-/// How far scores may lie above their row's reference (Rows::largest), in units of ln 2, before it
-/// is raised. Weights up to 2^8 are as exact in 16 bits as those up to 1.
+/// The most that scores may lie above their row's reference (Rows::largest), in units of ln 2,
+/// before it is raised. Weights up to 2^8 are as exact in 16 bits as those up to 1.
 constexpr float kFar = 8;
 constexpr float kLn2 = 0.6931471805599453f;
 

@@ -1,21 +1,23 @@
 #include "kernels/cuda/cublas_lt.h"
 
+#include <fmt/core.h>
+
 namespace strata::cuda {
 namespace {
 
-std::string major_version() { return std::to_string(CUBLAS_VER_MAJOR); }
-
 std::string advice() {
-  return "install cuBLAS " + major_version() +
-         " (part of the CUDA toolkit, or the Python wheel nvidia-cublas), or name its folder in "
-         "STRATA_CUDA_PATH";
+  return fmt::format(
+      "install cuBLAS {} (part of the CUDA toolkit, or the Python wheel nvidia-cublas), or name "
+      "its "
+      "folder in STRATA_CUDA_PATH",
+      CUBLAS_VER_MAJOR);
 }
 
 }  // namespace
 
 CublasLt::CublasLt(const LibraryEnvironment& environment)
-    : library_(DynamicLibrary::open(
-          cuda_library_search({"libcublasLt.so." + major_version()}, environment, advice()))) {
+    : library_(DynamicLibrary::open(cuda_library_search(
+          {fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR)}, environment, advice()))) {
   SymbolReader reader(library_);
   reader.read("cublasLtGetVersion", functions_.get_version);
   reader.read("cublasLtGetStatusName", functions_.get_status_name);

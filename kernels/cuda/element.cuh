@@ -78,7 +78,7 @@ STRATA_DEVICE std::uint32_t pair_from_floats(float low, float high) {
 template <int N, typename T>
 STRATA_DEVICE void to_floats(float (&to)[N], const Pack<T, N>& pack) {
   if constexpr (std::is_same_v<T, Bf16> && N % 2 == 0) {
-    // This takes one instruction per element; the compiler would first cut every word in two.
+    // Takes one instruction per element; the compiler would first cut every word in two.
     struct Words {
       std::uint32_t v[N / 2];
     };

@@ -32,8 +32,8 @@ cublasLtMatmulAlgo_t to_library(const ProductAlgorithm& algorithm) {
 
 /// The types of a product, by which reports tell products apart whatever their shapes.
 std::string kind_of(const MatrixProduct& product) {
-  return std::string(name_of(product.a.dtype())) + " by " +
-         std::string(name_of(product.b.dtype())) + " to " + std::string(name_of(product.c.dtype()));
+  return fmt::format("{} by {} to {}", name_of(product.a.dtype()), name_of(product.b.dtype()),
+                     name_of(product.c.dtype()));
 }
 
 }  // namespace
@@ -55,7 +55,7 @@ class ProductLibrary::Descriptors {
     if (p.bias) {
       set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
       set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, data_type(*p.bias));
-      // Until a product runs, the library looks only at the alignment of this address.
+      // The library looks only at the alignment of this address until a product runs.
       set(CUBLASLT_MATMUL_DESC_BIAS_POINTER,
           std::uintptr_t{4096} + static_cast<unsigned>(p.bias_alignment));
     }
@@ -126,7 +126,7 @@ ProductLibrary::~ProductLibrary() { (void)functions_.destroy(handle_); }
 
 void ProductLibrary::check(cublasStatus_t status, std::string_view call) const {
   if (status != CUBLAS_STATUS_SUCCESS)
-    throw HostError(std::string(call) + " failed: " + functions_.get_status_name(status));
+    throw HostError(fmt::format("{} failed: {}", call, functions_.get_status_name(status)));
 }
 
 void ProductLibrary::report_once(const std::string& message) {
@@ -187,8 +187,8 @@ ProductChoice ProductLibrary::fastest(const LibraryProduct& product, ProductTria
   try {
     trials.prepare(product);
   } catch (const OutOfMemory& error) {
-    report_once("took the first proposal of cuBLASLt untried for " + product.to_string() + ": " +
-                error.what());
+    report_once(fmt::format("took the first proposal of cuBLASLt untried for {}: {}",
+                            product.to_string(), error.what()));
     return {.algorithm = algorithms.front()};
   }
   for (const ProductAlgorithm& algorithm : algorithms) {
@@ -197,8 +197,8 @@ ProductChoice ProductLibrary::fastest(const LibraryProduct& product, ProductTria
       return enqueue(stream, descriptors, product, algorithm, operands) == CUBLAS_STATUS_SUCCESS;
     });
     if (outcome.ran && !outcome.same_bits)
-      report_once("dropped an algorithm whose bits differ from run to run, of " +
-                  product.to_string());
+      report_once(fmt::format("dropped an algorithm whose bits differ from run to run, of {}",
+                              product.to_string()));
     if (!outcome.ran || !outcome.same_bits) continue;
     if (!best.algorithm || outcome.microseconds < best.microseconds)
       best = {algorithm, outcome.microseconds};
@@ -248,8 +248,10 @@ ProductLibrary::Plan& ProductLibrary::plan_for(const LibraryProduct& product) {
   // The table may come from a file, so the library checks the algorithm before it runs.
   if (made->algorithm)
     if (const std::string why = refusal(product, made->descriptors, *made->algorithm); !why.empty())
-      throw DataError(table_file_ + ": cuBLASLt refuses the algorithm for " + product.to_string() +
-                      " (" + why + "); remove the file, or that entry, to choose anew");
+      throw DataError(
+          fmt::format("{}: cuBLASLt refuses the algorithm for {} ({}); remove the file, "
+                      "or that entry, to choose anew",
+                      table_file_, product.to_string(), why));
   plan = std::move(made);
   return *plan;
 }
@@ -272,12 +274,13 @@ bool ProductLibrary::multiply(cudaStream_t stream, const MatrixProduct& product,
   const std::optional<LibraryProduct> key = library_product(product);
   const std::lock_guard lock(mutex_);
   if (!key) {
-    report_once("products of " + kind_of(product) + " run by Strata's own kernels");
+    report_once(fmt::format("products of {} run by Strata's own kernels", kind_of(product)));
     return false;
   }
   Plan& plan = plan_for(*key);
   if (!plan.algorithm) {
-    report_once("no algorithm of cuBLASLt for " + key->to_string() + "; Strata's own kernels run");
+    report_once(
+        fmt::format("no algorithm of cuBLASLt for {}; Strata's own kernels run", key->to_string()));
     return false;
   }
   const std::span<std::byte> scratch = aligned_workspace(workspace);
@@ -290,7 +293,8 @@ bool ProductLibrary::multiply(cudaStream_t stream, const MatrixProduct& product,
                .result = product.c.data,
                .bias = product.bias == nullptr ? nullptr : product.bias->data,
                .workspace = scratch});
-  if (status != CUBLAS_STATUS_SUCCESS) check(status, "cublasLtMatmul of " + key->to_string());
+  if (status != CUBLAS_STATUS_SUCCESS)
+    check(status, fmt::format("cublasLtMatmul of {}", key->to_string()));
   return true;
 }
 

@@ -115,8 +115,8 @@ struct MmaProduct {
     for (int i = 0; i < kSteps - 1; ++i) fetch(i * kDepth);
     for (std::int64_t k = 0; k < x.k; k += kDepth) {
       copy_async_wait<kSteps - 2>();
-      // After the barrier this step has arrived for all threads, and none reads the step before,
-      // which the next copies overwrite.
+      // The barrier says that this step has arrived for all threads, and that none reads the step
+      // before, which the next copies overwrite.
       sync_block();
       fetch(k + (kSteps - 1) * kDepth);
       multiply(sums, steps[k / kDepth % kSteps]);

@@ -55,8 +55,8 @@ struct PlannedCall {
   KernelCall call;
 };
 
-/// How an algorithm is chosen where a library offers several. A choice may change bits, so choices
-/// are stored (Device::choices), and all ranks use the same ones.
+/// The way an algorithm is chosen where a library offers several. A choice may change bits, so
+/// choices are stored (Device::choices), and all ranks use the same ones.
 enum class ChooseBy : std::uint8_t {
   measuring,  ///< takes the fastest one whose bits repeat
   proposal,   ///< takes the library's first proposal

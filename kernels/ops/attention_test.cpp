@@ -65,7 +65,7 @@ OperationCase forward_case(const AttentionSizes& s, DType dtype) {
                      attributes_of(s),
                      {}};
   test.gap = gap_of(s);
-  // This bounds the error of the LSE: hardware has exponentials to two units in the last place, and
+  // Bounds the error of the LSE: hardware has exponentials to two units in the last place, and
   // libraries choose the order of sums. The backward pass rounds to 16 bits anyway (2e-3).
   if (dtype != DType::f32 && runs_on_gpu()) test.tolerance = 1e-5;
   const reference::Attention expected = reference::attention(

@@ -52,7 +52,7 @@ std::vector<std::byte> made(const Runner& runner, const TensorInitializer& tenso
   return {begin, end};
 }
 
-// These are the numbers that the C library's log, cos and sin give. Weights of runs depend on them.
+// Numbers that the C library's log, cos and sin give. Weights of runs depend on them.
 TEST(Initialize, GivesTheseNumbers) {
   const std::pair<std::int64_t, float> kNumbers[] = {
       {0, -0x1.0fbcb4p-5F}, {1, 0x1.89c4fep-7F}, {2, 0x1.f756p-9F},

@@ -43,9 +43,9 @@ struct BackwardStep {
   std::string_view operation;
   std::vector<GradientOperand> operands;
   Attributes extra = {};
-  /// If the input whose gradient is the step's first result has a gradient already, that is passed
-  /// as an additional last operand and the step returns the sum (in place if it can): a tied
-  /// weight, or a value with two readers, costs no second buffer and no extra pass.
+  /// True if the step takes a gradient that the input of its first result has already: as an
+  /// additional last operand, and returns the sum (in place if it can). So a tied weight, or a
+  /// value with two readers, costs no second buffer and no extra pass.
   bool accumulates = false;
   int outputs = 1;  ///< how many results the step has
 };

@@ -1,5 +1,6 @@
 #include "runtime/chain/chain.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <initializer_list>
 #include <string>
@@ -19,22 +20,22 @@ constexpr int kMostBlocks = 1 << 12;
 void check_numbers(std::initializer_list<std::int64_t> numbers, const std::string& where) {
   for (const std::int64_t number : numbers)
     if (number < 0 || number > kMost)
-      throw InvalidArgument(where + " has the number " + std::to_string(number) +
-                            "; bytes and nanoseconds are from 0 to 2^48");
+      throw InvalidArgument(fmt::format(
+          "{} has the number {}; bytes and nanoseconds are from 0 to 2^48", where, number));
 }
 
 void check_rate(std::int64_t rate, const std::string& engine) {
   if (rate != 0 && (rate < ChainRate::kSlowestBytesPerS || rate > ChainRate::kFastestBytesPerS))
-    throw InvalidArgument("chain: the " + engine + " copies " + std::to_string(rate) +
-                          " bytes/s; give 0 for none, or 1 MB/s to 1 TB/s");
+    throw InvalidArgument(fmt::format(
+        "chain: the {} copies {} bytes/s; give 0 for none, or 1 MB/s to 1 TB/s", engine, rate));
 }
 
 void check_block(const Chain& chain, int index) {
   const ChainBlock& block = chain.blocks[static_cast<std::size_t>(index)];
-  const std::string where = "chain: block " + std::to_string(index);
+  const std::string where = fmt::format("chain: block {}", index);
   if (block.class_index < 0 || block.class_index >= static_cast<int>(chain.classes.size()))
-    throw InvalidArgument(where + " is of class " + std::to_string(block.class_index) +
-                          ", but there are " + std::to_string(chain.classes.size()));
+    throw InvalidArgument(fmt::format("{} is of class {}, but there are {}", where,
+                                      block.class_index, chain.classes.size()));
   check_numbers(
       {block.forward_ns, block.backward_ns, block.forward_base_bytes, block.backward_base_bytes,
        block.forward_working_bytes, block.backward_working_bytes},
@@ -65,9 +66,10 @@ void check_sums(const Chain& chain) {
     bytes += largest + block.forward_bytes() + block.backward_bytes();
     ns += longest + block.forward_ns + block.backward_ns;
     if (bytes > kMostProduct / ChainRate::kRateNs || ns > most_ns)
-      throw InvalidArgument("chain: blocks up to " + std::to_string(i) +
-                            " hold more than 2^50 bytes or take hours; their numbers must be of "
-                            "one micro-step, in bytes and nanoseconds");
+      throw InvalidArgument(
+          fmt::format("chain: blocks up to {} hold more than 2^50 bytes or take hours; their "
+                      "numbers must be of one micro-step, in bytes and nanoseconds",
+                      i));
   }
 }
 
@@ -75,11 +77,11 @@ void check_sums(const Chain& chain) {
 
 void check_chain(const Chain& chain) {
   if (chain.blocks.empty() || chain.length() > kMostBlocks)
-    throw InvalidArgument("chain: it has " + std::to_string(chain.length()) +
-                          " blocks; 1 to 4096 are possible");
+    throw InvalidArgument(
+        fmt::format("chain: it has {} blocks; 1 to {} are possible", chain.length(), kMostBlocks));
   for (std::size_t c = 0; c < chain.classes.size(); ++c) {
-    const std::string where = "chain: class " + std::to_string(c);
-    if (chain.classes[c].empty()) throw InvalidArgument(where + " has no options");
+    const std::string where = fmt::format("chain: class {}", c);
+    if (chain.classes[c].empty()) throw InvalidArgument(fmt::format("{} has no options", where));
     for (const ChainOption& option : chain.classes[c])
       check_numbers({option.kept_bytes, option.host_bytes, option.disk_bytes, option.recompute_ns,
                      option.working_bytes},

@@ -79,7 +79,7 @@ class TransferRun {
   void finish_first(std::int32_t& at) {
     const UnderWay transfer = under_way_[first_];
     at = transfer.instruction;
-    // It stays in under_way_ until it has ended: until then its memory must stay.
+    // The transfer stays in under_way_ until it has ended: until then its memory must stay.
     if (transfer.ticket != kNone) disk_.wait(transfer.ticket);
     first_ = (first_ + 1) % kMost;
     --count_;

@@ -142,7 +142,7 @@ TEST_F(ExecutorFailure, WakesTheOtherQueueAndNamesTheInstruction) {
   EXPECT_THROW(executor->start(0, 0), Error);
 }
 
-// Under MPI, abort ends the job: the launcher must hear whose fault it was, not "try again".
+// Abort ends the job under MPI: the launcher must hear whose fault it was, not "try again".
 TEST_F(ExecutorFailure, AbortsPeersWithItsOwnMessageAndExitCode) {
   auto executor = make();
   executor->start(executor->load(program({instruction(kFail, Queue::compute, "embed")})), 0);

@@ -1,7 +1,8 @@
 #include "runtime/execute/trace.h"
 
+#include <fmt/core.h>
 #include <algorithm>
-#include <cstdio>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -19,10 +20,9 @@ namespace {
 constexpr int kStepTrack = kQueues;
 
 template <typename... Values>
-void append(std::string& text, const char* format, Values... values) {
-  char buffer[512];
-  const int length = std::snprintf(buffer, sizeof buffer, format, values...);
-  text.append(buffer, static_cast<std::size_t>(std::clamp<int>(length, 0, sizeof buffer - 1)));
+void append(std::string& text, fmt::format_string<const Values&...> format,
+            const Values&... values) {
+  fmt::format_to(std::back_inserter(text), format, values...);
 }
 
 }  // namespace
@@ -99,14 +99,15 @@ void TraceRecorder::write_instructions(std::string& text) const {
   for (int q = 0; q < kQueues; ++q)
     for (const Event& e : events_[static_cast<std::size_t>(q)]) {
       const Instruction& in = of(e);
-      text += "{\"ph\": \"X\", \"name\": " + quoted_json(in.label) +
-              ", \"cat\": " + quoted_json(name_of(in.pass));
-      append(text, ", \"pid\": %d, \"tid\": %d, \"ts\": %.3f, \"dur\": %.3f, \"args\": {\"step\": ",
-             options_.rank, q, static_cast<double>(e.begin_ns) / 1e3,
-             static_cast<double>(e.end_ns - e.begin_ns) / 1e3);
-      text += std::to_string(e.step) + ", \"operation\": " + quoted_json(in.operation->name) +
-              ", \"program\": " + quoted_json(e.program->name);
-      append(text, ", \"flops\": %.0f, \"bytes\": %.0f}},\n", in.demand.flops,
+      append(text,
+             R"({{"ph": "X", "name": {}, "cat": {}, "pid": {}, "tid": {}, "ts": {:.3f}, )"
+             R"("dur": {:.3f}, "args": {{"step": {}, "operation": {}, "program": {}, )"
+             R"("flops": {:.0f}, "bytes": {:.0f}}}}},)"
+             "\n",
+             quoted_json(in.label), quoted_json(name_of(in.pass)), options_.rank, q,
+             static_cast<double>(e.begin_ns) / 1e3,
+             static_cast<double>(e.end_ns - e.begin_ns) / 1e3, e.step,
+             quoted_json(in.operation->name), quoted_json(e.program->name), in.demand.flops,
              in.collective ? static_cast<double>(in.demand.moved_bytes) : in.demand.bytes);
     }
 }
@@ -122,11 +123,11 @@ void TraceRecorder::write_steps(std::string& text) const {
   }
   for (const auto& [step, span] : spans)
     append(text,
-           "{\"ph\": \"X\", \"name\": \"step %lld\", \"cat\": \"step\", \"pid\": %d, \"tid\": %d, "
-           "\"ts\": %.3f, \"dur\": %.3f, \"args\": {\"step\": %lld}},\n",
-           static_cast<long long>(step), options_.rank, kStepTrack,
-           static_cast<double>(span.first) / 1e3,
-           static_cast<double>(span.second - span.first) / 1e3, static_cast<long long>(step));
+           R"({{"ph": "X", "name": "step {}", "cat": "step", "pid": {}, "tid": {}, "ts": {:.3f}, )"
+           R"("dur": {:.3f}, "args": {{"step": {}}}}},)"
+           "\n",
+           step, options_.rank, kStepTrack, static_cast<double>(span.first) / 1e3,
+           static_cast<double>(span.second - span.first) / 1e3, step);
 }
 
 /// Writes the bytes in use whenever they change, at the beginning of an instruction that computes.
@@ -139,12 +140,11 @@ void TraceRecorder::write_memory(std::string& text) const {
     const TierBytes& bytes = at->second[static_cast<std::size_t>(e.instruction)];
     if (std::exchange(before, bytes) == bytes) continue;
     append(text,
-           "{\"ph\": \"C\", \"name\": \"arena bytes in use\", \"pid\": %d, \"ts\": %.3f, \"args\": "
-           "{",
+           R"({{"ph": "C", "name": "arena bytes in use", "pid": {}, "ts": {:.3f}, "args": {{)",
            options_.rank, static_cast<double>(e.begin_ns) / 1e3);
     for (const Tier tier : {Tier::device, Tier::pinned})
-      text += (tier == Tier::device ? "\"" : ", \"") + std::string(name_of(tier)) +
-              "\": " + std::to_string(bytes[static_cast<std::size_t>(tier)]);
+      append(text, R"({}"{}": {})", tier == Tier::device ? "" : ", ", name_of(tier),
+             bytes[static_cast<std::size_t>(tier)]);
     text += "}},\n";
   }
 }
@@ -164,38 +164,37 @@ void TraceRecorder::write_arrows(std::string& text) const {
       for (const std::int32_t other : of(e).waits) {
         const auto end = ends.find({e.run, other});
         if (end == ends.end()) continue;
-        const std::string id = std::to_string(options_.rank) + "." + std::to_string(number++);
+        const std::string id = fmt::format("{}.{}", options_.rank, number++);
         // The ends lie just inside the slices, since an arrow belongs to the slice around its end.
         const double from = static_cast<double>(end->second.ns) / 1e3 - 0.001;
         const double to = static_cast<double>(e.begin_ns) / 1e3;
-        append(
-            text,
-            "{\"ph\": \"s\", \"name\": \"waits for\", \"cat\": \"wait\", \"id\": \"%s\", \"pid\": "
-            "%d, \"tid\": %d, \"ts\": %.3f},\n",
-            id.c_str(), options_.rank, end->second.queue, from);
         append(text,
-               "{\"ph\": \"f\", \"bp\": \"e\", \"name\": \"waits for\", \"cat\": \"wait\", \"id\": "
-               "\"%s\", \"pid\": %d, \"tid\": %d, \"ts\": %.3f},\n",
-               id.c_str(), options_.rank, q, to);
+               R"({{"ph": "s", "name": "waits for", "cat": "wait", "id": "{}", "pid": {}, )"
+               R"("tid": {}, "ts": {:.3f}}},)"
+               "\n",
+               id, options_.rank, end->second.queue, from);
+        append(text,
+               R"({{"ph": "f", "bp": "e", "name": "waits for", "cat": "wait", "id": "{}", )"
+               R"("pid": {}, "tid": {}, "ts": {:.3f}}},)"
+               "\n",
+               id, options_.rank, q, to);
       }
 }
 
 std::string TraceRecorder::events() const {
   std::string text;
-  append(
-      text,
-      "{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": %d, \"args\": {\"name\": \"rank "
-      "%d\"}},\n"
-      "{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": %d, \"tid\": %d, \"args\": {\"name\": "
-      "\"steps\"}},\n"
-      "{\"ph\": \"M\", \"name\": \"thread_sort_index\", \"pid\": %d, \"tid\": %d, \"args\": "
-      "{\"sort_index\": -1}},\n",
-      options_.rank, options_.rank, options_.rank, kStepTrack, options_.rank, kStepTrack);
+  append(text,
+         R"({{"ph": "M", "name": "process_name", "pid": {0}, "args": {{"name": "rank {0}"}}}},
+{{"ph": "M", "name": "thread_name", "pid": {0}, "tid": {1}, "args": {{"name": "steps"}}}},
+{{"ph": "M", "name": "thread_sort_index", "pid": {0}, "tid": {1}, "args": {{"sort_index": -1}}}},
+)",
+         options_.rank, kStepTrack);
   for (int q = 0; q < kQueues; ++q)
-    append(text,
-           "{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": %d, \"tid\": %d, \"args\": "
-           "{\"name\": \"%s\"}},\n",
-           options_.rank, q, std::string(name_of(static_cast<Queue>(q))).c_str());
+    append(
+        text,
+        R"({{"ph": "M", "name": "thread_name", "pid": {}, "tid": {}, "args": {{"name": "{}"}}}},)"
+        "\n",
+        options_.rank, q, name_of(static_cast<Queue>(q)));
   write_steps(text);
   write_instructions(text);
   write_memory(text);

@@ -84,7 +84,7 @@ class TraceRecorder final : public Observer {
   }
   /// True if the thread of its queue measures it, by begin and end.
   [[nodiscard]] bool reports_itself(const Program& program, int instruction) const;
-  /// Whether the steps that were asked for have what the queue runs now: others cost no clock.
+  /// True if what the queue runs now is of a step that was asked for; others cost no clock.
   [[nodiscard]] bool is_asked_for(const Place& place) const {
     return options_.steps.first <= place.of.step + 1 && place.of.step + 1 <= options_.steps.last;
   }

@@ -25,7 +25,7 @@ struct ProgramTally {
 /// Returns the bytes that an instruction moves between tiers, in whole sectors for a disk; 0: none.
 std::int64_t bytes_between_tiers(const Instruction& instruction);
 
-/// Its results may be read only when the executor is idle.
+/// Results may be read only when the executor is idle.
 class TransferTally final : public Observer {
  public:
   void begin_program(const Program& program, std::int64_t step) override;

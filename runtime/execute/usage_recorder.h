@@ -38,7 +38,7 @@ class UsageRecorder final : public Observer {
   struct Counters {
     std::atomic<std::int64_t> busy_ns{0}, waited_ns{0};
   };
-  /// Whether the executor tells when it ran: always of transfers of a disk, which overlap within
+  /// True if the executor tells when it ran: always for transfers of a disk, which overlap within
   /// their queue.
   [[nodiscard]] bool is_told(const Instruction& in) const;
   using StepBytes = std::array<std::atomic<std::int64_t>, kQueues>;

@@ -15,7 +15,8 @@ inline constexpr std::int64_t kCellElements = 1024;
 /// The group of each product starts at a multiple of this many elements.
 inline constexpr std::int64_t kGroupAlignment = 128;
 
-/// How a parameter starts if no file has it: normal(0, deviation), or a constant (deviation 0).
+/// The first values of a parameter that no file has: normal(0, deviation), or a constant (deviation
+/// 0).
 struct Initializer {
   double deviation = 0;
   double constant = 0;

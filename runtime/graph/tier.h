@@ -1,4 +1,4 @@
-// Where bytes live. Each tier of a rank is one arena.
+// The places where bytes live. Each tier of a rank is one arena.
 #pragma once
 
 #include <array>

@@ -226,38 +226,39 @@ void SavedChoices::recompute_cheap(int first, int last) {
       actions_[value.root] = SavedAction::recompute;
 }
 
-std::vector<SavedChoices::Together> SavedChoices::cheapest_first(int first, int last) const {
-  std::map<std::pair<int, double>, Together> made;
+std::vector<SavedChoices::OperationOutputs> SavedChoices::cheapest_first(int first,
+                                                                         int last) const {
+  std::map<std::pair<int, double>, OperationOutputs> made;
   for (const SavedValue& value : values_) {
     if (value.block < first || value.block > last || !value.is_used_by(value.block, value.block))
       continue;
-    Together& together = made[{value.maker, value.work}];
-    together.block = value.block;
-    together.work = value.work;
-    together.bytes += value.bytes;
-    together.roots.push_back(value.root);
+    OperationOutputs& outputs = made[{value.maker, value.work}];
+    outputs.block = value.block;
+    outputs.work = value.work;
+    outputs.bytes += value.bytes;
+    outputs.roots.push_back(value.root);
   }
-  std::vector<Together> cheapest;
-  for (auto& [maker, together] : made) cheapest.push_back(std::move(together));
-  std::ranges::stable_sort(cheapest, [](const Together& a, const Together& b) {
+  std::vector<OperationOutputs> cheapest;
+  for (auto& [maker, outputs] : made) cheapest.push_back(std::move(outputs));
+  std::ranges::stable_sort(cheapest, [](const OperationOutputs& a, const OperationOutputs& b) {
     return std::pair(a.price(), a.block) < std::pair(b.price(), b.block);
   });
   return cheapest;
 }
 
 void SavedChoices::recompute_part(int first, int last, double part) {
-  const std::vector<Together> cheapest = cheapest_first(first, last);
+  const std::vector<OperationOutputs> cheapest = cheapest_first(first, last);
   double whole = 0, freed = 0;
-  for (const Together& together : cheapest) whole += static_cast<double>(together.bytes);
-  for (const Together& together : cheapest) {
+  for (const OperationOutputs& outputs : cheapest) whole += static_cast<double>(outputs.bytes);
+  for (const OperationOutputs& outputs : cheapest) {
     if (freed >= part * whole) return;
-    for (const ValueId root : together.roots) actions_[root] = SavedAction::recompute;
-    freed += static_cast<double>(together.bytes);
+    for (const ValueId root : outputs.roots) actions_[root] = SavedAction::recompute;
+    freed += static_cast<double>(outputs.bytes);
   }
 }
 
 std::vector<std::int64_t> SavedChoices::freed_by_price(int first, int last) const {
-  const std::vector<Together> cheapest = cheapest_first(first, last);
+  const std::vector<OperationOutputs> cheapest = cheapest_first(first, last);
   std::vector<std::int64_t> freed;
   for (std::size_t i = 0; i < cheapest.size(); ++i) {
     if (i == 0 || cheapest[i].price() != cheapest[i - 1].price())

@@ -74,7 +74,7 @@ class SavedChoices {
 
  private:
   /// Outputs of one operation, which are recomputed together.
-  struct Together {
+  struct OperationOutputs {
     int block = 0;
     double work = 0;
     std::int64_t bytes = 0;
@@ -82,7 +82,7 @@ class SavedChoices {
     [[nodiscard]] double price() const { return work / static_cast<double>(bytes); }
   };
   /// Returns what recompute_part recomputes, in its order.
-  [[nodiscard]] std::vector<Together> cheapest_first(int first, int last) const;
+  [[nodiscard]] std::vector<OperationOutputs> cheapest_first(int first, int last) const;
 
   std::vector<SavedValue> values_;
   std::map<ValueId, SavedAction> actions_;

@@ -149,7 +149,7 @@ TEST(SavedActions, RefuseToSendAwayWhatHasPartsOfSeveralVersions) {
   EXPECT_THAT(refusal("9.magic", SavedAction::keep), HasSubstr("does not save; it saves "));
 }
 
-/// This lets one Plan be reused with frozen units, without other changes.
+/// Naming them lets one Plan be reused with frozen units, without other changes.
 TEST(SavedValues, OfFrozenLayersMayBeNamedAllTheSame) {
   const std::vector<BlockActions> of_all = SavedChoices(differentiated().graph).actions();
   SmallModel frozen = small_model();

@@ -1,4 +1,4 @@
-// What is known of each byte of an arena or a root, by stretches that have it in common.
+// Holds what is known of each byte of an arena or a root, by stretches that have it in common.
 #pragma once
 
 #include <cstdint>

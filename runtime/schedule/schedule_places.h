@@ -57,7 +57,8 @@ struct SerialRun {
   std::vector<int> sequence;
   std::vector<std::int64_t> tail_ns;    ///< one per task: priority in simulations
   std::vector<std::int64_t> most_held;  ///< one per tier: the least bytes that a simulation needs
-  /// If laid out: queues run side by side, as far as needs and the places of the serial run allow.
+  /// The schedule of what is laid out: queues run side by side, as far as needs and the places of
+  /// the serial run allow.
   Schedule schedule;
 };
 

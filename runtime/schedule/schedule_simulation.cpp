@@ -8,9 +8,10 @@
 #include "core/check.h"
 #include "runtime/schedule/schedule_rates.h"
 
-// Why the simulation never stops early (checked in resume()): Let h be the earliest task of the
-// sequence that has not ended, when nothing runs. All that h needs comes before it and has ended;
-// ordered tasks before it have started; its queue is free. So h waits for memory or for a gap.
+// Proof that the simulation never stops early (checked in resume()): Let h be the earliest task of
+// the sequence that has not ended, when nothing runs. All that h needs comes before it and has
+// ended; ordered tasks before it have started; its queue is free. So h waits for memory or for a
+// gap.
 //  - Memory: each tier grants in the sequence's order. So all that the tier of h's first
 //    ungranted buffer has granted belongs to tasks before h, or to buffers that are first used
 //    before that one. All of it that the serial run would have released at this place is released

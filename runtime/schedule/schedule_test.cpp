@@ -89,11 +89,11 @@ TEST(Schedule, IsNoneBelowTheFloorAndSaysTierAndFloor) {
 }
 
 TEST(Schedule, PrefetchesAsFarAsMemoryAllows) {
-  // With one value at a time, transfers and uses alternate. With two they overlap.
+  // Transfers and uses alternate with one value at a time, and overlap with two.
   EXPECT_EQ(stream_of_values(4, 1).schedule().makespan_ns, 800);
   EXPECT_EQ(stream_of_values(4, 2).schedule().makespan_ns, 500);
   EXPECT_EQ(stream_of_values(4, 100).schedule().makespan_ns, 500);
-  // If the first use is slow, as many values are brought meanwhile as fit.
+  // Values are brought while the first use, which is slow, runs: as many as fit.
   const auto brought_early = [](std::int64_t budget) {
     Builder b = stream_of_values(8, budget);
     b.task(1).cost_ns = 1000;

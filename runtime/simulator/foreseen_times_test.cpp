@@ -1,4 +1,4 @@
-// What an instruction takes of a host, on machines whose rates are round numbers.
+// Tests what an instruction takes of a host, on machines whose rates are round numbers.
 #include "runtime/simulator/foreseen_times.h"
 
 #include <gtest/gtest.h>

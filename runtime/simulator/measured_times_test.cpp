@@ -1,4 +1,4 @@
-// What a recorded run says about its instructions, and that a replay of it is the same run.
+// Tests what a recorded run says about its instructions, and that a replay of it is the same run.
 #include "runtime/simulator/measured_times.h"
 
 #include <gtest/gtest.h>

@@ -13,7 +13,7 @@ namespace strata::runtime {
 /// A time that never comes.
 inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
-/// Its queues are numbered slots, each of which runs one instruction at a time. Rates are max-min
+/// Queues are numbered slots, each of which runs one instruction at a time. Rates are max-min
 /// fair shares of the host's resources, times whole nanoseconds.
 class SimulatedHost {
  public:

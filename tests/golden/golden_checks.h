@@ -12,7 +12,7 @@
 
 namespace strata::tests {
 
-/// How GoogleTest names a case.
+/// Prints a case's name for GoogleTest.
 void PrintTo(const GoldenCase& golden, std::ostream* out);
 
 /// Bound of |a - b| / |b| for logits, loss, gradients and the results of ten steps.

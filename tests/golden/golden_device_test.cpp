@@ -101,7 +101,7 @@ std::string name_of_case(const testing::TestParamInfo<GoldenCase>& given) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, GoldenDevice, testing::ValuesIn(families()), name_of_case);
-// These two families have every operation between them.
+// The two families have every operation between them.
 INSTANTIATE_TEST_SUITE_P(Models, TrainedOnDevice, testing::ValuesIn(families({"gpt2", "qwen3"})),
                          name_of_case);
 

@@ -14,9 +14,9 @@ train::OptimizerOptions golden_adamw();
 
 struct GoldenRun {
   std::string model;  ///< its directory
-  /// Per step, `rows` x (T + 1) tokens: inputs and next targets.
+  /// Tokens per step, `rows` x (T + 1): inputs and next targets.
   std::vector<std::vector<std::int32_t>> batches;
-  /// Per step, `rows` x T targets, < 0 where not valid; empty: the next tokens of `batches`.
+  /// Targets per step, `rows` x T, < 0 where not valid; empty: the next tokens of `batches`.
   std::vector<std::vector<std::int32_t>> targets;
   int steps = 1;          ///< optimizer steps on the first batches
   std::int64_t rows = 2;  ///< divided over ranks and micro-steps

@@ -344,7 +344,7 @@ TEST(Mlaunch, AReaderThatGoesAwayEndsTheRun) {
   EXPECT_TRUE(mlaunch.all_gone(seconds(2)));
 }
 
-/// When the ranks have ended, more output is still to be written than a pipe holds.
+/// More output than a pipe holds is still to be written when the ranks have ended.
 TEST(Mlaunch, AReaderThatIsLateGetsEverything) {
   MlaunchProcess mlaunch =
       MlaunchProcess::in_shell("$0 -np 2 '" ACTOR_PATH "' lines 2000 | (sleep 0.7; wc -l)");

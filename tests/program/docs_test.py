@@ -8,9 +8,11 @@ import unittest
 from programs import ProgramTest, train
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-PAGES = ["architecture", "design", "extending", "foresight", "glossary", "memory", "offload", "operations", "plan", "program", "trace"]
+PAGES = sorted(str(page.relative_to(ROOT)) for folder in ("docs", "docs/formats") for page in (ROOT / folder).glob("*.md")
+               if page.name != "log.md")  # the log tells of files as they were
 ENDINGS = "h|cpp|cu|cuh|py|json|jsonl|md|txt"
 PATH = re.compile(rf"(?<![\w/.<-])(?:(?:[\w*.-]+/)+(?:[\w*.-]*[\w*])?|[\w*-]+\.(?:{ENDINGS})\b)")
+OTHERS = {"ds_to_universal.py", "zero_to_fp32.py"}  # scripts that DeepSpeed brings
 CITED = re.compile(r"design(?:\.md)?,?(?: |\s*//+ )(?:section )?(\d+(?:\.\d+)?)")
 
 
@@ -24,14 +26,25 @@ def repository_files():
             if path.is_file() and not path.relative_to(ROOT).parts[0].startswith(("build", ".", "out"))]
 
 
-def dead_paths(text, files):
-    """Yields what looks like a path of the repository and is none. A bare name may lie in any folder; docs/adr/0012 is the beginning of one."""
+def names_in_strings(files):
+    """Returns names that strings of the sources end with: files that programs write or read, such as manifest.json, and tags such as train/loss."""
+    names = set()
+    for name in files:
+        if name.endswith((".h", ".cpp", ".py")) and not name.startswith("tests/"):
+            for quoted in re.findall(r"""["']([\w./-]+)["']""", (ROOT / name).read_text(errors="replace")):
+                names |= {quoted, quoted.rsplit("/", 1)[-1]}
+    return {name for name in names if not name.endswith((".h", ".cpp", ".cu", ".cuh", ".py"))}
+
+
+def dead_paths(text, files, others=frozenset()):
+    """Yields what looks like a path of the repository and is none. A bare name may lie in any folder; docs/adr/0012 is the beginning of one.
+    `others`: names that are no paths of the repository."""
     known = set(files) | {str(parent) for name in files for parent in pathlib.PurePath(name).parents}
     folders = {name.split("/")[0] for name in files if "/" in name}
     names = {name.rsplit("/", 1)[-1] for name in files}
     for path in sorted(set(PATH.findall(text))):
         bare = path.rstrip("/")
-        if "NAME" in bare or "/" in path and bare.split("/")[0] not in folders:
+        if "NAME" in bare or "KEY" in bare or bare in others or "/" in path and bare.split("/")[0] not in folders:
             continue  # a placeholder, or no path of the repository, such as "gate/up"
         among = known if "/" in path else names
         if bare not in among and not any(fnmatch.fnmatch(name, pattern) for name in among
@@ -42,12 +55,15 @@ def dead_paths(text, files):
 class Docs(ProgramTest):
     def test_paths_exist(self):
         files = repository_files()
+        others = names_in_strings(files) | OTHERS
         self.assertEqual(list(dead_paths("zero/policy.cpp, core/, gpt2.cpp, resolver_*.cpp, docs/adr/0012, runtime/program/waits, b/c", files)), [])
         self.assertEqual(list(dead_paths("zero/polic.cpp, gpt3.cpp, core/no/, docs/adr/9999", files)),
                          ["core/no/", "docs/adr/9999", "gpt3.cpp", "zero/polic.cpp"])
+        self.assertEqual(list(dead_paths("manifest.json, train/loss, manifests.json, train/los, zero/polic.cpp", files, others)),
+                         ["manifests.json", "train/los", "zero/polic.cpp"])
         for page in PAGES:
             with self.subTest(page=page):
-                self.assertEqual(list(dead_paths((ROOT / f"docs/{page}.md").read_text(), files)), [])
+                self.assertEqual(list(dead_paths((ROOT / page).read_text(), files, others)), [])
 
     def test_cited_numbers_of_the_design_exist(self):
         design = (ROOT / "docs/design.md").read_text()

@@ -287,7 +287,7 @@ TEST(FindPlan, TakesGradientsToTheDiskOnlyWhereHostMemoryIsTooLittle) {
     EXPECT_EQ(home_of_gradients(request, 500'000), Tier::disk);
     EXPECT_THROW(home_of_gradients(request, 10'000), OutOfMemory);
   }
-  // Without any target on a drive, gradients may not go there either.
+  // Gradients may not go to a drive where nothing else may.
   request.options.offload.optimizer = request.options.offload.parameters = Home::host;
   EXPECT_THROW(home_of_gradients(request, 500'000), OutOfMemory);
   // Parameters on the drive are enough for gradients to go there.

@@ -20,7 +20,8 @@
 namespace strata::tests {
 namespace {
 
-/// What one rank of a run leaves: recorded runs, and the engine that owns their Programs.
+/// The things that one rank of a run leaves: recorded runs, and the engine that owns their
+/// Programs.
 struct OfRank {
   RankDevice device;
   runtime::RunRecorder recorder{1000, 200'000};

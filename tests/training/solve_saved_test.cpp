@@ -103,8 +103,8 @@ class SolveSaved : public testing::TestWithParam<Setting> {
     choices.again = again;
     choices.again_part = part;
     choices.layer_major = GetParam().by_layer;
-    runtime::Plan plan = plan::with_choices(train::plan_frame(request_, machine_, GetParam().ranks),
-                                            choices, model_.build);
+    runtime::Plan plan = plan::with_choices(
+        train::requested_frame(request_, machine_, GetParam().ranks), choices, model_.build);
     for (std::int64_t u = 0; u < GetParam().frozen_units; ++u)
       plan.units[static_cast<std::size_t>(u)].recipe.trainable = false;
     return plan;
@@ -143,7 +143,7 @@ class SolveSaved : public testing::TestWithParam<Setting> {
     return plans;
   }
 
-  /// Where transfers are scheduled, how well they fit beside computation differs from Plan to Plan
+  /// Transfers, where they are scheduled, fit beside computation in one Plan better than in another
   /// by more than a few instructions of these small models take.
   [[nodiscard]] static double tolerance() {
     const Setting& setting = GetParam();

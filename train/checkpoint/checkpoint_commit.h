@@ -29,8 +29,9 @@ std::string checkpoint_name(std::int64_t step);
 /// The step that such a name says; nullopt for any other name.
 std::optional<std::int64_t> step_of_checkpoint(std::string_view name);
 
-/// Why a folder is no checkpoint: it is being written ("step-00001000.tmp-RUN-3"), is about to be
-/// removed (".removed-RUN-3"), or has made way for another of the same step (".replaced-RUN-3").
+/// The reason for which a folder is no checkpoint: it is being written ("step-00001000.tmp-RUN-3"),
+/// is about to be removed (".removed-RUN-3"), or has made way for another of the same step
+/// (".replaced-RUN-3").
 enum class FolderState : std::uint8_t { staging, removed, replaced };
 std::string folder_name(std::int64_t step, FolderState state, const SaveAttempt& attempt);
 /// The step and state that such a name says; nullopt for any other name.

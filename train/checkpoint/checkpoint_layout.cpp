@@ -169,7 +169,7 @@ BlockAssignment assign_blocks(const CheckpointLayout& layout,
     const std::int64_t size = layout.block_bytes();
     std::int64_t begin = piece.begin;
     while (begin < piece.end) {
-      // This part ends at the first block border after which another rank may write.
+      // The part ends at the first block border after which another rank may write.
       const std::size_t block = block_number(piece.file, begin);
       const bool begins_block = begin % size == 0;
       if (begins_block) assignment.writer[block] = rank;

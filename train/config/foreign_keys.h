@@ -266,7 +266,7 @@ inline constexpr KeyLine kKeyLines[] = {
            "switches nothing on; --activation-checkpointing or strata.activation_checkpointing "
            "does"),
     fact("activation_checkpointing.number_checkpoints", number,
-         "recompute in this many segments, once recomputation is on"),
+         "recompute in this many runs of layers, once recomputation is on"),
     fact("activation_checkpointing.cpu_checkpointing", flag,
          "once recomputation is on, the inputs of recomputed blocks wait in host memory: "
          "offload.activations cpu",

@@ -173,7 +173,7 @@ constexpr OptionRow kRunRows[] = {
      "recompute norms and activation functions alone: less memory for little time"},
     {FIELD(checkpoint_segments), Range{0, 1 << 16}, Spelling{"--checkpoint-segments"},
      Key{"strata.activation_checkpointing.segments"},
-     "recomputed segments of layers, 0: each layer is one"},
+     "recomputed runs of layers, 0: each layer is one"},
     {FIELD(checkpoint_ratio), kShare, Spelling{"--checkpoint-ratio"},
      Key{"strata.activation_checkpointing.ratio"},
      "share of the bytes that activation checkpointing frees: below 1 only what is cheapest to "

@@ -166,7 +166,7 @@ struct Assign {
     try {
       return *target = runtime::read_block_actions(words[0], file), "";
     } catch (const ConfigError& error) {
-      // Who gave the text is named by the caller; its line is the only one.
+      // The caller names who gave the text; its line is the only one.
       const std::string_view text = error.what();
       const std::size_t line = text.starts_with(file + ":") ? text.find(": ") : text.npos;
       return std::string(line == text.npos ? text : text.substr(line + 2));

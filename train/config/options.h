@@ -49,8 +49,8 @@ constexpr bool has_bf16_moments(StateRecipe recipe) {
 /// The device of the Programs. automatic: on a CUDA device if there is one.
 enum class DeviceChoice : std::uint8_t { automatic, cpu, cuda };
 
-/// Whether times of instructions are measured before the first step. automatic: they are read from
-/// what earlier runs kept, and measured where a run takes minutes.
+/// The choice whether times of instructions are measured before the first step. automatic: they are
+/// read from what earlier runs kept, and measured where a run takes minutes.
 enum class Calibration : std::uint8_t { automatic, off, again };
 
 /// The parameters without weight decay.
@@ -79,7 +79,7 @@ struct OffloadOptions {
   plan::Home parameters = plan::Home::device;   ///< the parameters that compute reads
   plan::Home activations = plan::Home::device;  ///< saved between forward and backward pass
   double optimizer_ratio = 1;  ///< part of the optimizer's state that leaves the device, 0 to 1
-  /// If `parameters` is nvme: how many of each rank's first elements stay in host memory.
+  /// The number of each rank's first elements that stay in host memory if `parameters` is nvme.
   std::int64_t parameter_host_elements = 0;
   UpdateTime updates = UpdateTime::automatic;
   /// Runs all micro-batches of a layer before the next layer: each is brought once per step.
@@ -255,7 +255,7 @@ struct TrainOptions {
   std::int64_t nonfinite_steps = 20;  ///< number of skipped steps in a row that end the run
   bool activation_checkpointing = false;
   bool recompute_norms = false;          ///< only norms and activation functions; if not the above
-  std::int64_t checkpoint_segments = 0;  ///< recomputed segments of layers; 0: each layer is one
+  std::int64_t checkpoint_segments = 0;  ///< recomputed runs of layers; 0: each layer is one
   double checkpoint_ratio = 1;           ///< part of what recomputing layers frees, 0 to 1
   /// Actions for each saved value; if there are any, in place of what the four above and
   /// offload.activations say.

@@ -84,9 +84,9 @@ struct FlaggedField {
   std::string_view flag;
 };
 
-class Comparison {
+class PlanComparison {
  public:
-  explicit Comparison(std::string file) : file_(std::move(file)) {}
+  explicit PlanComparison(std::string file) : file_(std::move(file)) {}
 
   /// Refuses the first that differs, and names the flags for all of them.
   void same(const std::vector<FlaggedField>& fields) const {
@@ -128,7 +128,7 @@ class Comparison {
 
 template <typename T>
 FlaggedField field_of(const char* field, T found, T asked, std::string_view flag) {
-  return {field, Comparison::text(found), Comparison::text(asked), flag};
+  return {field, PlanComparison::text(found), PlanComparison::text(asked), flag};
 }
 
 }  // namespace
@@ -141,10 +141,10 @@ runtime::Plan read_plan(const std::string& file, const runtime::Plan& asked,
                       ": its lines begin with the number of a rank; print the Plan with "
                       "mlaunch --no-prefix");
   runtime::Plan plan = runtime::Plan::from_json(object_in(text, file), file);
-  const Comparison is(file);
+  const PlanComparison is(file);
   if (plan.backend != asked.backend)
-    is.refuse("backend", Comparison::text(plan.backend), Comparison::text(asked.backend),
-              "--device", " --device " + Comparison::text(asked.backend));
+    is.refuse("backend", PlanComparison::text(plan.backend), PlanComparison::text(asked.backend),
+              "--device", " --device " + PlanComparison::text(asked.backend));
   is.same<std::int64_t>("mesh.data", plan.data_ranks(), asked.data_ranks(), "ranks");
   is.same(
       {field_of("virtual_ranks", plan.virtual_ranks, asked.virtual_ranks, "--virtual-ranks"),
@@ -176,7 +176,7 @@ runtime::Plan read_plan(const std::string& file, const runtime::Plan& asked,
       is.same<std::int64_t>(unit + "recipe.optimizer.moments", found.optimizer.moments,
                             of_run.optimizer.moments, "--optimizer, --momentum");
   }
-  // It decides what becomes of a step that is not finite.
+  // The time of updates decides what becomes of a step that is not finite.
   if ((plan.updates == runtime::Updates::gradient) != (asked.updates == runtime::Updates::gradient))
     is.refuse("updates", "'" + std::string(name_of(plan.updates)) + "'",
               "'" + std::string(name_of(asked.updates)) + "'", "--update-time");

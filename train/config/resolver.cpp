@@ -112,7 +112,7 @@ void Resolver::take_given_values() {
 
 void Resolver::take_optimizer() {
   const Given* type = given("optimizer.type");
-  // These are transformers' names of AdamW with 8-bit state.
+  // Names that transformers has for AdamW with 8-bit state.
   if (type != nullptr && is_one_of(type->words[0], "adamw_8bit|adamw_bnb_8bit|paged_adamw_8bit")) {
     if (is_open("state_recipe")) {
       options_.state_recipe = StateRecipe::eight_bit;

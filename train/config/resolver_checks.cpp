@@ -88,20 +88,20 @@ void Resolver::check() {
   const std::string world = std::to_string(world_);
   const Given* data_parallel = fact("data_parallel_size");
   if (data_parallel != nullptr && !same_word(data_parallel->words[0], world)) {
-    problem(data_parallel->where,
-            "found " + data_parallel->words[0] + ", expected " + world + ", the number of ranks");
+    problem(data_parallel->where, fmt::format("found {}, expected {}, the number of ranks",
+                                              data_parallel->words[0], world));
   }
   const Given* mics = fact("zero_optimization.mics_shard_size");
   double group = -1;
   if (mics != nullptr && parse_number(mics->words[0], group) && group > 0 && group != world_) {
-    problem(mics->where, "found " + mics->words[0] + ", expected -1 or " + world +
-                             " (all ranks): smaller groups are not supported");
+    problem(mics->where,
+            fmt::format("found {}, expected -1 or {} (all ranks): smaller groups are not supported",
+                        mics->words[0], world));
   }
   check_model_limits();
   if (options_.tf32 && options_.dtype != DType::f32)
-    findings_.notes.push_back(given("tf32")->where +
-                              ": changes nothing, products have operands of " +
-                              std::string(name_of(options_.dtype)));
+    findings_.notes.push_back(fmt::format("{}: changes nothing, products have operands of {}",
+                                          given("tf32")->where, name_of(options_.dtype)));
   // People with a DeepSpeed file may know another default; others can read it in --print-config.
   if (!file_.file.empty() && origin("gradient_clipping") == Origin::default_value) {
     findings_.notes.push_back(
@@ -232,13 +232,12 @@ void Resolver::check_model_limits() {
                                found, model_.sliding_window));
   }
   if (length <= model_.context) return;
-  const std::string most = std::to_string(model_.context);
-  if (model_.family->learned_positions) {
-    problem(where, found + "expected at most " + most + ", the positions the model has");
-  } else {
-    findings_.warnings.push_back(where + ": " + found + "more than the " + most +
-                                 " the model was made for");
-  }
+  if (model_.family->learned_positions)
+    problem(where, fmt::format("{}expected at most {}, the positions the model has", found,
+                               model_.context));
+  else
+    findings_.warnings.push_back(
+        fmt::format("{}: {}more than the {} the model was made for", where, found, model_.context));
 }
 
 }  // namespace strata::train

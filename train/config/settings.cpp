@@ -9,8 +9,8 @@
 namespace strata::train {
 
 std::string_view name_of(Origin origin) {
-  constexpr std::string_view kNames[] = {"default", "default for a stored model", "auto", "planned", "file",
-                                         "command line"};
+  constexpr std::string_view kNames[] = {
+      "default", "default for a stored model", "auto", "planned", "file", "command line"};
   return kNames[static_cast<int>(origin)];
 }
 

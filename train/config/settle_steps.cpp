@@ -17,12 +17,15 @@ std::int64_t rounded_up(double part, std::int64_t whole) {
   return static_cast<std::int64_t>(std::ceil(part * static_cast<double>(whole)));
 }
 
-/// Steps between events that happen after each `part` of all steps.
+/// Returns how many steps lie between events that happen after each `part` of all steps.
 std::int64_t interval_of(double part, std::int64_t steps) {
   return std::max<std::int64_t>(1, rounded_up(part, steps));
 }
 
-/// The interval that a strategy asks for. `now`: the number of steps given beside it; 0: none.
+/// Returns how many steps lie between saves, evaluations or lines for one of transformers'
+/// strategies (--save_strategy and its like). `no`: `never`; `steps`: `now`, the number given
+/// beside it, or `usual` if that is 0; `epoch`: `epoch`, the steps of an epoch, or `now` if that is
+/// not known; no strategy: `now`.
 std::int64_t interval(Cadence cadence, std::int64_t now, std::int64_t usual, std::int64_t never,
                       std::int64_t epoch) {
   switch (cadence) {

@@ -1,5 +1,6 @@
 #include "train/engine/build_programs.h"
 
+#include <fmt/core.h>
 #include <string>
 #include <utility>
 
@@ -45,12 +46,13 @@ compile::TrainingModel training_model(const ProgramRequest& request) {
   return model;
 }
 
-runtime::Plan plan_frame(const ProgramRequest& request, const machine::Machine& machine,
-                         int world) {
+runtime::Plan requested_frame(const ProgramRequest& request, const machine::Machine& machine,
+                              int world) {
   check_options(request.options, world);
   if (request.local_ranks < 1)
-    throw InvalidArgument("ProgramRequest::local_ranks is " + std::to_string(request.local_ranks) +
-                          ", expected the ranks of this machine");
+    throw InvalidArgument(
+        fmt::format("ProgramRequest::local_ranks is {}, expected the ranks of this machine",
+                    request.local_ranks));
   runtime::Plan plan = plan_frame(request.options, world);
   plan.backend = machine.device.capabilities.backend;
   plan.evaluates = request.evaluate;
@@ -64,7 +66,7 @@ runtime::Plan plan_frame(const ProgramRequest& request, const machine::Machine& 
 
 runtime::Plan requested_plan(const ProgramRequest& request, const compile::TrainingModel& model,
                              const machine::Machine& machine, int world) {
-  return plan::with_choices(plan_frame(request, machine, world), choices_of(request.options),
+  return plan::with_choices(requested_frame(request, machine, world), choices_of(request.options),
                             model.build);
 }
 
@@ -76,18 +78,19 @@ static std::string least_host_memory(const compile::Fit& fit, const ProgramReque
   const std::int64_t each =
       fit.shortage->floor_bytes +
       fit.shortage->kept_bytes[static_cast<std::size_t>(runtime::Tier::pageable)];
-  return "; of --host-memory each of " + std::to_string(request.local_ranks) +
-         " ranks has an equal part, so that it must be at least " +
-         std::to_string(each * request.local_ranks);
+  return fmt::format(
+      "; of --host-memory each of {} ranks has an equal part, so that it must be at least {}",
+      request.local_ranks, each * request.local_ranks);
 }
 
 /// The message where the host is the device and its memory is too small.
 static std::string describe_host(const compile::TierFit& host, int ranks) {
   std::string needs = format_bytes(host.needed_bytes);
   if (ranks > 1)
-    needs += " per rank, " + format_bytes(host.needed_bytes * ranks) + " on this host in all";
-  return "out of memory: this plan needs " + needs + ", and " +
-         format_bytes(host.budget_bytes * ranks) + " are what --host-memory allows";
+    needs +=
+        fmt::format(" per rank, {} on this host in all", format_bytes(host.needed_bytes * ranks));
+  return fmt::format("out of memory: this plan needs {}, and {} are what --host-memory allows",
+                     needs, format_bytes(host.budget_bytes * ranks));
 }
 
 std::string lacking_memory(const compile::Fit& fit, const ProgramRequest& request) {
@@ -97,14 +100,13 @@ std::string lacking_memory(const compile::Fit& fit, const ProgramRequest& reques
   const compile::KeptTooMuch& kept = *fit.kept_too_much;
   const OffloadOptions& options = request.options.offload;
   const bool more = options.optimizer != plan::Home::disk || options.parameters != plan::Home::disk;
-  return "out of host memory: each of " + std::to_string(request.local_ranks) + " ranks may use " +
-         std::to_string(kept.budget_bytes) + " bytes of the --host-memory budget, and keeps " +
-         std::to_string(kept.state_bytes) + " of state and inputs there" +
-         (kept.saving_bytes > 0 ? " and " + std::to_string(kept.saving_bytes) + " for saving"
-                                : std::string()) +
-         ", before anything is transferred; raise the budget" +
-         (more ? ", or move more to the disk (--offload-optimizer nvme, --offload-param nvme)"
-               : "");
+  return fmt::format(
+      "out of host memory: each of {} ranks may use {} bytes of the --host-memory budget, and "
+      "keeps "
+      "{} of state and inputs there{}, before anything is transferred; raise the budget{}",
+      request.local_ranks, kept.budget_bytes, kept.state_bytes,
+      kept.saving_bytes > 0 ? fmt::format(" and {} for saving", kept.saving_bytes) : "",
+      more ? ", or move more to the disk (--offload-optimizer nvme, --offload-param nvme)" : "");
 }
 
 void require_fit(const compile::Fit& fit, const ProgramRequest& request) {
@@ -119,8 +121,8 @@ static void require_own_limits(const std::string& file, const runtime::Plan& giv
   const auto require = [&](const std::string& field, std::int64_t has, std::int64_t options_give,
                            std::int64_t needed) {
     if (has >= options_give || has >= needed) return;
-    throw OutOfMemory(file + ": " + field + ": the Plan has " + std::to_string(has) +
-                      " bytes, and needs at least " + std::to_string(needed) + "; raise it");
+    throw OutOfMemory(fmt::format("{}: {}: the Plan has {} bytes, and needs at least {}; raise it",
+                                  file, field, has, needed));
   };
   runtime::TierBytes needed{};
   for (std::size_t t = 0; t < needed.size(); ++t) needed[t] = fit.tiers[t].needed_bytes;
@@ -131,7 +133,7 @@ static void require_own_limits(const std::string& file, const runtime::Plan& giv
            fit.shortage->kept_bytes[static_cast<std::size_t>(runtime::Tier::pageable)];
   for (const runtime::Tier tier : runtime::kAllTiers) {
     const auto t = static_cast<std::size_t>(tier);
-    require("budget_bytes." + std::string(name_of(tier)), given.budget_bytes[t],
+    require(fmt::format("budget_bytes.{}", name_of(tier)), given.budget_bytes[t],
             asked.budget_bytes[t], needed[t]);
   }
   require("host_bytes", given.host_bytes, asked.host_bytes, host);
@@ -152,7 +154,7 @@ compile::Compiled plan_programs(const ProgramRequest& request, const comm::Seat&
       require_own_limits(file, given, asked, found.fit);
       return found;
     } catch (const InvalidArgument& error) {
-      throw ConfigError(file + ": " + error.what());
+      throw ConfigError(fmt::format("{}: {}", file, error.what()));
     }
   }
   return plan::find_plan({.model = model,

@@ -33,9 +33,11 @@ compile::TrainingModel training_model(const ProgramRequest& request);
 
 /// The Plan that the options ask for with `world` ranks, without the choices that choices_of
 /// returns. Throws InvalidArgument naming the fields of options and model that no run can have.
-runtime::Plan plan_frame(const ProgramRequest& request, const machine::Machine& machine, int world);
+runtime::Plan requested_frame(const ProgramRequest& request, const machine::Machine& machine,
+                              int world);
 
-/// plan_frame with the options' choices; the search makes the remaining ones. Throws as it does.
+/// requested_frame with the options' choices; the search makes the remaining ones. Throws as it
+/// does.
 runtime::Plan requested_plan(const ProgramRequest& request, const compile::TrainingModel& model,
                              const machine::Machine& machine, int world);
 

@@ -201,8 +201,8 @@ std::optional<kernels::StepMetrics> Engine::start_step(std::int64_t step, const 
   require(!in_step_, kHalfStep);
   const SampleLength length = sample_length(sequence);
   complete_snapshot();
-  // If updates run in the next step, this step's Program has yet to run those of the step before,
-  // so that the records are completed later. Otherwise this step's own updates will change them.
+  // This step's Program has yet to run the updates of the step before if updates run in the next
+  // step, so that the records are completed later. Otherwise its own updates will change them.
   if (snapshot == Snapshot::take) {
     hold_is_due_ = has_snapshot_ = true;
     if (programs_.settings.plan.updates != runtime::Updates::next_step) complete_snapshot();

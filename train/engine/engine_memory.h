@@ -41,7 +41,7 @@ class EngineMemory {
   /// The disk that Programs use; null if there is none.
   [[nodiscard]] runtime::Disk* disk() const { return disk_; }
 
-  /// These do what Engine's functions of the same names do.
+  /// Functions that do what Engine's of the same names do.
   [[nodiscard]] std::span<std::byte> storage(const std::string& name) const;
   [[nodiscard]] std::span<std::byte> storage(const step::StateEntry& entry) const;
   [[nodiscard]] std::span<const std::byte> read(const step::StateEntry& entry, std::int64_t first,

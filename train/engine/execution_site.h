@@ -66,7 +66,8 @@ class CpuSite final : public ExecutionSite {
 struct DeviceSiteOptions {
   int threads = 1;  ///< threads of the host
   runtime::Recordings recordings = runtime::Recordings::on;
-  /// If not null, every instruction is checked against the CPU (runtime/execute/lockstep.h).
+  /// Report of checking every instruction against the CPU (runtime/execute/lockstep.h); null: none
+  /// is checked.
   runtime::LockstepReport* lockstep = nullptr;
 };
 

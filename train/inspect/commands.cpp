@@ -13,11 +13,11 @@
 #include "core/file.h"
 #include "core/file_system.h"
 #include "core/json_writer.h"
+#include "core/text_table.h"
 #include "train/checkpoint/checkpoint_directory.h"
 #include "train/inspect/folder_difference.h"
 #include "train/inspect/stored_digests.h"
 #include "train/inspect/tensor_statistics.h"
-#include "core/text_table.h"
 
 namespace strata::train {
 namespace {

@@ -14,11 +14,11 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/testing/test_directory.h"
+#include "core/text_table.h"
 #include "train/checkpoint/testing/checkpoint_testing.h"
 #include "train/inspect/batches.h"
 #include "train/inspect/folder_difference.h"
 #include "train/inspect/tensor_statistics.h"
-#include "core/text_table.h"
 
 namespace strata::train {
 namespace {

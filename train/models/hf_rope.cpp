@@ -68,7 +68,7 @@ void read_rope(const HfReader& reader, ModelConfig& config) {
   if (reader.number("partial_rotary_factor", 1, 0, 1) != 1) {
     reader.fail("partial_rotary_factor", "found a part of the head, expected 1");
   }
-  // If both are there, rope_scaling wins, as in transformers.
+  // rope_scaling wins if both are there, as in transformers.
   std::optional<JsonValue> rope = reader.find("rope_scaling");
   if (!rope) rope = reader.find("rope_parameters");
   if (!rope) return;

@@ -60,7 +60,7 @@ plan::Freedom freedom_of(const ResolvedConfig& config, bool has_drive) {
 PlannedRun plan_options(const ProgramRequest& request, const ResolvedConfig& config,
                         const MemoryBudget& budget) {
   const compile::TrainingModel model = training_model(request);
-  runtime::Plan frame = plan_frame(request, budget.machine, budget.seat.ranks);
+  runtime::Plan frame = requested_frame(request, budget.machine, budget.seat.ranks);
   frame.budget_bytes[static_cast<std::size_t>(runtime::Tier::device)] = budget.device_bytes;
   if (budget.host_bytes > 0)
     frame.host_bytes = std::min(frame.host_bytes, budget.host_bytes / budget.local_ranks);
@@ -71,14 +71,14 @@ PlannedRun plan_options(const ProgramRequest& request, const ResolvedConfig& con
                             .savings = savings_of(request.options),
                             .save_every_steps = request.options.checkpoint.every.steps,
                             .save_every_seconds = request.options.checkpoint.every.seconds};
-  PlannedRun planned{
-      .answer = plan::plan_run({.search = search,
-                                .asked = choices_of(request.options),
-                                .free = freedom_of(config, budget.has_drive),
-                                .strategy = request.options.target.strategy,
-                                .disk_bytes = budget.disk_bytes == kUnlimitedMemory
-                                                  ? kUnlimitedMemory
-                                                  : budget.disk_bytes / budget.local_ranks})};
+  PlannedRun planned{.answer = plan::plan_for_budget(
+                         {.search = search,
+                          .asked = choices_of(request.options),
+                          .free = freedom_of(config, budget.has_drive),
+                          .strategy = request.options.target.strategy,
+                          .disk_bytes = budget.disk_bytes == kUnlimitedMemory
+                                            ? kUnlimitedMemory
+                                            : budget.disk_bytes / budget.local_ranks})};
   if (const auto& chosen = planned.answer.chosen)
     planned.changes = changes_to(request.options, *chosen, budget);
   return planned;

@@ -63,7 +63,7 @@ std::string operations_text(const std::vector<OperationDifference>& rows) {
                    {"ratio", right},
                    {"difference ms", right}});
   for (const OperationDifference& row : rows) {
-    const OperationTime& of = row.of;
+    const OperationTotal& of = row.of;
     table.add({of.operation, of.pass, of.queue, fmt::format("{:.6g}", of.instructions),
                fmt::format("{:.4g}", of.foreseen_ms), fmt::format("{:.4g}", *of.measured_ms),
                ratio(*of.measured_ms, of.foreseen_ms),
@@ -122,11 +122,11 @@ std::vector<OperationDifference> differences(const StoredReport& foreseen,
                                              const StoredReport& measured) {
   require_comparable(foreseen, measured);
   std::vector<OperationDifference> rows;
-  for (const OperationTime& row : foreseen.operations) {
+  for (const OperationTotal& row : foreseen.operations) {
     rows.push_back({row});
     rows.back().of.measured_ms = 0;
   }
-  for (const OperationTime& row : measured.operations) {
+  for (const OperationTotal& row : measured.operations) {
     auto at = std::ranges::find_if(rows, [&](const OperationDifference& other) {
       return other.of.operation == row.operation && other.of.pass == row.pass &&
              other.of.queue == row.queue;
@@ -151,7 +151,7 @@ std::string comparison_text(const StoredReport& foreseen, const StoredReport& me
   const std::vector<OperationDifference> rows = differences(foreseen, measured);
   std::string text = step_line(foreseen, measured);
   const bool has_times = std::ranges::any_of(
-      measured.operations, [](const OperationTime& row) { return row.measured_ms.has_value(); });
+      measured.operations, [](const OperationTotal& row) { return row.measured_ms.has_value(); });
   text += has_times ? "\n" + operations_text(rows)
                     : "the run measured no instructions: it needs 3 steps or more, and on a GPU "
                       "--trace or --profile\n";

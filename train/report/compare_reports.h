@@ -10,12 +10,12 @@ namespace strata::train {
 
 /// An operation in a pass on a queue; 0 ms where one of the reports has none.
 struct OperationDifference {
-  OperationTime of;  ///< foreseen by the one report, measured by the other
+  OperationTotal of;  ///< foreseen by the one report, measured by the other
   [[nodiscard]] double difference_ms() const;
 };
 
-/// Those that differ most come first. Throws InvalidArgument if the reports are of different
-/// models, or if nothing was measured in `measured`.
+/// Returns the operations of both reports, those that differ most first. Throws InvalidArgument if
+/// the reports are of different models, or if nothing was measured in `measured`.
 std::vector<OperationDifference> differences(const StoredReport& foreseen,
                                              const StoredReport& measured);
 

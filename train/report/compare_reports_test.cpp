@@ -86,7 +86,7 @@ TEST(CompareReports, ADeviceOfItsOwnIsNoMemoryOfTheProcess) {
 
 TEST(CompareReports, ARunThatMeasuredNoInstructionsSaysWhatItNeeds) {
   StoredReport run = measured();
-  for (OperationTime& row : run.operations) row.measured_ms.reset();
+  for (OperationTotal& row : run.operations) row.measured_ms.reset();
   EXPECT_THAT(comparison_text(foreseen(), run), HasSubstr("on a GPU --trace or --profile"));
 }
 

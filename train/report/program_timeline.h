@@ -41,8 +41,8 @@ struct ProgramTimeline {
   [[nodiscard]] std::size_t peak(runtime::Tier tier) const;
   /// Mean over the foreseen time of the Program, bytes.
   [[nodiscard]] double mean_bytes(runtime::Tier tier) const;
-  /// When memory is as instruction i needs it: instructions of other queues begin in another order
-  /// than the list's, so this is the latest beginning so far. Milliseconds.
+  /// Returns when memory is as instruction i needs it: instructions of other queues begin in
+  /// another order than the list's, so this is the latest beginning so far. Milliseconds.
   [[nodiscard]] std::vector<double> foreseen_moments() const;
 };
 

@@ -77,7 +77,7 @@ void write_report(const std::string& directory, const RunReport& report,
   write_file_atomically(files[kSummary], summary);
   write_file_atomically(files[kAbout], about_json(about(report)));
   write_file_atomically(files[kLayers], layers_csv(report.layers));
-  write_file_atomically(files[kOperations], operations_csv(operation_times(report.timelines)));
+  write_file_atomically(files[kOperations], operations_csv(operation_totals(report.timelines)));
   write_file_atomically(files[kTimeline], timeline_csv(report.timelines));
   write_file_atomically(files[kSteps], steps_csv(report));
   write_file_atomically(files[kTrace], recorder != nullptr ? trace_json(report.timelines, *recorder)

@@ -142,7 +142,7 @@ void write_names(JsonWriter& json) {
 void write_tiers(JsonWriter& json, const RunReport& report) {
   json.key("tiers").begin_array();
   for (const Tier tier : runtime::kAllTiers) {
-    const TierPeak peak = find_peak(report.timelines, tier);
+    const PeakMoment peak = find_peak(report.timelines, tier);
     if (peak.timeline == nullptr || peak.bytes == 0) continue;
     json.begin_object()
         .member("name", name_of(tier))

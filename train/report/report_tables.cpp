@@ -99,9 +99,9 @@ std::string timeline_csv(const std::vector<ProgramTimeline>& timelines) {
   return text;
 }
 
-std::string operations_csv(const std::vector<OperationTime>& operations) {
+std::string operations_csv(const std::vector<OperationTotal>& operations) {
   std::string text = "operation,pass,queue,instructions,foreseen_ms,measured_ms\n";
-  for (const OperationTime& row : operations)
+  for (const OperationTotal& row : operations)
     text += fmt::format("{},{},{},{:.6g},{:.6f},{}\n", csv_field(row.operation), row.pass,
                         row.queue, row.instructions, row.foreseen_ms,
                         row.measured_ms ? fmt::format("{:.6f}", *row.measured_ms) : "");

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "train/report/operation_times.h"
+#include "train/report/operation_totals.h"
 #include "train/report/run_report.h"
 
 namespace strata::train {
@@ -16,7 +16,7 @@ std::string layers_csv(const std::vector<plan::LayerProfile>& layers);
 std::string timeline_csv(const std::vector<ProgramTimeline>& timelines);
 
 /// A row per operation, pass and queue of a step.
-std::string operations_csv(const std::vector<OperationTime>& operations);
+std::string operations_csv(const std::vector<OperationTotal>& operations);
 
 /// A row per step of this process.
 std::string steps_csv(const RunReport& report);

@@ -120,7 +120,7 @@ TEST(Report, CountsOnlyWhatADriveHolds) {
   EXPECT_EQ(count_memory(planned.programs).disk.arena(), bytes);
   const RunReport report = planned.report();
   EXPECT_EQ(about(report).arena_bytes.at("disk"), bytes);
-  const TierPeak peak = find_peak(report.timelines, Tier::disk);
+  const PeakMoment peak = find_peak(report.timelines, Tier::disk);
   EXPECT_LE(peak.bytes, bytes);
   EXPECT_GE(peak.bytes, count_memory(planned.programs).disk.persistent());
   const std::string text = summary_text(report);

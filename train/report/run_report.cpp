@@ -56,8 +56,8 @@ std::vector<LayerMode> layer_modes(const RunReport& report) {
           {"all layers recomputed", saved - recomputable, recomputable, without + possible}};
 }
 
-TierPeak find_peak(const std::vector<ProgramTimeline>& timelines, runtime::Tier tier) {
-  TierPeak peak;
+PeakMoment find_peak(const std::vector<ProgramTimeline>& timelines, runtime::Tier tier) {
+  PeakMoment peak;
   for (const ProgramTimeline& timeline : timelines) {
     if (timeline.live.empty()) continue;
     const std::size_t at = timeline.peak(tier);

@@ -55,12 +55,12 @@ struct LayerMode {
 std::vector<LayerMode> layer_modes(const RunReport& report);
 
 /// The highest moment of a tier in all Programs.
-struct TierPeak {
+struct PeakMoment {
   const ProgramTimeline* timeline = nullptr;  ///< null: there is none
   std::size_t instruction = 0;
   std::int64_t bytes = 0;
 };
-TierPeak find_peak(const std::vector<ProgramTimeline>& timelines, runtime::Tier tier);
+PeakMoment find_peak(const std::vector<ProgramTimeline>& timelines, runtime::Tier tier);
 
 /// "instruction 123 of train.only: linear_backward (layer.3, backward)".
 std::string describe_instruction(const runtime::Program& program, std::size_t instruction);

@@ -6,15 +6,15 @@
 #include <vector>
 
 #include "train/report/about_report.h"
-#include "train/report/operation_times.h"
+#include "train/report/operation_totals.h"
 
 namespace strata::train {
 
 struct StoredReport {
   std::string directory;
   AboutReport about;
-  std::vector<OperationTime> operations;
-  // Of the run's steps; empty in the report of a plan.
+  std::vector<OperationTotal> operations;
+  // Figures of the run's steps; empty in the report of a plan.
   std::vector<double> step_seconds;
   double peak_rss_bytes = 0;           ///< highest of the process
   std::optional<double> device_bytes;  ///< highest in use on the device, by whomever

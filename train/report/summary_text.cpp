@@ -65,7 +65,7 @@ std::string highest_moments(const ProgramTimeline& timeline, Tier tier) {
 
 std::string describe_tier(const RunReport& report, Tier tier) {
   const std::int64_t arena = report.programs.taken_bytes(tier);
-  const TierPeak peak = find_peak(report.timelines, tier);
+  const PeakMoment peak = find_peak(report.timelines, tier);
   if (arena == 0 || peak.timeline == nullptr) return "";
   const double mean = mean_bytes(report.timelines, tier);
   std::string text = fmt::format(

@@ -31,8 +31,8 @@ Corpus open_corpus(const TrainOptions& options, std::int64_t vocabulary,
                    comm::Communicator& communicator,
                    const std::function<void(const EncodingProgress&)>& hear);
 
-/// If `options` name token files, which may hold anything, reads this rank's share of the tokens
-/// (all ranks together read all of them). Throws DataError naming file and position of an id beyond
+/// Reads this rank's share of the tokens (all ranks together read all of them) if `options` name
+/// token files, which may hold anything. Throws DataError naming file and position of an id beyond
 /// the vocabulary, before training rather than when its sample comes.
 void check_tokens(const Corpus& corpus, const TrainOptions& options, int rank, int world);
 

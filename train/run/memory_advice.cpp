@@ -86,7 +86,7 @@ std::string memory_advice(const ProgramRequest& request, const CrowdedMachine& m
   const compile::TrainingModel model = training_model(asked);
   const auto found =
       plan::find_nearest({.model = model,
-                          .plan = plan_frame(asked, machine.machine, machine.seat.ranks),
+                          .plan = requested_frame(asked, machine.machine, machine.seat.ranks),
                           .machine = machine.machine,
                           .where = comm::MeshSeat::of(machine.seat),
                           .savings = savings_of(asked.options),

@@ -20,7 +20,7 @@ class NonFiniteWatch {
 
   /// Returns a warning about this step; mostly "".
   std::string take(const StepDone& report);
-  /// Why the run must end; empty: it goes on.
+  /// The reason for which the run must end; empty: it goes on.
   [[nodiscard]] const std::string& end() const { return end_; }
 
  private:

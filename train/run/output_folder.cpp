@@ -85,7 +85,7 @@ void OutputFolder::make_again_if_gone(Place place) {
     if (gone && place == Place::same_disk) require_same_disk();
   });
   if (from_first(gone ? "gone" : "").empty()) return;
-  // If it were the same folder after all, the locks that ranks still hold would be in the way.
+  // Locks that ranks still hold would be in the way if it were the same folder after all.
   fail_together([&] { lock_.reset(); });
   fail_together([&] {
     if (first()) make_again();

@@ -27,7 +27,7 @@ class OutputFolder {
   OutputFolder(const CheckpointOptions& options, std::string path, const RankContext& context,
                comm::Communicator& communicator, const RunListeners& listeners);
 
-  /// Not collective, like all functions up to first().
+  /// Returns the folder. Not collective, like all functions up to first().
   [[nodiscard]] const std::string& path() const { return path_; }
   /// The run's id in a form for names of files.
   [[nodiscard]] const std::string& run_tag() const { return run_tag_; }
@@ -60,7 +60,7 @@ class OutputFolder {
  private:
   /// Takes this rank's part of the lock, after rank 0 has its own. Not collective.
   [[nodiscard]] std::unique_ptr<OutputLock> lock() const;
-  /// These two are rank 0's and not collective.
+  /// Functions of rank 0 alone, not collective: require_same_disk and make_again.
   void require_same_disk() const;
   void make_again();
   void probe();

@@ -29,7 +29,7 @@ MemoryBudget budget_of(RunParts& run) {
   if (const auto memory = run.device->memory()) {
     found.owner = "the device";
     found.device_bytes = least_of_ranks(run, memory->total_bytes);
-    // What the device already holds, and what libraries still take, is not the arena's.
+    // Memory that the device already holds, and that libraries still take, is not the arena's.
     found.device_taken_bytes =
         -least_of_ranks(run, *run.device->free_bytes() - memory->total_bytes);
   }

@@ -13,9 +13,9 @@ namespace strata::train {
 namespace {
 
 /// Compares settings one after another, and throws for the first that differs.
-class Comparison {
+class TermsComparison {
  public:
-  explicit Comparison(const std::string& where) : where_(where) {}
+  explicit TermsComparison(const std::string& where) : where_(where) {}
 
   void require(bool same, const std::string& what, const std::string& then, const std::string& now,
                const std::string& advice) const {
@@ -44,7 +44,7 @@ std::string_view family(std::string_view optimizer) {
   return optimizer == "adam" ? "adamw" : optimizer;
 }
 
-void require_same_samples(const Comparison& comparison, const TrainerState& saved,
+void require_same_samples(const TermsComparison& comparison, const TrainerState& saved,
                           const ResumingRun& run, const TrainOptions& options) {
   comparison.refuse_unknown(saved);
   comparison.require("seed", saved.seed, options.seed,
@@ -85,7 +85,7 @@ std::string note_on_leaves(std::int64_t saved, int world, const TrainOptions& op
 
 void require_same_model(const ModelConfig& saved, const std::string& where,
                         const ModelConfig& now) {
-  const Comparison comparison(where);
+  const TermsComparison comparison(where);
   const std::string advice =
       "set --model " + where + ", or leave --resume out to begin with another model";
   comparison.require(saved.family->model_type == now.family->model_type, "model type",
@@ -106,7 +106,7 @@ void require_same_model(const ModelConfig& saved, const std::string& where,
 
 std::string take_terms(const TrainerState& saved, const std::string& where, const ResumingRun& run,
                        TrainOptions& options) {
-  const Comparison comparison(where);
+  const TermsComparison comparison(where);
   const std::string optimizer = option_text(options, "optimizer.type");
   comparison.require(
       family(saved.optimizer) == family(optimizer), "optimizer", saved.optimizer, optimizer,

@@ -69,7 +69,7 @@ void report(RunParts& run) {
     run.listeners.print(fmt::format("the device agrees with the CPU in {} steps:\n{}",
                                     run.position.steps_done, run.device->compared().to_string()));
   run.tell(
-      Ending{*run.communicator, run.engine->programs(), run.machine, run.device->description()});
+      Closing{*run.communicator, run.engine->programs(), run.machine, run.device->description()});
 }
 
 /// Leaves the other ranks, when all have written; MPI insists on it.

@@ -1,4 +1,4 @@
-// Events that a run tells its listeners on each rank: plain values, except Equipping and Ending.
+// Events that a run tells its listeners on each rank: plain values, except Equipping and Closing.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,7 @@ struct Equipping {
   const machine::Machine& machine;                 ///< this rank's
   std::int64_t first_step = 0;                     ///< steps done by earlier processes
   std::int64_t steps = 0;                          ///< steps of the run
-  /// Returns, until Ending, what the device has and has free; nullopt on the CPU.
+  /// Returns, until Closing, what the device has and has free; nullopt on the CPU.
   std::function<std::optional<kernels::DeviceMemoryFacts>()> device_memory = {};
 };
 
@@ -120,20 +120,20 @@ struct Stopped {
 };
 
 /// Everything is saved, the engine is idle; the last chance for collective calls, as in Equipping.
-struct Ending {
+struct Closing {
   comm::Communicator& ranks;
   const compile::StepPrograms& programs;  ///< the Programs that ran
   const machine::Machine& machine;        ///< this rank's, with what was measured
   std::string device;                     ///< name for people
 };
 
-/// Why the run ends, or cannot begin, from an exception. The last event.
+/// The exception for which the run ends or cannot begin. The last event.
 struct Refused {
   ExitCode code = ExitCode::internal;
   std::string text;
 };
 
 using RunEvent = std::variant<Note, Encoding, Entered, Equipping, Began, StepDone, Evaluating,
-                              Evaluated, Saved, Transfers, Stopped, Ending, Refused>;
+                              Evaluated, Saved, Transfers, Stopped, Closing, Refused>;
 
 }  // namespace strata::train

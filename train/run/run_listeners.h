@@ -15,7 +15,7 @@ namespace strata::train {
 /// the session. Two events come from another thread, perhaps while a listener hears something else:
 /// a Note that is a failure (Ctrl-C), and Refused after a grace is over; the process ends after
 /// them. An Error that a listener throws from Equipping or Began ends the run. From StepDone,
-/// Evaluated, Saved, Transfers and Ending it is printed as a warning, costs no step, and is the
+/// Evaluated, Saved, Transfers and Closing it is printed as a warning, costs no step, and is the
 /// session's error once all is saved.
 using RunListener = std::function<void(const RunEvent&)>;
 

@@ -77,7 +77,7 @@ struct RunParts {
   TransferLedger transfers;
 
   Corpus corpus;
-  // These are read at the start, since --model may be gone when a checkpoint is written.
+  // Files that are read at the start, since --model may be gone when a checkpoint is written.
   std::string model_config;      ///< text of config.json
   BesideWeights beside_weights;  ///< rank 0's, since it writes them
   std::string data_digest;

@@ -89,7 +89,7 @@ void StepLoop::take(const std::optional<kernels::StepMetrics>& metrics) {
   run_.tell(report);
   if (const std::string news = run_.nonfinite.take(report); !news.empty())
     run_.listeners.warn(news);
-  // These are the same on all ranks, so that all leave the loop after the same step.
+  // Flag and watch are the same on all ranks, so that all leave the loop after the same step.
   if (is_raised(report.metrics, Flag::stop) || !run_.nonfinite.end().empty())
     run_.position.stopped = true;
   saver_.hear(report.metrics);

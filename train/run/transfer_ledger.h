@@ -26,7 +26,7 @@ class TransferLedger {
     beside_.written_bytes += after.written_bytes - before.written_bytes;
   }
 
-  /// This rank's JSON object. The engine must be drained.
+  /// Returns this rank's JSON object. The engine must be drained.
   [[nodiscard]] std::string describe(const Engine& engine, const RunDisk& disk) const;
 
  private:

@@ -24,7 +24,7 @@ struct ConsoleStreams {
   std::function<int()> columns = [] { return 0; };
 };
 
-/// This process's streams, or the terminal of the launcher that passes its output on.
+/// Returns this process's streams, or the terminal of the launcher that passes its output on.
 ConsoleStreams console_streams(const RankContext& context);
 
 /// Prints for rank 0 only, except fail(). Any thread may call anything. Output that cannot be

@@ -19,7 +19,7 @@ constexpr std::size_t kReportedEvents = 100'000;
 void MemoryReportListener::operator()(const RunEvent& event) {
   if (const auto* equipping = std::get_if<Equipping>(&event)) begin(*equipping);
   if (const auto* done = std::get_if<StepDone>(&event)) add(*done);
-  if (const auto* ending = std::get_if<Ending>(&event)) write(*ending);
+  if (const auto* closing = std::get_if<Closing>(&event)) write(*closing);
 }
 
 void MemoryReportListener::begin(const Equipping& equipping) {
@@ -59,11 +59,11 @@ std::optional<std::int64_t> MemoryReportListener::device_bytes() {
   return device_bytes_;
 }
 
-void MemoryReportListener::write(const Ending& ending) {
+void MemoryReportListener::write(const Closing& closing) {
   const ProgramRequest programs{request_.model, request_.config.options};
   RunReport report = make_report(
-      {programs, request_.config.fields, ending.programs, ending.machine, seat_, ending.device},
-      foresee_step(ending.programs, ending.machine));
+      {programs, request_.config.fields, closing.programs, closing.machine, seat_, closing.device},
+      foresee_step(closing.programs, closing.machine));
   if (device_memory_) measured_.device = device_memory_();
   if (recorder_) add_measured(*recorder_, measured_, report.timelines);
   const bool has_times = measured_.last_measured > 0;

@@ -28,7 +28,7 @@ class MemoryReportListener {
   void add(const StepDone& done);
   /// Looked up again after a second: the driver takes a while.
   std::optional<std::int64_t> device_bytes();
-  void write(const Ending& ending);
+  void write(const Closing& closing);
 
   const RunRequest& request_;
   const RunListeners& listeners_;

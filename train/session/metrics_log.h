@@ -16,9 +16,9 @@ std::string put_earlier_metrics_aside(const std::string& path);
 
 class MetricsLog {
  public:
-  /// From step 0 (`first_step` 0) the file begins empty; a run that goes on from `first_step` cuts
-  /// lines of later steps, and the torn last line of a killed run: it will write them again. Throws
-  /// IoError.
+  /// Begins an empty file for a run from step 0 (`first_step` 0). A run that goes on from
+  /// `first_step` cuts lines of later steps, and the torn last line of a killed run: it will write
+  /// them again. Throws IoError.
   explicit MetricsLog(const std::string& path, std::int64_t first_step = 0,
                       AppendedFile::OnFailure on_failure = {});
   void write(const StepDone& report);

@@ -19,7 +19,7 @@ struct PlannedMachine {
   std::string refusal;        ///< why there is no plan; empty: there is one
   double price_per_hour = 0;  ///< of a device; 0: not known
 
-  /// These need a plan. Tokens of a step over all ranks; cost of a billion tokens.
+  /// Tokens of a step over all ranks; cost of a billion tokens. Both need a plan.
   [[nodiscard]] double tokens_per_second() const;
   [[nodiscard]] double cost_of_billion() const;
   /// Bytes that all ranks of a host write to its drives in a step.

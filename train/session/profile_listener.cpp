@@ -20,7 +20,7 @@ ProfileListener::ProfileListener(const TrainOptions& options, const RunListeners
 
 void ProfileListener::operator()(const RunEvent& event) {
   if (const auto* equipping = std::get_if<Equipping>(&event)) begin(*equipping);
-  if (const auto* ending = std::get_if<Ending>(&event)) write(*ending);
+  if (const auto* closing = std::get_if<Closing>(&event)) write(*closing);
 }
 
 void ProfileListener::begin(const Equipping& equipping) {
@@ -40,19 +40,19 @@ void ProfileListener::begin(const Equipping& equipping) {
                          equipping.first_step + kLeftOut));
 }
 
-void ProfileListener::write(const Ending& ending) const {
+void ProfileListener::write(const Closing& closing) const {
   const ProfileReport report = make_report(*recorder_, machine_);
   if (report.steps == 0)  // the same on all ranks
     return listeners_.print(
         fmt::format("no profile: the run ended within the first {} steps\n", kLeftOut));
-  comm::Communicator& host = ending.ranks;
+  comm::Communicator& host = closing.ranks;
   const std::vector<std::string> ranks = comm::gather_texts(host, to_json(report, host.rank()));
   listeners_.print(describe(report) +
                    (machine_.host_is_device()
                         ? ""
                         : "each instruction was launched by itself: a run without --profile "
                           "records steps and is faster\n"));
-  if (host.rank() == 0) write_file_atomically(file_, profile_file(ending.device, ranks));
+  if (host.rank() == 0) write_file_atomically(file_, profile_file(closing.device, ranks));
   listeners_.print("all of it: " + file_ + "\n");
 }
 

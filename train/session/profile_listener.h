@@ -23,7 +23,7 @@ class ProfileListener {
   static constexpr std::int64_t kLeftOut = 2;  ///< first steps that allocate, load and record
 
   void begin(const Equipping& equipping);
-  void write(const Ending& ending) const;
+  void write(const Closing& closing) const;
 
   std::string file_;
   bool compares_;  ///< --check-device

@@ -1,4 +1,5 @@
-// The programs `train`, `plan` and `generate` as functions, for a program with model families of its own.
+// The programs `train`, `plan` and `generate` as functions, for a program with model families of
+// its own.
 #pragma once
 
 #include <span>

@@ -93,7 +93,7 @@ ExitCode Session::close() {
 
 Refused refusal_of(const std::exception& error) {
   if (const auto* known = dynamic_cast<const Error*>(&error)) {
-    // If this rank failed because of another, where this one was does not matter.
+    // The place where this rank was does not matter if it failed because of another.
     const bool of_another = known->exit_code() == ExitCode::try_again;
     return {known->exit_code(), of_another ? comm::first_cause(known->what()) : known->what()};
   }

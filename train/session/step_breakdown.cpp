@@ -45,7 +45,7 @@ void StepBreakdown::begin(const runtime::Program& program, int instruction) {
 
 void StepBreakdown::end(const runtime::Program& program, int instruction) {
   const runtime::Instruction& in = instruction_of(program, instruction);
-  // These overlap within their queue; executed() counts them.
+  // Transfers of a disk overlap within their queue; executed() counts them.
   if (measured_ == Measured::device || runtime::is_disk_transfer(*in.operation) ||
       is_evaluation(program))
     return;

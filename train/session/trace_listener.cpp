@@ -14,7 +14,7 @@ constexpr std::size_t kEvents = 100'000;
 
 void TraceListener::operator()(const RunEvent& event) {
   if (const auto* equipping = std::get_if<Equipping>(&event)) begin(*equipping);
-  if (const auto* ending = std::get_if<Ending>(&event)) write(ending->ranks);
+  if (const auto* closing = std::get_if<Closing>(&event)) write(closing->ranks);
 }
 
 void TraceListener::begin(const Equipping& equipping) {

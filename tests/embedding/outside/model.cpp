@@ -1,7 +1,7 @@
 #include "train/engine/build_programs.h"
 #include "train/engine/engine.h"
 
-/// This file is compiled and not linked: it has the includes that a model of one's own needs.
+/// Compiled and not linked: it has the includes that a model of one's own needs.
 strata::train::Body one_layer(strata::runtime::GraphBuilder& b,
                               const strata::train::ModelConfig& config, bool) {
   b.begin_block("only");

@@ -11,14 +11,14 @@ namespace strata::train {
 
 /// The instructions of one operation, pass and queue in a step. Queues run beside one another, so
 /// the times of all rows together are more than a step's.
-struct OperationTime {
+struct OperationTotal {
   std::string operation, pass, queue;
   double instructions = 0;  ///< of a step
   double foreseen_ms = 0;
   std::optional<double> measured_ms;  ///< absent unless all of them were measured
 };
 
-/// In the order in which they first occur.
-std::vector<OperationTime> operation_times(const std::vector<ProgramTimeline>& timelines);
+/// Returns a row for each operation, pass and queue, in the order in which they first occur.
+std::vector<OperationTotal> operation_totals(const std::vector<ProgramTimeline>& timelines);
 
 }  // namespace strata::train

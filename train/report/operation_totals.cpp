@@ -1,4 +1,4 @@
-#include "train/report/operation_times.h"
+#include "train/report/operation_totals.h"
 
 #include <map>
 #include <tuple>
@@ -6,7 +6,7 @@
 namespace strata::train {
 namespace {
 
-void add_instruction(const ProgramTimeline& timeline, std::size_t i, OperationTime& row) {
+void add_instruction(const ProgramTimeline& timeline, std::size_t i, OperationTotal& row) {
   row.instructions += timeline.runs_per_step;
   row.foreseen_ms +=
       timeline.runs_per_step * (timeline.foreseen[i].end_ms - timeline.foreseen[i].begin_ms);
@@ -18,8 +18,8 @@ void add_instruction(const ProgramTimeline& timeline, std::size_t i, OperationTi
 
 }  // namespace
 
-std::vector<OperationTime> operation_times(const std::vector<ProgramTimeline>& timelines) {
-  std::vector<OperationTime> rows;
+std::vector<OperationTotal> operation_totals(const std::vector<ProgramTimeline>& timelines) {
+  std::vector<OperationTotal> rows;
   std::map<std::tuple<std::string, runtime::Pass, runtime::Queue>, std::size_t> places;
   for (const ProgramTimeline& timeline : timelines)
     for (std::size_t i = 0; i < timeline.program->instructions.size(); ++i) {
