@@ -93,8 +93,8 @@ bool Choices::uses(Home home) const {
 
 bool give_equal_bits(const Choices& a, const Choices& b, int ranks) {
   const auto reduces_each = [&](const Choices& choices) {
-    return ranks > 1 && choices.micro_steps > 1 && choices.sharding.stage >= 2 &&
-           !choices.layer_major;
+    return ranks > 1 && choices.micro_steps > 1 && !choices.layer_major &&
+           zero::shards_gradients(choices.sharding);
   };
   return a.micro_batch == b.micro_batch && reduces_each(a) == reduces_each(b);
 }

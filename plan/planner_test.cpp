@@ -95,7 +95,7 @@ TEST_F(PlanRanks, OtherBitsAreTold) {
     const PlannerAnswer answer = plan(budget, Strategy::balanced, free);
     if (!answer.chosen) continue;
     const Choices& chosen = answer.chosen->choices;
-    EXPECT_EQ(answer.other_bits, chosen.sharding.stage >= 2 && !chosen.layer_major);
+    EXPECT_EQ(answer.other_bits, zero::shards_gradients(chosen.sharding) && !chosen.layer_major);
     told.insert(answer.other_bits);
   }
   EXPECT_EQ(told, (std::set{false, true}));

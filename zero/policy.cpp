@@ -8,6 +8,8 @@
 
 namespace strata::zero {
 
+bool shards_gradients(const StagePolicy& policy) { return policy.stage >= 2; }
+
 std::vector<runtime::UnitPlan> plan_units(const std::vector<runtime::ParameterUnit>& units,
                                           const StagePolicy& policy, int data_ranks,
                                           int virtual_ranks) {
@@ -21,10 +23,10 @@ std::vector<runtime::UnitPlan> plan_units(const std::vector<runtime::ParameterUn
     plan.unit = unit.name;
     plan.elements = unit.elements;
     if (data_ranks == 1) {
-      plan.shard_gradient = virtual_ranks > 1 && policy.stage >= 2;
+      plan.shard_gradient = virtual_ranks > 1 && shards_gradients(policy);
     } else {
       plan.shard_optimizer = policy.stage >= 1;
-      plan.shard_gradient = policy.stage >= 2;
+      plan.shard_gradient = shards_gradients(policy);
       plan.shard_parameter = policy.stage >= 3;
       const bool keep = unit.elements <= policy.persistence_threshold_elements &&
                         kept + unit.elements <= policy.model_persistence_threshold_elements;

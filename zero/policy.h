@@ -22,6 +22,10 @@ struct StagePolicy {
   bool operator==(const StagePolicy&) const = default;
 };
 
+/// True if ranks keep gradients as shards, and so reduce them in each micro-step, or with virtual
+/// ranks add them up as such ranks would.
+bool shards_gradients(const StagePolicy& policy);
+
 /// Makes one UnitPlan per unit, for `data_ranks` ranks along the data axis that stand for
 /// `virtual_ranks` (0: one each). A single rank shards only gradients that virtual ranks reduce in
 /// each micro-step, so that it has the bits of a larger world.
