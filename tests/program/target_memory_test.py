@@ -114,6 +114,13 @@ class TargetMemory(TargetTest):
         refused = self.run_program(train(*RUN, "--micro-batch", "16", "--target-memory", "60MB", "--allow-offload", "none"), expect=DOES_NOT_FIT)
         self.assertIn("these settings forbid what may need less: --micro-batch 16, --allow-offload none", refused.stderr)
 
+    def test_a_refusal_names_every_setting_that_holds_state_where_it_is(self):
+        self.write("ds.json", json.dumps({"zero_optimization": {"offload_param": {"device": "cpu", "max_in_cpu": 0}}}))
+        done = self.run_program(train(*RUN, "--micro-batch", "16", "--target-memory", "60MB", "--allow-offload", "none", "--update-time", "step_end",
+                                      "--config", "ds.json"), expect=DOES_NOT_FIT)
+        self.assertRegex(done.stderr, r"forbid what may need less: --micro-batch 16, --update-time step_end, --offload-param cpu, "
+                                      r"ds\.json:1: zero_optimization\.offload_param\.max_in_cpu 0, --allow-offload none")
+
     def test_a_plan_obeys_the_limits_of_its_run(self):
         """--host-memory limits the arenas alone, in a run as in its plan."""
         for target, limit in (("2GB", "1GB"), ("auto", "70MB")):
