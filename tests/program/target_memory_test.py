@@ -228,6 +228,11 @@ class Plan(TargetTest):
             arenas.append(self.step_metrics("metrics")[0]["arena_bytes"])
         self.assertEqual(arenas[0], arenas[1])
 
+    def test_one_of_several_ranks_plans_for_all(self):
+        done = self.run_program([str(BIN / "mlaunch"), "-np", "2", "--no-prefix", *plan(*MODEL, *SAMPLES, "--target-memory", "120MB")])
+        self.assertEqual(len(re.findall(r"(?m)^machine +ranks", done.stdout)), 1)
+        self.assertRegex(done.stdout, r"(?m)^here +2 ")
+
     def test_what_does_not_fit_is_told_apart(self):
         done = self.run_program(plan(*self.SEVEN_B, "--hardware", "rtx4090,8xh100", "--allow-offload", "none"), expect=1)
         self.assertRegex(done.stdout, r"rtx4090: nothing fits; the least that works is --target-memory \d+MB")

@@ -167,6 +167,7 @@ int run(const PlanCommandLine& line, const RankContext& context, std::span<const
 
 int plan_program(int argc, char** argv, std::span<const ModelFamily> own) {
   return program_main("plan", [&](const RankContext& context) {
+    if (context.rank != 0) return 0;  // one rank plans for all
     if (argc > 1 && std::string_view(argv[1]) == "compare")
       return compare({argv + 2, static_cast<std::size_t>(argc - 2)});
     const PlanCommandLine line = parse_plan_command_line(argc, argv);
