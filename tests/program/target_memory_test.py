@@ -228,6 +228,15 @@ class Plan(TargetTest):
             arenas.append(self.step_metrics("metrics")[0]["arena_bytes"])
         self.assertEqual(arenas[0], arenas[1])
 
+    def test_the_written_settings_repeat_every_choice(self):
+        asked = ["--bf16", "--state-recipe", "8bit", "--micro-batch", "2", "--accumulation", "2", "--offload-optimizer", "cpu", "--update-time", "step_end",
+                 "--tile-elements", "2048", "--device", "cpu", "--threads", "1"]
+        self.run_program(plan(*MODEL, *asked, "--write-plan", "first.json", "--write-config", "ds.json"))
+        self.run_program(train("--model", "model.json", "--config", "ds.json", "--steps", "0", "--print-plan", "--write-plan", "second.json"))
+        self.assertEqual(json.loads(self.read("second.json")), json.loads(self.read("first.json")))
+        noted = self.run_program(plan(*MODEL, "--output", "out", "--save-every", "5", "--write-config", "ds.json"))
+        self.assertIn("note: ds.json leaves to flags what needs files; give train, too: --output out --save-every 5", noted.stderr)
+
     def test_one_of_several_ranks_plans_for_all(self):
         done = self.run_program([str(BIN / "mlaunch"), "-np", "2", "--no-prefix", *plan(*MODEL, *SAMPLES, "--target-memory", "120MB")])
         self.assertEqual(len(re.findall(r"(?m)^machine +ranks", done.stdout)), 1)

@@ -112,11 +112,17 @@ void print_machine(const PlannedMachine& machine, bool explains) {
                 describe_attempts(machine.planned, machine.asked, machine.budget).c_str());
 }
 
+void write_config(const std::string& file, const ResolvedConfig& config) {
+  write_file_atomically(file, planned_config(config));
+  if (const std::string left = flags_beside_config(config); !left.empty())
+    std::fprintf(stderr, "note: %s leaves to flags what needs files; give train, too: %s\n",
+                 file.c_str(), left.c_str());
+}
+
 /// Writes what the flags ask for of the first machine. `request`: that it was planned for.
 void write_files(const PlanCommandLine& line, RunRequest request, const PlannedMachine& machine) {
   if (!machine.refusal.empty()) return;
-  if (!line.config_to_write.empty())
-    write_file_atomically(line.config_to_write, planned_config(machine.config.options));
+  if (!line.config_to_write.empty()) write_config(line.config_to_write, machine.config);
   write_plan(machine.config.options, machine.planned.answer.chosen->plan);
   if (machine.config.options.memory_report.empty()) return;
   request.config = machine.config;
