@@ -237,6 +237,33 @@ class Plan(TargetTest):
         noted = self.run_program(plan(*MODEL, "--output", "out", "--save-every", "5", "--write-config", "ds.json"))
         self.assertIn("note: ds.json leaves to flags what needs files; give train, too: --output out --save-every 5", noted.stderr)
 
+    def test_a_plan_from_a_file_is_compiled_as_it_is(self):
+        given = [*MODEL, "--micro-batch", "2", "--bf16", "--hardware", "rtx4090"]
+        told = ("device_bytes", "host_bytes", "disk_bytes", "seconds_per_step", "tokens_per_second", "bound_by")
+
+        def found(*arguments):
+            (one,) = json.loads(self.run_program(plan(*given, *arguments, "--json")).stdout)
+            return [one[name] for name in told]
+        written = found("--offload-optimizer", "cpu", "--activation-checkpointing", "--write-plan", "plan.json")
+        self.assertEqual(found("--plan", "plan.json", "--write-plan", "again.json"), written)
+        self.assertNotEqual(found(), written)
+        self.assertEqual(self.read("again.json"), self.read("plan.json"))
+        done = self.run_program(plan(*given, "--plan", "plan.json", "--memory-report", "report"))
+        self.assertRegex(done.stdout, r"rtx4090: the Plan of plan\.json fits\n  it needs \d.* of the device, \d.* of host memory per rank\n"
+                                      r"  a step is foreseen to take \d")
+        self.assertIn("report/report.html", done.stderr)
+        small = self.run_program(plan(*given, "--plan", "plan.json", "--device-memory", "1MB"), expect=1)
+        self.assertRegex(small.stdout, r"rtx4090: .*out of memory in tier device: its budget is 1000000 bytes, and this Plan needs at least \d")
+        self.assertRegex(small.stdout, r"\nrtx4090 +1 +does not fit")
+        for arguments, code, message in (
+                (["--target-memory", "8GB"], CONFIGURATION, "--target-memory: cannot be combined with --plan: a Plan from a file is run as it is"),
+                (["--strategy", "maximum"], CONFIGURATION, "--strategy: cannot be combined with --plan"),
+                (["--explain"], USAGE, "--plan plan.json decides, and nothing is chosen for --explain to compare; leave out one of the two"),
+                (["--write-config", "ds.json"], USAGE, "nothing is chosen for --write-config to write"),
+                (["--micro-batch", "3"], CONFIGURATION, "plan.json")):
+            with self.subTest(arguments):
+                self.assertIn(message, self.run_program(plan(*given, "--plan", "plan.json", *arguments), expect=code).stderr)
+
     def test_one_of_several_ranks_plans_for_all(self):
         done = self.run_program([str(BIN / "mlaunch"), "-np", "2", "--no-prefix", *plan(*MODEL, *SAMPLES, "--target-memory", "120MB")])
         self.assertEqual(len(re.findall(r"(?m)^machine +ranks", done.stdout)), 1)
