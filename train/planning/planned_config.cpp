@@ -102,7 +102,7 @@ class Entries {
     TrainOptions defaults;
     const std::vector<OptionField> untouched = option_fields(defaults);
     const std::vector<OptionField> fields = option_fields(options_);
-    add_optimizer_type(fields, untouched);
+    add_optimizer(fields, untouched);
     for (std::size_t i = 0; i < fields.size(); ++i)
       if (is_shaping(fields[i].name) && !fields[i].key.path.empty() && counts(fields[i].name) &&
           differs(fields[i], untouched[i]))
@@ -144,22 +144,22 @@ class Entries {
     return true;
   }
 
-  /// Adds the type, and betas, which have one key for both, if the file says anything of the
-  /// optimizer.
-  void add_optimizer_type(const std::vector<OptionField>& fields,
-                          const std::vector<OptionField>& untouched) {
+  /// Adds the type, and betas, which have one key for both. AdamW is what a run has anyway: it is
+  /// named beside its learning rate only, since a named type takes the place of the rate that
+  /// stored weights are trained with by default.
+  void add_optimizer(const std::vector<OptionField>& fields,
+                     const std::vector<OptionField>& untouched) {
     const OptimizerOptions& optimizer = options_.optimizer;
-    bool says = false, says_betas = false;
-    for (std::size_t i = 0; i < fields.size(); ++i) {
-      if (!fields[i].name.starts_with("optimizer.") || !differs(fields[i], untouched[i])) continue;
-      says = true;
-      says_betas = says_betas || fields[i].name.starts_with("optimizer.beta");
+    const auto says = [&](std::string_view option) {
+      return differs(*find_field(fields, option), *find_field(untouched, option));
+    };
+    if (optimizer.type != OptimizerType::adamw || says("optimizer.learning_rate")) {
+      constexpr const char* kTypes[] = {"AdamW", "Adam", "Lion", "SGD"};
+      add("optimizer.type", quoted_json(kTypes[static_cast<int>(optimizer.type)]));
     }
-    if (!says) return;
-    constexpr const char* kTypes[] = {"AdamW", "Adam", "Lion", "SGD"};
-    add("optimizer.type", quoted_json(kTypes[static_cast<int>(optimizer.type)]));
     if (optimizer.type == OptimizerType::adam) add("optimizer.params.adam_w_mode", "false");
-    if (says_betas && optimizer.type != OptimizerType::sgd)
+    if ((says("optimizer.beta1") || says("optimizer.beta2")) &&
+        optimizer.type != OptimizerType::sgd)
       add("optimizer.params.betas",
           fmt::format("[{}, {}]", json_number(optimizer.beta1), json_number(optimizer.beta2)));
   }

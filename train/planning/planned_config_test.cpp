@@ -110,6 +110,18 @@ TEST(PlannedConfig, KeepsFp32WhereWeightsAreStoredInAnotherType) {
   expect_repeated(resolve(flags({}), kRanks, small_model(), stored), stored);
 }
 
+TEST(PlannedConfig, LeavesStoredWeightsTheirLearningRate) {
+  const StoredModel stored{.has_weights = true, .name = "m", .dtype = DType::bf16};
+  const std::vector<std::string> words{"--optim", "adamw_8bit",     "--dtype",
+                                       "bf16",    "--weight-decay", "0.1"};
+  const std::string text = planned_config(resolve_flags(words, kRanks));  // planned without weights
+  const ResolvedConfig run = resolve(flags({}), parse_deepspeed_json(text, "ds.json", true), kRanks,
+                                     small_model(), stored);
+  const ResolvedConfig typed = resolve(flags(words), kRanks, small_model(), stored);
+  for (const char* option : {"optimizer.learning_rate", "optimizer.weight_decay", "state_recipe"})
+    EXPECT_EQ(value_of(run, option), value_of(typed, option)) << text;
+}
+
 TEST(PlannedConfig, LeavesToFlagsWhatNeedsFiles) {
   const ResolvedConfig config = resolve_flags(
       {"--output", "out", "--save-every", "5", "--eval-data", "held", "--steps", "9"}, kRanks);
