@@ -17,6 +17,10 @@ import subprocess
 import tempfile
 
 MODEL_TYPES = ["gpt2", "llama"]
+# Some of what the forward pass of a layer saves (docs/formats/plan.md).
+SAVED_VALUES = {"gpt2": ["0.norm", "2.attention", "4.residual_norm.1", "5.linear", "6.gelu"],
+                "llama": ["0.norm", "4.attention", "6.residual_norm.1", "7.linear", "8.swiglu"]}
+DRIVE = ["--nvme-path", "drive"]  # a folder of the run's own
 
 
 def model_config(draw):
@@ -33,14 +37,24 @@ def model_config(draw):
             "num_key_value_heads": draw.choice([heads, heads // 2]), "max_position_embeddings": 1024, "rms_norm_eps": 1e-5}
 
 
+def draw_actions(draw, model, ways):
+    """Returns a flag that makes some saved values of the first layers again, or sends them away."""
+    names = draw.sample(SAVED_VALUES[model["model_type"]], draw.choice([1, 2, 3]))
+    layers = model["n_layer"] if "n_layer" in model else model["num_hidden_layers"]
+    return ["--actions", json.dumps([{"blocks": [1, draw.randint(1, layers)], "actions": {name: draw.choice(ways) for name in names}}])]
+
+
 def draw_configuration(draw):
-    ranks = draw.choice([1, 2])
+    model, ranks, accumulation = model_config(draw), draw.choice([1, 2]), draw.choice([1, 1, 2, 3])
     flags = ["--sequence-length", draw.choice([64, 128, 192, 256, 512]), "--micro-batch", draw.choice([1, 2, 4]),
-             "--dtype", draw.choice(["fp32", "fp32", "bf16"]), "--accumulation", draw.choice([1, 1, 2, 3]), "--threads", 2 // ranks,
+             "--dtype", draw.choice(["fp32", "fp32", "bf16"]), "--accumulation", accumulation, "--threads", 2 // ranks,
              "--zero", draw.choice([0, 1, 2, 3])]
-    flags += draw.choice([[], [], ["--activation-checkpointing"], ["--recompute-norms"]])
-    flags += draw.choice([[], [], ["--offload-optimizer", "cpu"], ["--offload-optimizer", "cpu", "--offload-param", "cpu"]])
-    return model_config(draw), ranks, [str(flag) for flag in flags]
+    homes = draw.choice([[], [], ["--offload-optimizer", "cpu"], ["--offload-optimizer", "cpu", "--offload-param", "cpu"],
+                         ["--offload-optimizer", "nvme", *DRIVE]])
+    again = draw.choice([[], [], ["--activation-checkpointing"], ["--recompute-norms"], draw_actions(draw, model, ["recompute"]),
+                         draw_actions(draw, model, ["recompute", "host"])])
+    order = draw.choice([[], ["--layer-major"]]) if accumulation > 1 else []
+    return model, ranks, [str(flag) for flag in flags + homes + again + order]
 
 
 def train(binaries, home, configuration, steps, calibrate):
@@ -49,12 +63,13 @@ def train(binaries, home, configuration, steps, calibrate):
     with tempfile.TemporaryDirectory(dir=home) as folder:
         config, metrics = pathlib.Path(folder, "config.json"), pathlib.Path(folder, "metrics.jsonl")
         config.write_text(json.dumps(model))
+        pathlib.Path(folder, "drive").mkdir()
         command = [str(binaries / "train"), "--model", str(config), "--tokenizer", "bytes", "--steps", str(steps), "--metrics", str(metrics),
                    "--calibrate", calibrate, *flags]
         if ranks > 1:
             command = [str(binaries / "mlaunch"), "-np", str(ranks), *command]
         environment = os.environ | {"XDG_CACHE_HOME": str(home / "cache")}
-        done = subprocess.run(command, capture_output=True, text=True, env=environment)
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder)
         if done.returncode != 0:
             raise SystemExit(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
         rows = [json.loads(line) for line in metrics.read_text().splitlines()]

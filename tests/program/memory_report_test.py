@@ -1,9 +1,13 @@
-"""`train --memory-report`: what the files of a report hold, of a run and of a plan, and where none can be written."""
+"""`train --memory-report`: what the files of a report hold, of a run and of a plan, and where none can be written; BrowserTest opens the page."""
 import csv
 import html.parser
 import json
+import pathlib
 import re
+import shutil
 import signal
+import subprocess
+import sys
 import time
 import unittest
 
@@ -11,6 +15,8 @@ from programs import BIN, QUICK, ProgramTest, mlaunch, train
 
 FILES = {"summary.txt", "about.json", "operations.csv", "layers.csv", "timeline.csv", "steps.csv", "trace.json", "report.html"}
 USAGE, CANNOT_WRITE, CONFIGURATION = 2, 74, 78
+CHECK_PAGE = pathlib.Path(__file__).resolve().parents[2] / "scripts/check_report_page.py"
+SKIPPED = 77
 VOID = {"meta", "link", "input", "br", "img"}
 
 
@@ -188,5 +194,38 @@ class MemoryReport(ProgramTest):
         self.assertIn("--memory-report here/steps.csv is the file of --metrics", done.stderr)
 
 
+class BrowserTest(ProgramTest):
+    """Opens pages in a headless Chromium, where there is one."""
+
+    def check(self, folder):
+        return subprocess.run([sys.executable, str(CHECK_PAGE), str(self.home / folder / "report.html"), str(self.home / "pictures")],
+                              capture_output=True, text=True, timeout=300)
+
+    def test_pages_say_no_error_and_ask_for_nothing(self):
+        job = ["--model", "gpt2-tiny", "--sequence-length", "32", "--micro-batch", "1", "--threads", "1"]
+        self.run_program(train(*job, "--steps", "0", "--print-plan", "--world-size", "2", "--zero", "3", "--memory-report", "planned"))
+        self.run_program(train(*job, "--steps", "4", "--accumulation", "2", "--memory-report", "run"))
+        for folder in ("planned", "run"):
+            done = self.check(folder)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_a_broken_page_is_noticed(self):
+        self.run_program(train("--model", "gpt2-tiny", "--steps", "0", "--print-plan", "--memory-report", "report"))
+        page = self.read("report/report.html")
+        unguarded = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page)
+        self.assertNotEqual(unguarded, page)
+        for whole, more, said in ((page, "<script>throw new Error('broken')</script>", "console: "),
+                                  (unguarded, "<img src='http://127.0.0.1:9/x.png'>", "asked for http://127.0.0.1:9/x.png")):
+            self.write("report/report.html", whole.replace("</body>", more + "</body>"))
+            done = self.check("report")
+            self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+            self.assertIn(said, done.stdout)
+
+
 if __name__ == "__main__":
-    unittest.main()
+    if "BrowserTest" in sys.argv:
+        found = [name for name in ("chromium", "chromium-browser", "google-chrome") if shutil.which(name)]
+        if not found:
+            print("skipped: there is no Chromium to open report.html in (apt-get install chromium)")
+            sys.exit(SKIPPED)
+    unittest.main(argv=sys.argv if len(sys.argv) > 1 else [sys.argv[0], "MemoryReport"])

@@ -114,6 +114,13 @@ class TargetMemory(TargetTest):
         refused = self.run_program(train(*RUN, "--micro-batch", "16", "--target-memory", "60MB", "--allow-offload", "none"), expect=DOES_NOT_FIT)
         self.assertIn("these settings forbid what may need less: --micro-batch 16, --allow-offload none", refused.stderr)
 
+    def test_a_refusal_names_every_setting_that_holds_state_where_it_is(self):
+        self.write("ds.json", json.dumps({"zero_optimization": {"offload_param": {"device": "cpu", "max_in_cpu": 0}}}))
+        done = self.run_program(train(*RUN, "--micro-batch", "16", "--target-memory", "60MB", "--allow-offload", "none", "--update-time", "step_end",
+                                      "--config", "ds.json"), expect=DOES_NOT_FIT)
+        self.assertRegex(done.stderr, r"forbid what may need less: --micro-batch 16, --update-time step_end, --offload-param cpu, "
+                                      r"ds\.json:1: zero_optimization\.offload_param\.max_in_cpu 0, --allow-offload none")
+
     def test_a_plan_obeys_the_limits_of_its_run(self):
         """--host-memory limits the arenas alone, in a run as in its plan."""
         for target, limit in (("2GB", "1GB"), ("auto", "70MB")):
@@ -220,6 +227,47 @@ class Plan(TargetTest):
             self.run_program(train(*RUN, *arguments, "--metrics", "metrics"))
             arenas.append(self.step_metrics("metrics")[0]["arena_bytes"])
         self.assertEqual(arenas[0], arenas[1])
+
+    def test_the_written_settings_repeat_every_choice(self):
+        asked = ["--bf16", "--state-recipe", "8bit", "--micro-batch", "2", "--accumulation", "2", "--offload-optimizer", "cpu", "--update-time", "step_end",
+                 "--tile-elements", "2048", "--device", "cpu", "--threads", "1"]
+        self.run_program(plan(*MODEL, *asked, "--write-plan", "first.json", "--write-config", "ds.json"))
+        self.run_program(train("--model", "model.json", "--config", "ds.json", "--steps", "0", "--print-plan", "--write-plan", "second.json"))
+        self.assertEqual(json.loads(self.read("second.json")), json.loads(self.read("first.json")))
+        noted = self.run_program(plan(*MODEL, "--output", "out", "--save-every", "5", "--write-config", "ds.json"))
+        self.assertIn("note: ds.json leaves to flags what needs files; give train, too: --output out --save-every 5", noted.stderr)
+
+    def test_a_plan_from_a_file_is_compiled_as_it_is(self):
+        given = [*MODEL, "--micro-batch", "2", "--bf16", "--hardware", "rtx4090"]
+        told = ("device_bytes", "host_bytes", "disk_bytes", "seconds_per_step", "tokens_per_second", "bound_by")
+
+        def found(*arguments):
+            (one,) = json.loads(self.run_program(plan(*given, *arguments, "--json")).stdout)
+            return [one[name] for name in told]
+        written = found("--offload-optimizer", "cpu", "--activation-checkpointing", "--write-plan", "plan.json")
+        self.assertEqual(found("--plan", "plan.json", "--write-plan", "again.json"), written)
+        self.assertNotEqual(found(), written)
+        self.assertEqual(self.read("again.json"), self.read("plan.json"))
+        done = self.run_program(plan(*given, "--plan", "plan.json", "--memory-report", "report"))
+        self.assertRegex(done.stdout, r"rtx4090: the Plan of plan\.json fits\n  it needs \d.* of the device, \d.* of host memory per rank\n"
+                                      r"  a step is foreseen to take \d")
+        self.assertIn("report/report.html", done.stderr)
+        small = self.run_program(plan(*given, "--plan", "plan.json", "--device-memory", "1MB"), expect=1)
+        self.assertRegex(small.stdout, r"rtx4090: .*out of memory in tier device: its budget is 1000000 bytes, and this Plan needs at least \d")
+        self.assertRegex(small.stdout, r"\nrtx4090 +1 +does not fit")
+        for arguments, code, message in (
+                (["--target-memory", "8GB"], CONFIGURATION, "--target-memory: cannot be combined with --plan: a Plan from a file is run as it is"),
+                (["--strategy", "maximum"], CONFIGURATION, "--strategy: cannot be combined with --plan"),
+                (["--explain"], USAGE, "--plan plan.json decides, and nothing is chosen for --explain to compare; leave out one of the two"),
+                (["--write-config", "ds.json"], USAGE, "nothing is chosen for --write-config to write"),
+                (["--micro-batch", "3"], CONFIGURATION, "plan.json")):
+            with self.subTest(arguments):
+                self.assertIn(message, self.run_program(plan(*given, "--plan", "plan.json", *arguments), expect=code).stderr)
+
+    def test_one_of_several_ranks_plans_for_all(self):
+        done = self.run_program([str(BIN / "mlaunch"), "-np", "2", "--no-prefix", *plan(*MODEL, *SAMPLES, "--target-memory", "120MB")])
+        self.assertEqual(len(re.findall(r"(?m)^machine +ranks", done.stdout)), 1)
+        self.assertRegex(done.stdout, r"(?m)^here +2 ")
 
     def test_what_does_not_fit_is_told_apart(self):
         done = self.run_program(plan(*self.SEVEN_B, "--hardware", "rtx4090,8xh100", "--allow-offload", "none"), expect=1)

@@ -280,7 +280,9 @@ TEST(Resolve, AutoFollowsTheFlagsAndTheModelAsInHuggingFace) {
     EXPECT_EQ(resolved.origin_of(name), Origin::automatic) << name;
   }
   const std::string without = refusal(json, {}, 4);
-  EXPECT_THAT(without, HasSubstr("train_micro_batch_size_per_gpu: \"auto\" needs --micro-batch N"));
+  EXPECT_THAT(without,
+              HasSubstr("train_micro_batch_size_per_gpu: \"auto\" needs --micro-batch N, or "
+                        "--target-memory auto to let it be chosen"));
   EXPECT_THAT(without, HasSubstr("optimizer.params.lr: \"auto\" needs --learning-rate X"));
   EXPECT_EQ(std::count(without.begin(), without.end(), '\n'), 1) << without;
 }
@@ -294,6 +296,18 @@ TEST(Resolve, AnOpenBatchIsTheDefaultWhereThePlannerDividesIt) {
   EXPECT_EQ(resolved.options.global_batch, 2 * TrainOptions().micro_batch);
   EXPECT_EQ(resolved.origin_of("micro_batch"), Origin::automatic);
   EXPECT_THAT(resolved.notes, Contains(HasSubstr("a step has 4 samples per rank")));
+}
+
+TEST(Resolve, AnyOpenBatchSaysWhatChoosesIt) {
+  for (const std::string key : {"train_batch_size", "gradient_accumulation_steps"}) {
+    const std::string open = "{\"" + key + "\": \"auto\"}";
+    EXPECT_EQ(refusal(open), "ds.json:1: " + key +
+                                 ": \"auto\" needs --micro-batch N, or --target-memory auto to let "
+                                 "it be chosen");
+    const ResolvedConfig planned = resolve_text(open, {"--target-memory", "auto"}, 2);
+    EXPECT_EQ(planned.options.global_batch, 2 * TrainOptions().micro_batch);
+    EXPECT_EQ(planned.origin_of("micro_batch"), Origin::automatic);
+  }
 }
 
 TEST(Resolve, SequencesMustFitTheModel) {

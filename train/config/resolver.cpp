@@ -158,7 +158,9 @@ void Resolver::take_precision() {
 }
 
 void Resolver::take_batch() {
-  const Given* open_micro = find(open_autos_, "micro_batch");
+  const Given* open = nullptr;  // the first that is "auto"
+  for (const char* name : {"micro_batch", "global_batch", "accumulation"})
+    if (open == nullptr) open = find(open_autos_, name);
   const auto number = [&](std::string_view name, std::int64_t value) {
     BatchNumber result;
     result.from_flag = origin(name) == Origin::command_line;
@@ -174,19 +176,19 @@ void Resolver::take_batch() {
   }
   if (!request.micro.value && !request.global.value) {
     const bool planned = !options_.target.memory.empty();  // the planner then divides the batch
-    if (open_micro != nullptr && !planned) {
-      problem(open_micro->where,
-              "\"auto\" needs --micro-batch N, or a --target-memory to plan for");
+    if (open != nullptr && !planned) {
+      problem(open->where,
+              "\"auto\" needs --micro-batch N, or --target-memory auto to let it be chosen");
       for (const char* name : {"micro_batch", "global_batch", "accumulation"}) derived(name);
       return;
     }
     // The default micro-batch serves if there is no file.
-    if (file_.file.empty() || open_micro != nullptr) request.micro.value = options_.micro_batch;
-    if (open_micro != nullptr)
+    if (file_.file.empty() || open != nullptr) request.micro.value = options_.micro_batch;
+    if (open != nullptr)
       findings_.notes.push_back(
           fmt::format("{}: found \"auto\" and no batch size: a step has {} samples per rank, and "
                       "the planner chooses how many are taken at a time; give train_batch_size",
-                      open_micro->where, options_.micro_batch));
+                      open->where, options_.micro_batch));
   }
   request.virtual_ranks = options_.virtual_ranks > 0;
   const BatchTriple triple = solve_batch(request, leaves(options_, world_));
@@ -257,8 +259,10 @@ void Resolver::report_open_autos() {
     if (given.auto_is_default) {
       sources_[name] = {Origin::automatic, given.where};
       if (name == "zero.stage" && options_.target.memory.empty())  // "auto" does not sound like 0
-        findings_.notes.push_back(fmt::format("{}: found \"auto\", taken as {}; give --zero",
-                                              given.where, options_.zero.stage));
+        findings_.notes.push_back(
+            fmt::format("{}: found \"auto\", taken as {}; give --zero, or --target-memory auto to "
+                        "let it be chosen",
+                        given.where, options_.zero.stage));
     } else {
       problem(given.where, "\"auto\" needs " + flag_of(name));
     }

@@ -1,75 +1,242 @@
 #include "train/planning/planned_config.h"
 
-#include "core/byte_size.h"
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
 #include "core/json.h"
 #include "core/json_writer.h"
+#include "train/config/option_fields.h"
+#include "train/planning/planned_options.h"
 
 namespace strata::train {
 namespace {
 
-const char* word(plan::Home target) {
-  return target == plan::Home::host ? "cpu" : target == plan::Home::disk ? "nvme" : "none";
+/// The options that say what a step computes and where its bytes lie; a name that ends with a dot
+/// stands for all of its group. How long and how often a run does something is left to flags.
+constexpr std::string_view kShaping[] = {
+    "sequence_length",
+    "micro_batch",
+    "accumulation",
+    "global_batch",
+    "virtual_ranks",
+    "communication_dtype",
+    "accumulation_dtype",
+    "reduction",
+    "state_recipe",
+    "zero.",
+    "offload.",
+    "optimizer.",
+    "no_decay",
+    "gradient_clipping",
+    "loss_scale.",
+    "bf16_check_overflow",
+    "recompute_norms",
+    "checkpoint_segments",
+    "checkpoint_ratio",
+    "actions",
+    "device",
+    "tf32",
+    "threads",
+    "tile_elements",
+};
+
+/// Options that change Programs, too, by evaluating and saving, which need files.
+constexpr std::string_view kLeftToFlags[] = {
+    "eval_data",        "eval_every_steps",    "eval_strategy",          "output",
+    "checkpoint.every", "checkpoint.strategy", "checkpoint.asynchronous"};
+
+/// The options that are written whatever they are.
+constexpr std::string_view kAlways[] = {"micro_batch", "accumulation", "global_batch",
+                                        "zero.stage"};
+
+bool is_shaping(std::string_view option) {
+  return std::ranges::any_of(kShaping, [&](std::string_view name) {
+    return name.ends_with('.') ? option.starts_with(name) : option == name;
+  });
 }
 
-void write_home(JsonWriter& json, const char* key, plan::Home target, const OffloadOptions& offload,
-                double ratio) {
-  if (target == plan::Home::device) return;
-  json.key(key).begin_object().member("device", word(target));
-  if (target == plan::Home::disk && !offload.nvme_paths.empty())
-    json.member("nvme_path", offload.nvme_paths.front());
-  if (ratio < 1) json.member("ratio", ratio);
-  json.end_object();
+/// True if a flag or a file gives the option, or a planner sets it.
+bool is_chosen(const ResolvedConfig& config, std::string_view option) {
+  return config.origin_of(option) >= Origin::planned;
 }
 
-void write_strata(JsonWriter& json, const TrainOptions& options) {
-  const OffloadOptions& offload = options.offload;
-  json.key("strata").begin_object();
-  json.member("sequence_length", options.sequence_length);
-  if (options.activation_checkpointing)
-    json.key("activation_checkpointing")
-        .begin_object()
-        .member("segments", options.checkpoint_segments)
-        .member("ratio", options.checkpoint_ratio)
-        .end_object();
-  if (!options.actions.empty())
-    json.key("actions").value(parse_json(runtime::to_json(options.actions), "actions", {}));
-  if (options.recompute_norms) json.member("recompute_norms", true);
-  if (offload.layer_major) json.member("layer_major", true);
-  if (offload.activations != plan::Home::device)
-    json.member("offload_activations", word(offload.activations));
-  if (offload.nvme_paths.size() > 1) {
-    json.key("nvme_paths").begin_row();
-    for (const std::string& path : offload.nvme_paths) json.value(path);
-    json.end_array();
+/// A key and its value as JSON text.
+struct Entry {
+  std::string path;  ///< "zero_optimization.stage"
+  std::string json;
+};
+
+std::string row_of(const std::vector<std::string>& words) {
+  JsonWriter json(0);
+  json.begin_row();
+  for (const std::string& word : words) json.value(word);
+  return json.end_array().finish();
+}
+
+std::string json_of(const OptionField& field) {
+  switch (kind_of(field).shape) {
+    case JsonShape::number:
+      return field.range.kind == NumberKind::bytes
+                 ? std::to_string(*std::get<std::int64_t*>(field.target))
+                 : text_of(field);
+    case JsonShape::flag:
+    case JsonShape::tree:
+      return text_of(field);
+    case JsonShape::texts:
+      return row_of(*std::get<std::vector<std::string>*>(field.target));
+    default:
+      return quoted_json(text_of(field));
   }
-  if (offload.device_memory_bytes != kUnlimitedMemory)
-    json.member("device_memory", byte_size_text(offload.device_memory_bytes));
-  if (offload.host_memory_bytes != kUnlimitedMemory)
-    json.member("host_memory", byte_size_text(offload.host_memory_bytes));
-  json.end_object();
+}
+
+/// Collects the entries of a file.
+class Entries {
+ public:
+  explicit Entries(const ResolvedConfig& config) : config_(config), options_(config.options) {}
+
+  std::vector<Entry> all() {
+    TrainOptions defaults;
+    const std::vector<OptionField> untouched = option_fields(defaults);
+    const std::vector<OptionField> fields = option_fields(options_);
+    add_optimizer(fields, untouched);
+    for (std::size_t i = 0; i < fields.size(); ++i)
+      if (is_shaping(fields[i].name) && !fields[i].key.path.empty() && counts(fields[i].name) &&
+          differs(fields[i], untouched[i]))
+        add(fields[i].key.path, json_of(fields[i]));
+    add_precision();
+    add_recomputation(fields);
+    add_drives();
+    // Sections come in the order of their first entry; Strata's own is the last.
+    std::ranges::stable_partition(
+        entries_, [](const Entry& entry) { return !entry.path.starts_with("strata."); });
+    return std::move(entries_);
+  }
+
+ private:
+  void add(std::string_view path, std::string json) {
+    entries_.push_back({std::string(path), std::move(json)});
+  }
+
+  /// True if a run of the file could otherwise do something else.
+  [[nodiscard]] bool differs(const OptionField& field, const OptionField& untouched) const {
+    return std::ranges::find(kAlways, field.name) != std::end(kAlways) ||
+           is_chosen(config_, field.name) || text_of(field) != text_of(untouched);
+  }
+
+  /// False for options that have no effect beside others, which a file would be blamed for, and for
+  /// those that follow from others.
+  [[nodiscard]] bool counts(std::string_view option) const {
+    const OffloadOptions& offload = options_.offload;
+    if (option == "offload.nvme_paths" || option.starts_with("checkpoint_")) return false;
+    if (option == "offload.optimizer_ratio") return offload.optimizer != plan::Home::device;
+    if (option == "offload.parameter_host_elements")
+      return offload.parameters != plan::Home::device;
+    if (option == "offload.activations" || option == "recompute_norms")
+      return options_.actions.empty();
+    if (option.starts_with("loss_scale.")) return options_.dtype == DType::f16;
+    if (option == "bf16_check_overflow") return options_.dtype == DType::bf16;
+    if (option == "communication_dtype")
+      return is_chosen(config_, option) || options_.communication_dtype != options_.dtype;
+    return true;
+  }
+
+  /// Adds the type, and betas, which have one key for both. AdamW is what a run has anyway: it is
+  /// named beside its learning rate only, since a named type takes the place of the rate that
+  /// stored weights are trained with by default.
+  void add_optimizer(const std::vector<OptionField>& fields,
+                     const std::vector<OptionField>& untouched) {
+    const OptimizerOptions& optimizer = options_.optimizer;
+    const auto says = [&](std::string_view option) {
+      return differs(*find_field(fields, option), *find_field(untouched, option));
+    };
+    if (optimizer.type != OptimizerType::adamw || says("optimizer.learning_rate")) {
+      constexpr const char* kTypes[] = {"AdamW", "Adam", "Lion", "SGD"};
+      add("optimizer.type", quoted_json(kTypes[static_cast<int>(optimizer.type)]));
+    }
+    if (optimizer.type == OptimizerType::adam) add("optimizer.params.adam_w_mode", "false");
+    if ((says("optimizer.beta1") || says("optimizer.beta2")) &&
+        optimizer.type != OptimizerType::sgd)
+      add("optimizer.params.betas",
+          fmt::format("[{}, {}]", json_number(optimizer.beta1), json_number(optimizer.beta2)));
+  }
+
+  /// fp32 is said where it was asked for: weights may be stored in another type.
+  void add_precision() {
+    if (options_.dtype != DType::f32)
+      add(options_.dtype == DType::bf16 ? "bf16.enabled" : "fp16.enabled", "true");
+    else if (is_chosen(config_, "dtype"))
+      add("bf16.enabled", "false");
+  }
+
+  void add_recomputation(const std::vector<OptionField>& fields) {
+    if (!options_.activation_checkpointing || !options_.actions.empty()) return;
+    for (const char* option : {"checkpoint_segments", "checkpoint_ratio"}) {
+      const OptionField& field = *find_field(fields, option);
+      add(field.key.path, json_of(field));
+    }
+  }
+
+  /// DeepSpeed takes a folder of each section; Strata takes all of them as a list, too.
+  void add_drives() {
+    const OffloadOptions& offload = options_.offload;
+    if (offload.nvme_paths.empty()) return;
+    const std::string first = quoted_json(offload.nvme_paths.front());
+    if (offload.optimizer == plan::Home::disk)
+      add("zero_optimization.offload_optimizer.nvme_path", first);
+    if (offload.parameters == plan::Home::disk)
+      add("zero_optimization.offload_param.nvme_path", first);
+    const bool is_said =
+        offload.optimizer == plan::Home::disk || offload.parameters == plan::Home::disk;
+    if (!is_said || offload.nvme_paths.size() > 1)
+      add("strata.nvme_paths", row_of(offload.nvme_paths));
+  }
+
+  const ResolvedConfig& config_;
+  TrainOptions options_;
+  std::vector<Entry> entries_;
+};
+
+/// Writes the entries below `prefix` as members of the open object.
+void write_members(JsonWriter& json, const std::vector<Entry>& entries, const std::string& prefix) {
+  std::set<std::string> written;
+  for (const Entry& entry : entries) {
+    if (!entry.path.starts_with(prefix)) continue;
+    const std::string rest = entry.path.substr(prefix.size());
+    const std::size_t dot = rest.find('.');
+    const std::string name = rest.substr(0, dot);
+    if (!written.insert(name).second) continue;
+    json.key(name);
+    if (dot == std::string::npos) {
+      json.value(parse_json(entry.json, entry.path, {}));
+    } else {
+      json.begin_object();
+      write_members(json, entries, prefix + name + ".");
+      json.end_object();
+    }
+  }
 }
 
 }  // namespace
 
-std::string planned_config(const TrainOptions& options) {
+std::string planned_config(const ResolvedConfig& config) {
   JsonWriter json;
   json.begin_object();
-  json.member("train_batch_size", options.global_batch);
-  json.member("train_micro_batch_size_per_gpu", options.micro_batch);
-  json.member("gradient_accumulation_steps", options.accumulation);
-  if (options.dtype != DType::f32)
-    json.key(options.dtype == DType::bf16 ? "bf16" : "fp16")
-        .begin_object()
-        .member("enabled", true)
-        .end_object();
-  json.key("zero_optimization").begin_object().member("stage", options.zero.stage);
-  const OffloadOptions& offload = options.offload;
-  write_home(json, "offload_optimizer", offload.optimizer, offload, offload.optimizer_ratio);
-  write_home(json, "offload_param", offload.parameters, offload, 1);
-  json.end_object();
-  write_strata(json, options);
+  write_members(json, Entries(config).all(), "");
   json.end_object();
   return json.finish() + "\n";
+}
+
+std::string flags_beside_config(const ResolvedConfig& config) {
+  std::vector<PlannedOption> left;
+  for (const ResolvedField& field : config.fields)
+    if (std::ranges::find(kLeftToFlags, field.name) != std::end(kLeftToFlags) &&
+        is_chosen(config, field.name))
+      left.push_back({field.name, field.value});
+  return flags_text(left);
 }
 
 }  // namespace strata::train

@@ -3,13 +3,18 @@
 
 #include <string>
 
-#include "train/config/options.h"
+#include "train/config/resolve.h"
 
 namespace strata::train {
 
-/// Returns a DeepSpeed JSON with the settings that a planner may make: batch, precision, ZeRO,
-/// offload, and under "strata" what DeepSpeed has no key for. Everything else is left to flags.
-/// `train --config` with it and the same other flags repeats the plan.
-std::string planned_config(const TrainOptions& options);
+/// Returns a DeepSpeed JSON with every setting of `config` that says what a step computes and where
+/// its bytes lie, given or planned, and under "strata" those that DeepSpeed has no key for: a run
+/// with this file alone has the same Programs. How long a run is, its data, schedule of learning
+/// rates, evaluations, checkpoints and logs are left to flags.
+std::string planned_config(const ResolvedConfig& config);
+
+/// The given settings that planned_config leaves to flags although they change Programs, since they
+/// need files: evaluation and checkpoints, as flags that one could type; "": none.
+std::string flags_beside_config(const ResolvedConfig& config);
 
 }  // namespace strata::train

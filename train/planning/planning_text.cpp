@@ -9,6 +9,7 @@
 #include "core/byte_size.h"
 #include "core/format_bytes.h"
 #include "core/text_table.h"
+#include "train/config/flag_table.h"
 
 namespace strata::train {
 namespace {
@@ -25,7 +26,9 @@ constexpr std::string_view kPlanned[] = {
     "offload.layer_major",
     "offload.optimizer",
     "offload.optimizer_ratio",
+    "offload.updates",
     "offload.parameters",
+    "offload.parameter_host_elements",
     "offload.activations",
     "actions",
 };
@@ -37,7 +40,9 @@ std::vector<std::string> forbidding(const ResolvedConfig& config, const MemoryBu
     for (const ResolvedField& field : config.fields)
       if (field.name == option &&
           (field.origin == Origin::file || field.origin == Origin::command_line))
-        given.push_back(option_text(option, field.value));
+        given.push_back(flag_of(option).starts_with('-')
+                            ? option_text(option, field.value)
+                            : field.where + " " + field.value);  // a key alone sets it
   if (config.options.target.offload != plan::Home::disk)
     given.push_back(
         fmt::format("--allow-offload {}",

@@ -36,22 +36,21 @@ std::string lacking_memory(const RunRequest& request, const compile::Compiled& f
                              "for another one)");
 }
 
-/// Throws unless the drives of the machine to plan for hold what its ranks put there.
-void require_drive(const RunRequest& request, const compile::StepPrograms& set) {
-  if (!request.hardware || !request.hardware->disk.bytes.known()) return;
+/// Says which drives are too small; empty if all fits.
+std::string lacking_drive(const RunRequest& request, const compile::StepPrograms& set) {
+  if (!request.hardware || !request.hardware->disk.bytes.known()) return "";
   const std::int64_t needed = set.disk_bytes() * request.context.local_world;
-  if (needed <= request.hardware->disk.bytes.whole()) return;
-  throw HostError("this plan needs " + format_bytes(needed) +
-                  " on the drives of a host, and the disk of --hardware has " +
-                  format_bytes(request.hardware->disk.bytes));
+  if (needed <= request.hardware->disk.bytes.whole()) return "";
+  return "this plan needs " + format_bytes(needed) +
+         " on the drives of a host, and the disk of --hardware has " +
+         format_bytes(request.hardware->disk.bytes);
 }
 
-compile::Compiled find_plan(const RunRequest& request, const machine::Machine& machine,
-                            const comm::Seat& seat, const MachineMemory& memory) {
+compile::Compiled compiled_plan(const RunRequest& request, const PlanningSite& site) {
   const ProgramRequest programs = programs_of(request);
   return plan_programs(
-      programs, seat, machine, savings_of(programs.options), [&](const auto& tried) {
-        return tried.fit.fits() && memory.holds(plan::memory_needs(tried.programs));
+      programs, site.seat, site.machine, savings_of(programs.options), [&](const auto& tried) {
+        return tried.fit.fits() && site.memory.holds(plan::memory_needs(tried.programs));
       });
 }
 
@@ -71,13 +70,14 @@ std::string report_plan(const RunRequest& request, const PlanningSite& site,
 /// Finds the Plan of a request as it is. Throws OutOfMemory with advice, HostError.
 compile::Compiled found_plan(const RunRequest& request, const PlanningSite& site) {
   const auto& [machine, memory, seat, device] = site;
-  compile::Compiled found = find_plan(request, machine, seat, memory);
+  compile::Compiled found = compiled_plan(request, site);
   if (const std::string lacking = lacking_memory(request, found, memory); !lacking.empty())
     throw OutOfMemory(
         lacking + "; " +
         memory_advice(programs_of(request), {.seat = seat, .machine = machine, .memory = memory}) +
         (!machine.host_is_device() || request.hardware ? " (device: " + device + ")" : ""));
-  require_drive(request, found.programs);
+  if (const std::string lacking = lacking_drive(request, found.programs); !lacking.empty())
+    throw HostError(lacking);
   return found;
 }
 
@@ -95,6 +95,13 @@ RunRequest planned_for_target(RunRequest request, const PlanningSite& site,
 }
 
 }  // namespace
+
+FoundPlan find_plan(const RunRequest& request, const PlanningSite& site) {
+  FoundPlan found{compiled_plan(request, site), ""};
+  found.lacking = lacking_memory(request, found.compiled, site.memory);
+  if (found.lacking.empty()) found.lacking = lacking_drive(request, found.compiled.programs);
+  return found;
+}
 
 bool plans_only(const TrainOptions& options, bool checks) {
   return options.steps == 0 && (checks || options.print_plan || options.print_program);

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "compile/compile.h"
+#include "train/run/planning_site.h"
 #include "train/run/run_listeners.h"
 #include "train/run/training_run.h"
 
@@ -18,6 +20,16 @@ bool plans_only(const TrainOptions& options, bool checks);
 /// --hardware asks for it. With --target-memory the planner makes the settings first. Writes the
 /// report of --memory-report. Throws OutOfMemory with advice.
 void print_plan_only(const RunRequest& request, const RunListeners& listeners);
+
+/// Programs for the machine to plan for, and the memory that they exceed.
+struct FoundPlan {
+  compile::Compiled compiled;
+  std::string lacking;  ///< of device, host or drives, for people; "": all fits
+};
+
+/// Compiles the Plan that --plan names, or the one that is found for the settings as they are.
+/// Throws ConfigError for a Plan of another run.
+FoundPlan find_plan(const RunRequest& request, const PlanningSite& site);
 
 /// Writes the report of --memory-report for the settings of `request` as they are, and returns the
 /// path of its page. Throws as print_plan_only.

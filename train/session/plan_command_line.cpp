@@ -130,6 +130,7 @@ are chosen by the planner; all flags of train work (train --help).
   --world N                   ranks [all devices of the hardware]
   --hosts N                   hosts of the hardware [as its file says]
   --price P[,P...]            price of a device for an hour, for all or for each machine
+  --plan FILE                 say what this Plan needs, how long its steps are, and whether it fits
   --explain                   list the settings that were compared, with their foreseen times
   --write-plan FILE           write the Plan, for train --plan
   --write-config FILE         write the settings as a DeepSpeed JSON, for train --config

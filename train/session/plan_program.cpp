@@ -13,6 +13,9 @@
 #include "core/freed_memory.h"
 #include "core/program_main.h"
 #include "machine/hardware_override.h"
+#include "plan/disk_writes.h"
+#include "plan/foresee.h"
+#include "plan/memory_needs.h"
 #include "train/planning/planned_config.h"
 #include "train/planning/planning_text.h"
 #include "train/report/compare_reports.h"
@@ -72,12 +75,30 @@ RunRequest request_for(const PlanCommandLine& line, const Planned& row, const Ra
   return request;
 }
 
+/// Compiles the Plan of --plan as it is, which leaves nothing to choose.
+void take_given_plan(const RunRequest& request, const PlanningSite& site, PlannedMachine& machine) {
+  const FoundPlan found = find_plan(request, site);
+  machine.refusal = found.lacking;
+  if (!machine.refusal.empty()) return;
+  const compile::StepPrograms& set = found.compiled.programs;
+  machine.planned.answer.is_asked = true;
+  machine.planned.answer.chosen =
+      plan::PlannedStep{.needs = plan::memory_needs(set),
+                        .forecast = plan::foresee(set, site.machine),
+                        .plan = set.settings.plan,
+                        .disk_written_bytes = plan::bytes_written_per_step(set)};
+}
+
 PlannedMachine plan_for(const RunRequest& request, const std::string& name) {
   const PlanningSite site = planning_site(request);
   PlannedMachine machine;
   machine.name = name;
   machine.budget = target_budget(request, site);
   machine.asked = machine.config = request.config;
+  if (!request.config.options.plan.empty()) {
+    take_given_plan(request, site, machine);
+    return machine;
+  }
   machine.planned = plan_options(programs_of(request), request.config, machine.budget);
   if (!machine.planned.answer.chosen)
     machine.refusal = describe_refusal(machine.planned, request.config, machine.budget);
@@ -98,10 +119,19 @@ std::string several_hosts_text(const PlannedMachine& machine) {
   return "  this is a plan only: train does not run on several hosts yet";
 }
 
+std::string found_text(const PlannedMachine& machine) {
+  if (!machine.refusal.empty()) return machine.refusal;
+  const TrainOptions& options = machine.config.options;
+  if (options.plan.empty())
+    return describe_planned(machine.planned, machine.config, machine.budget);
+  const plan::PlannedStep& step = *machine.planned.answer.chosen;
+  return fmt::format("the Plan of {} fits\n  it needs {}\n  a step is foreseen to take {:.3g} s",
+                     options.plan, needs_text(step.needs, machine.budget),
+                     step.forecast.step_seconds);
+}
+
 void print_machine(const PlannedMachine& machine, bool explains) {
-  const std::string text = machine.refusal.empty()
-                               ? describe_planned(machine.planned, machine.config, machine.budget)
-                               : machine.refusal;
+  const std::string text = found_text(machine);
   std::printf("%s: %s\n", machine.name.c_str(), text.c_str());
   if (machine.refusal.empty())
     for (const std::string& line :
@@ -112,11 +142,17 @@ void print_machine(const PlannedMachine& machine, bool explains) {
                 describe_attempts(machine.planned, machine.asked, machine.budget).c_str());
 }
 
+void write_config(const std::string& file, const ResolvedConfig& config) {
+  write_file_atomically(file, planned_config(config));
+  if (const std::string left = flags_beside_config(config); !left.empty())
+    std::fprintf(stderr, "note: %s leaves to flags what needs files; give train, too: %s\n",
+                 file.c_str(), left.c_str());
+}
+
 /// Writes what the flags ask for of the first machine. `request`: that it was planned for.
 void write_files(const PlanCommandLine& line, RunRequest request, const PlannedMachine& machine) {
   if (!machine.refusal.empty()) return;
-  if (!line.config_to_write.empty())
-    write_file_atomically(line.config_to_write, planned_config(machine.config.options));
+  if (!line.config_to_write.empty()) write_config(line.config_to_write, machine.config);
   write_plan(machine.config.options, machine.planned.answer.chosen->plan);
   if (machine.config.options.memory_report.empty()) return;
   request.config = machine.config;
@@ -134,6 +170,14 @@ int compare(std::span<char*> directories) {
   return 0;
 }
 
+/// Refuses flags that are about what a planner chose, if a Plan leaves nothing to choose.
+void require_choices(const PlanCommandLine& line, const TrainOptions& options) {
+  if (options.plan.empty() || (line.config_to_write.empty() && !line.explains)) return;
+  throw InvalidArgument(fmt::format(
+      "--plan {} decides, and nothing is chosen for {}; leave out one of the two", options.plan,
+      line.explains ? "--explain to compare" : "--write-config to write"));
+}
+
 int run(const PlanCommandLine& line, const RankContext& context, std::span<const ModelFamily> own) {
   const std::vector<Planned> rows = planned_rows(line);
   std::vector<RunRequest> requests;  // all of them first, so that a wrong name costs no planning
@@ -142,6 +186,7 @@ int run(const PlanCommandLine& line, const RankContext& context, std::span<const
   if (rows.size() > 1 && !(options.memory_report.empty() && options.write_plan.empty()))
     throw InvalidArgument(
         "--memory-report and --write-plan write one plan; name one machine and one target");
+  require_choices(line, options);
   require_report_directory(options.memory_report);
   std::vector<PlannedMachine> machines;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -167,6 +212,7 @@ int run(const PlanCommandLine& line, const RankContext& context, std::span<const
 
 int plan_program(int argc, char** argv, std::span<const ModelFamily> own) {
   return program_main("plan", [&](const RankContext& context) {
+    if (context.rank != 0) return 0;  // one rank plans for all
     if (argc > 1 && std::string_view(argv[1]) == "compare")
       return compare({argv + 2, static_cast<std::size_t>(argc - 2)});
     const PlanCommandLine line = parse_plan_command_line(argc, argv);

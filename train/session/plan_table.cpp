@@ -49,7 +49,8 @@ void write_step(JsonWriter& json, const PlannedMachine& machine) {
   json.member("tokens_per_second", machine.tokens_per_second());
   json.member("bound_by", step.forecast.bound_by);
   json.member("bound_part", step.forecast.bound_part);
-  json.member("slowdown", machine.planned.answer.slowdown(step));
+  if (machine.planned.answer.unlimited)
+    json.member("slowdown", machine.planned.answer.slowdown(step));
   if (machine.price_per_hour > 0)
     json.member("price_per_billion_tokens", machine.cost_of_billion());
   json.member("as_asked", machine.planned.answer.is_asked);
@@ -125,6 +126,8 @@ std::string plan_table(const std::vector<PlannedMachine>& machines) {
     } else {
       const plan::PlannedStep& step = step_of(machine);
       const plan::PlannerAnswer& answer = machine.planned.answer;
+      const std::string slower =
+          answer.unlimited ? fmt::format("{:.0f} %", 100 * (answer.slowdown(step) - 1)) : "-";
       cells.insert(cells.end(), {format_bytes(device_total(machine)), amount(host_total(machine)),
                                  amount(step.needs.disk * machine.budget.local_ranks),
                                  fmt::format("{:.0f}", tokens_per_step(machine)),
@@ -132,7 +135,7 @@ std::string plan_table(const std::vector<PlannedMachine>& machines) {
                                  rate_text(machine.tokens_per_second()),
                                  fmt::format("{} {:.0f} %", step.forecast.bound_by,
                                              100 * step.forecast.bound_part),
-                                 fmt::format("{:.0f} %", 100 * (answer.slowdown(step) - 1))});
+                                 slower});
       if (priced) cells.push_back(fmt::format("{:.2f}", machine.cost_of_billion()));
     }
     table.add(std::move(cells));
