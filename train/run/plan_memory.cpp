@@ -24,6 +24,7 @@ MemoryBudget budget_of(RunParts& run) {
                      .local_ranks = run.request.context.local_world,
                      .has_drive = !run.options.offload.nvme_paths.empty(),
                      .host_bytes = least_of_ranks(run, machine::available_host_bytes()),
+                     .is_here = true,
                      .owner = "each process on this machine",
                      .taken_by = "what driver, libraries and other processes hold"};
   if (const auto memory = run.device->memory()) {
