@@ -230,6 +230,18 @@ TEST(Report, StepsThatStandOutAreThoseThatGrowOrTakeLong) {
   EXPECT_EQ(spikes[1].what, "1.6 s, 1.60 x the mean of the 10 before");
 }
 
+TEST(Report, OfAFailureSaysWhy) {
+  const Planned planned;
+  RunReport report = planned.report();
+  EXPECT_THAT(summary_text(report), Not(HasSubstr("It failed")));
+  report.failure = "the drive is <full>";
+  EXPECT_THAT(summary_text(report),
+              HasSubstr("\nIt failed before any step was done: the drive is <full>\n"));
+  report.measured.steps = {{.step = 4, .seconds = 1}};
+  EXPECT_THAT(summary_text(report), HasSubstr("\nIt failed after step 4: the drive is <full>\n"));
+  EXPECT_THAT(page_data(report, ""), HasSubstr(R"("failure":"the drive is <full>")"));
+}
+
 TEST(Report, TableOfStepsLeavesOpenWhatIsNotKnown) {
   const Planned planned;
   RunReport report = planned.report();

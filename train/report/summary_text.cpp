@@ -148,6 +148,16 @@ std::string describe_totals(const RunReport& report) {
   return text;
 }
 
+/// "It failed after step 3: out of memory"; "" where nothing failed.
+std::string describe_failure(const RunReport& report) {
+  if (report.failure.empty()) return "";
+  const std::vector<StepRow>& steps = report.measured.steps;
+  return fmt::format(
+      "It failed {}: {}\n",
+      steps.empty() ? "before any step was done" : fmt::format("after step {}", steps.back().step),
+      report.failure);
+}
+
 std::string describe_settings(const RunReport& report) {
   std::string text = "\nsettings\n";
   for (const ResolvedField& field : report.settings)
@@ -161,9 +171,9 @@ std::string describe_settings(const RunReport& report) {
 std::string summary_text(const RunReport& report) {
   std::string text = fmt::format(
       "{}: memory and time of rank {} of {} ({}), on {}\n"
-      "{}\n\nmemory planned\n",
+      "{}{}\n\nmemory planned\n",
       report.measured.steps.empty() ? "plan" : "run", report.rank, report.ranks, report.model,
-      report.device,
+      report.device, describe_failure(report),
       report.ranks > 1 ? "Other ranks hold other parts of sharded state; their bytes differ little."
                        : "There is one rank.");
   text += format_memory(count_memory(report.programs));

@@ -36,14 +36,38 @@ std::string lacking_memory(const RunRequest& request, const compile::Compiled& f
                              "for another one)");
 }
 
+/// Writes what is foreseen to the directory of --memory-report; returns the page's path. `refusal`:
+/// why the plan is refused; "": it is not.
+std::string report_plan(const RunRequest& request, const PlanningSite& site,
+                        const compile::StepPrograms& set, const std::string& refusal) {
+  const ProgramRequest programs = programs_of(request);
+  const std::string& directory = programs.options.memory_report;
+  RunReport report =
+      make_report({programs, request.config.fields, set, site.machine, site.seat, site.description},
+                  foresee_step(set, site.machine));
+  report.failure = refusal;
+  write_report(directory, report, nullptr);
+  return report_files(directory).back();
+}
+
+/// Says what becomes of the report of a plan that is refused, as a part of the error.
+std::string report_refused(const RunRequest& request, const PlanningSite& site,
+                           const compile::StepPrograms& set, const std::string& refusal) {
+  if (request.config.options.memory_report.empty()) return "";
+  if (set.programs.empty()) return "; no memory report is written, since no Programs were made";
+  return "; memory report: " + report_plan(request, site, set, refusal);
+}
+
 /// Throws unless the drives of the machine to plan for hold what its ranks put there.
-void require_drive(const RunRequest& request, const compile::StepPrograms& set) {
+void require_drive(const RunRequest& request, const PlanningSite& site,
+                   const compile::StepPrograms& set) {
   if (!request.hardware || !request.hardware->disk.bytes.known()) return;
   const std::int64_t needed = set.disk_bytes() * request.context.local_world;
   if (needed <= request.hardware->disk.bytes.whole()) return;
-  throw HostError("this plan needs " + format_bytes(needed) +
-                  " on the drives of a host, and the disk of --hardware has " +
-                  format_bytes(request.hardware->disk.bytes));
+  const std::string refusal = "this plan needs " + format_bytes(needed) +
+                              " on the drives of a host, and the disk of --hardware has " +
+                              format_bytes(request.hardware->disk.bytes);
+  throw HostError(refusal + report_refused(request, site, set, refusal));
 }
 
 compile::Compiled find_plan(const RunRequest& request, const machine::Machine& machine,
@@ -55,29 +79,18 @@ compile::Compiled find_plan(const RunRequest& request, const machine::Machine& m
       });
 }
 
-/// Writes what is foreseen to the directory of --memory-report; returns the page's path.
-std::string report_plan(const RunRequest& request, const PlanningSite& site,
-                        const compile::StepPrograms& set) {
-  const ProgramRequest programs = programs_of(request);
-  const std::string& directory = programs.options.memory_report;
-  write_report(
-      directory,
-      make_report({programs, request.config.fields, set, site.machine, site.seat, site.description},
-                  foresee_step(set, site.machine)),
-      nullptr);
-  return report_files(directory).back();
-}
-
 /// Finds the Plan of a request as it is. Throws OutOfMemory with advice, HostError.
 compile::Compiled found_plan(const RunRequest& request, const PlanningSite& site) {
   const auto& [machine, memory, seat, device] = site;
   compile::Compiled found = find_plan(request, machine, seat, memory);
-  if (const std::string lacking = lacking_memory(request, found, memory); !lacking.empty())
-    throw OutOfMemory(
+  if (const std::string lacking = lacking_memory(request, found, memory); !lacking.empty()) {
+    const std::string refusal =
         lacking + "; " +
         memory_advice(programs_of(request), {.seat = seat, .machine = machine, .memory = memory}) +
-        (!machine.host_is_device() || request.hardware ? " (device: " + device + ")" : ""));
-  require_drive(request, found.programs);
+        (!machine.host_is_device() || request.hardware ? " (device: " + device + ")" : "");
+    throw OutOfMemory(refusal + report_refused(request, site, found.programs, refusal));
+  }
+  require_drive(request, site, found.programs);
   return found;
 }
 
@@ -87,8 +100,9 @@ RunRequest planned_for_target(RunRequest request, const PlanningSite& site,
   const MemoryBudget budget = target_budget(request, site);
   const PlannedRun planned = plan_options(programs_of(request), request.config, budget);
   if (!planned.answer.chosen)
-    throw OutOfMemory(fmt::format("--target-memory {}: {}", request.config.options.target.memory,
-                                  describe_refusal(planned, request.config, budget)));
+    throw OutOfMemory(fmt::format("--target-memory {}: {}{}", request.config.options.target.memory,
+                                  describe_refusal(planned, request.config, budget),
+                                  report_refused(request, site, {}, "")));
   set_planned(planned.changes, request.config);
   listeners.print(describe_planned(planned, request.config, budget));
   return request;
@@ -119,13 +133,13 @@ void print_plan_only(const RunRequest& asked, const RunListeners& listeners) {
   write_plan(options, set.settings.plan);
   listeners.print("this plan fits: it needs " + describe(plan::memory_needs(set), site.memory));
   if (!options.memory_report.empty())
-    listeners.print("memory report: " + report_plan(request, site, set));
+    listeners.print("memory report: " + report_plan(request, site, set, ""));
 }
 
 std::string report_plan(const RunRequest& request) {
   require_report_directory(request.config.options.memory_report);
   const PlanningSite site = planning_site(request);
-  return report_plan(request, site, found_plan(request, site).programs);
+  return report_plan(request, site, found_plan(request, site).programs, "");
 }
 
 }  // namespace strata::train

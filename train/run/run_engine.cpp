@@ -131,6 +131,9 @@ std::string build_engine(RunParts& run) {
   const machine::NearMemory near(place);
   const ProgramRequest request = programs_of(run);
   compile::Compiled found = plan_for_saving(run, request);
+  if (!found.programs.programs.empty())
+    run.listeners.tell(Planned{found.programs, run.machine, run.device->communicator().seat(),
+                               run.device->description()});
   if (!found.fit.fits()) return lacking_memory(found.fit, request);
   EngineParts parts;
   parts.programs = std::move(found.programs);
