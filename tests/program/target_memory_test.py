@@ -225,6 +225,23 @@ class Plan(TargetTest):
             self.assertIn(f"--host-memory {most / 1e6:.0f}MB" if not limit else "--offload-optimizer", json.loads(done.stdout)[0]["flags"])
             self.assertLessEqual(json.loads(done.stdout)[0]["host_bytes"], most)
 
+    def test_evaluations_and_saves_count_for_the_whole_run(self):
+        asked = [*MODEL, *SAMPLES, "--hardware", "rtx4090", "--target-memory", "4GB", "--steps", "1000000"]
+
+        def whole(*more):
+            return re.search(r"(?m)^  1000000 steps \(\d+ tokens\) take (.*)$", self.run_program(plan(*asked, *more)).stdout)[1]
+        plain = whole()
+        self.assertNotIn("of it", plain)
+        both = whole("--eval-every", "10", "--eval-samples", "64", "--save-every", "10", "--output", "out")
+        self.assertRegex(both, r", [\dhdmin s]+ of it for 100000 evaluations of 64 samples, [\dhdmin s]+ of it for 99999 saves")
+        self.assertNotEqual(both.split(",")[0], plain)
+        self.assertRegex(whole("--eval-every", "10"), r", without 100000 evaluations \(--eval-samples says of how many samples\)$")
+
+    def test_a_run_says_what_drives_bear(self):
+        printed = self.run_program(train(*MODEL, *SAMPLES, "--hardware", "rtx4090,tbw=600TB", "--offload-optimizer", "nvme", "--nvme-path", ".", "--steps", "0",
+                                         "--print-plan")).stdout
+        self.assertRegex(printed, r"(?m)^drives: it writes \S+ .iB per step to the drives of a host, which may take 600 TB \(assumed\): written up after \S+ days$")
+
     def test_a_report_is_written(self):
         done = self.run_program(plan(*MODEL, *SAMPLES, "--target-memory", "120MB", "--memory-report", "report"))
         self.assertRegex(done.stderr, "(?m)^memory report: report/report.html$")

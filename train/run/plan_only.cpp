@@ -8,8 +8,10 @@
 #include "core/error.h"
 #include "core/format_bytes.h"
 #include "machine/machine.h"
+#include "plan/disk_writes.h"
 #include "plan/foresee.h"
 #include "train/engine/build_programs.h"
+#include "train/planning/drive_wear.h"
 #include "train/planning/planning_text.h"
 #include "train/report/report_directory.h"
 #include "train/run/memory_advice.h"
@@ -123,11 +125,16 @@ void print_plan_only(const RunRequest& asked, const RunListeners& listeners) {
   const PlanningSite site = planning_site(request);
   const compile::Compiled found = found_plan(request, site);
   const compile::StepPrograms& set = found.programs;
+  const double step_seconds = plan::foresee(set, site.machine).step_seconds;
   print_plan(request.config, options, set,
              {.ranks = request.context.world,
               .transport = "planned only",
               .device = site.description,
-              .foreseen_seconds = plan::foresee(set, site.machine).step_seconds,
+              .foreseen_seconds = step_seconds,
+              .drive_wear = drive_wear_text(
+                  site.machine.disk,
+                  static_cast<double>(plan::bytes_written_per_step(set)) * site.memory.local_world,
+                  step_seconds),
               .rates = site.machine.device.fp32_flops.source},
              listeners);
   write_plan(options, set.settings.plan);
