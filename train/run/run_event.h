@@ -82,8 +82,12 @@ struct StepDone {
   std::optional<StepBound> bound;     ///< set if something is offloaded
   std::int64_t arena_bytes = 0;       ///< on the device
   std::int64_t host_arena_bytes = 0;  ///< pinned and pageable
+  std::int64_t pinned_arena_bytes = 0, pageable_arena_bytes = 0;
   std::int64_t disk_arena_bytes = 0;
   std::int64_t peak_rss_bytes = 0;
+  /// Memory of the device in use by all processes, looked up at most once a second; nullopt: the
+  /// CPU computes.
+  std::optional<std::int64_t> device_bytes;
   /// Time since the last checkpoint, or the start of the process; nullopt: nothing is saved.
   std::optional<double> checkpoint_age_seconds;
 

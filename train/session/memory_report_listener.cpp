@@ -52,16 +52,7 @@ void MemoryReportListener::add(const StepDone& done) {
                              .seconds = done.seconds,
                              .tokens_per_second = done.tokens_per_second,
                              .peak_rss_bytes = done.peak_rss_bytes,
-                             .device_bytes = device_bytes()});
-}
-
-std::optional<std::int64_t> MemoryReportListener::device_bytes() {
-  constexpr std::int64_t kSecondNs = 1'000'000'000;
-  const std::int64_t now = monotonic_ns();
-  if (!device_memory_ || (looked_ns_ != 0 && now - looked_ns_ < kSecondNs)) return device_bytes_;
-  looked_ns_ = now;
-  if (const auto facts = device_memory_()) device_bytes_ = facts->total_bytes - facts->free_bytes;
-  return device_bytes_;
+                             .device_bytes = done.device_bytes});
 }
 
 void MemoryReportListener::write(const Ending& ending) {

@@ -29,8 +29,6 @@ class MemoryReportListener {
  private:
   void begin(const Equipping& equipping);
   void add(const StepDone& done);
-  /// Looked up again after a second: the driver takes a while.
-  std::optional<std::int64_t> device_bytes();
   void write(const Ending& ending);
   void write(const Refused& refused);
   /// Writes the report of what `programs` do on `machine`, and of all steps so far.
@@ -49,8 +47,6 @@ class MemoryReportListener {
   std::optional<Kept> kept_;  ///< from Planned on
   bool is_written_ = false;   ///< or it was tried
   std::function<std::optional<kernels::DeviceMemoryFacts>()> device_memory_;
-  std::optional<std::int64_t> device_bytes_;
-  std::int64_t looked_ns_ = 0;  ///< at the device
   std::optional<runtime::TraceRecorder> recorder_;
   MeasuredRun measured_;
 };
