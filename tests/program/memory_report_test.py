@@ -2,6 +2,7 @@
 import csv
 import html.parser
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -14,7 +15,7 @@ import unittest
 from programs import BIN, QUICK, ProgramTest, mlaunch, train
 
 FILES = {"summary.txt", "about.json", "operations.csv", "layers.csv", "timeline.csv", "steps.csv", "trace.json", "report.html"}
-USAGE, CANNOT_WRITE, CONFIGURATION = 2, 74, 78
+USAGE, HOST, CANNOT_WRITE, DO_NOT_RESTART, CONFIGURATION = 2, 69, 74, 93, 78
 CHECK_PAGE = pathlib.Path(__file__).resolve().parents[2] / "scripts/check_report_page.py"
 SKIPPED = 77
 VOID = {"meta", "link", "input", "br", "img"}
@@ -140,6 +141,53 @@ class MemoryReport(ProgramTest):
         run.send_signal(signal.SIGTERM)
         run.communicate(timeout=60)
         self.assertEqual(len(self.table("report/steps.csv")), len(self.step_metrics("metrics")))
+
+    def check_failed(self, done, folder, reason, steps):
+        """A report of a failure: all files, why, and the steps before it."""
+        self.assertIn(f"memory report: {folder}/report.html", done.stdout + done.stderr)
+        self.assertEqual({file.name for file in (self.home / folder).iterdir()}, FILES)
+        summary = self.read(f"{folder}/summary.txt")
+        self.assertRegex(summary, rf"(?m)^It failed {'after step ' + str(steps) if steps else 'before any step was done'}: .*{reason}")
+        self.assertRegex(self.check_page(f"{folder}/report.html")["failure"], reason)
+        self.assertEqual(len(self.table(f"{folder}/steps.csv")), steps)
+        self.check_timeline(folder)
+
+    def test_a_run_that_fails_is_reported_with_its_reason(self):
+        job = [*QUICK, "--memory-report", "report"]
+        done = self.run_program(train(*job, "--model", "qwen2.5-7b"), expect=HOST)  # none of its memory is touched
+        self.assertIn("out of memory", done.stderr)
+        self.check_failed(done, "report", "out of memory", 0)
+        done = self.run_program(train(*job, "--learning-rate", "1e5", "--gradient-clipping", "0", "--weight-decay", "10", "--steps", "200"),
+                                expect=DO_NOT_RESTART)
+        bad = int(re.search(r"step (\d+): the loss is not finite", done.stderr)[1])
+        self.check_failed(done, "report", f"step {bad}: the loss is not finite", len(self.table("report/steps.csv")))
+        self.assertGreaterEqual(len(self.table("report/steps.csv")), bad)
+
+    def test_a_run_whose_checkpoint_cannot_be_written_is_reported(self):
+        if os.geteuid() != 0 or subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode != 0:
+            self.skipTest("cannot leave the mount namespace")
+        (self.home / "out").mkdir()
+        self.write("small", """mount -t tmpfs -o size=2500k tmpfs out && exec "$@"
+""")
+        job = train("--device", "cpu", *QUICK, "--steps", "5", "--output", "out", "--save-every", "1", "--async-save", "false", "--on-save-error", "stop",
+                    "--memory-report", "report")
+        done = self.run_program(["unshare", "--mount", "sh", "small", *job], expect=CANNOT_WRITE)
+        self.check_failed(done, "report", "No space left on device", len(self.table("report/steps.csv")))
+        self.assertIn(len(self.table("report/steps.csv")), (1, 2))
+
+    def test_a_plan_that_does_not_fit_is_reported_if_there_are_programs(self):
+        job = ["--model", "gpt2-tiny", "--device", "cpu", "--steps", "0", "--print-plan"]
+        done = self.run_program(train(*job, "--host-memory", "100KB", "--memory-report", "report"), expect=HOST)
+        self.check_failed(done, "report", "what --host-memory allows", 0)
+        nothing = "no memory report is written, since no Programs were made"
+        scheduled = ["--device-memory", "100KB", "--offload-optimizer", "cpu", "--offload-param", "cpu", "--memory-report", "none"]
+        done = self.run_program(train(*job, *scheduled), expect=HOST)
+        self.assertIn(nothing, done.stderr)
+        done = self.run_program(train(*job, "--target-memory", "42MB", "--memory-report", "none"), expect=HOST)
+        self.assertIn(nothing, done.stderr)
+        done = self.run_program(train("--device", "cpu", *QUICK, *scheduled), expect=HOST)
+        self.assertIn("no memory report is written: no Programs were made", done.stdout + done.stderr)
+        self.assertEqual(list((self.home / "none").iterdir()), [])
 
     def compare(self, *arguments, expect=0):
         return self.run_program([str(BIN / "plan"), "compare", *arguments], expect=expect)

@@ -1,7 +1,10 @@
 """`train --target-memory` and `plan`: settings that fit, the same losses, refusals that name what works, tables and files."""
 import json
+import os
+import pathlib
 import re
 import shlex
+import shutil
 import unittest
 
 from programs import BIN, QUICK, ProgramTest, mlaunch, train
@@ -156,6 +159,54 @@ class TargetMemory(TargetTest):
         self.assertRegex(done.stdout, r"target memory 120MB \(balanced\): ")
 
 
+class Resumed(TargetTest):
+    """A checkpoint keeps the settings that were planned for its run."""
+    TARGET = [*SAMPLES, "--target-memory", "180MB", "--save-every", "1", "--async-save", "false", "--output", "out"]
+    JOB = [*MODEL, "--device", "cpu", "--threads", "1"]
+
+    def flags_of(self, done):
+        return shlex.split(re.search(r"(?m)^target memory 180MB.*?: (--.*)$", done.stdout)[1])
+
+    def interrupted(self):
+        """Leaves the checkpoint of step 1; returns the flags that were planned, and the state of the run that was not interrupted."""
+        done = self.run_program(train(*self.JOB, *self.TARGET, "--steps", "3", "--calibrate", "off", "--dump-state", "straight"))
+        for step in (2, 3):
+            shutil.rmtree(self.home / f"out/step-{step:08d}")
+        return self.flags_of(done), self.read("straight")
+
+    def other_times(self):
+        """Keeps a profile by which another plan is faster."""
+        self.run_program(train(*self.JOB, *SAMPLES, "--steps", "1", "--calibrate", "again"))
+        (kept,) = (pathlib.Path(os.environ["XDG_CACHE_HOME"]) / "strata/profiles").glob("*.json")
+        self.addCleanup(kept.unlink)
+        profile = json.loads(kept.read_text())
+        for time in profile["times"]:
+            if "attention" in time["operation"]:
+                time["ns"] *= 1000
+        kept.write_text(json.dumps(profile))
+
+    def test_settings_stay_though_others_would_be_planned_now(self):
+        flags, straight = self.interrupted()
+        self.other_times()
+        fresh = self.run_program(train(*self.JOB, *self.TARGET, "--output", "fresh", "--steps", "1"))
+        self.assertNotEqual(self.flags_of(fresh), flags)
+        done = self.run_program(train(*self.JOB, *self.TARGET, "--steps", "3", "--resume", "auto", "--dump-state", "resumed"))
+        self.assertIn("the settings of out/step-00000001, planned for it: ", done.stdout)
+        self.assertIn("resumed from out/step-00000001", done.stdout)
+        self.assertEqual(self.flags_of(done), flags)
+        self.assertEqual(self.read("resumed"), straight)
+        again = self.run_program(train(*self.JOB, *self.TARGET, "--steps", "4", "--resume", "auto"))
+        self.assertEqual(self.flags_of(again), flags, "a checkpoint of a resumed run has them, too")
+
+    def test_another_target_is_planned_anew_and_said(self):
+        self.interrupted()
+        target = [word.replace("180MB", "130MB") for word in self.TARGET]
+        done = self.run_program(train(*self.JOB, *target, "--steps", "2", "--resume", "auto", "--calibrate", "off"))
+        self.assertRegex(done.stderr, r"note: the settings are planned anew and differ from those of the checkpoint: .* there, .* here.*; "
+                                      r"what is asked for differs, too: target\.memory 180MB there, 130MB here\. ")
+        self.assertNotIn("planned for it", done.stdout)
+
+
 class Plan(TargetTest):
     SEVEN_B = ["--model", "llama-2-7b", "--dtype", "bf16", "--sequence-length", "4096", "--global-batch", "8"]
 
@@ -180,6 +231,23 @@ class Plan(TargetTest):
             done = self.run_program(plan(*self.SEVEN_B, "--target-memory", "20GB", "--hardware", "rtx4090", "--json", *limit))
             self.assertIn(f"--host-memory {most / 1e6:.0f}MB" if not limit else "--offload-optimizer", json.loads(done.stdout)[0]["flags"])
             self.assertLessEqual(json.loads(done.stdout)[0]["host_bytes"], most)
+
+    def test_evaluations_and_saves_count_for_the_whole_run(self):
+        asked = [*MODEL, *SAMPLES, "--hardware", "rtx4090", "--target-memory", "4GB", "--steps", "1000000"]
+
+        def whole(*more):
+            return re.search(r"(?m)^  1000000 steps \(\d+ tokens\) take (.*)$", self.run_program(plan(*asked, *more)).stdout)[1]
+        plain = whole()
+        self.assertNotIn("of it", plain)
+        both = whole("--eval-every", "10", "--eval-samples", "64", "--save-every", "10", "--output", "out")
+        self.assertRegex(both, r", [\dhdmin s]+ of it for 100000 evaluations of 64 samples, [\dhdmin s]+ of it for 99999 saves")
+        self.assertNotEqual(both.split(",")[0], plain)
+        self.assertRegex(whole("--eval-every", "10"), r", without 100000 evaluations \(--eval-samples says of how many samples\)$")
+
+    def test_a_run_says_what_drives_bear(self):
+        printed = self.run_program(train(*MODEL, *SAMPLES, "--hardware", "rtx4090,tbw=600TB", "--offload-optimizer", "nvme", "--nvme-path", ".", "--steps", "0",
+                                         "--print-plan")).stdout
+        self.assertRegex(printed, r"(?m)^drives: it writes \S+ .iB per step to the drives of a host, which may take 600 TB \(assumed\): written up after \S+ days$")
 
     def test_a_report_is_written(self):
         done = self.run_program(plan(*MODEL, *SAMPLES, "--target-memory", "120MB", "--memory-report", "report"))

@@ -33,6 +33,7 @@ struct MachineFound {
   bool has_drive = false;                      ///< state may go to the disk
   std::int64_t disk_bytes = kUnlimitedMemory;  ///< of the drives of a host
   std::int64_t host_bytes = 0;                 ///< free for all ranks of a host; 0: unknown
+  bool is_here = false;  ///< host_bytes are free now, and processes of the run will take some
   std::int64_t device_bytes = 0;        ///< all of a rank's device, if it has one; 0: unknown
   std::int64_t device_taken_bytes = 0;  ///< of these, what is not the arena's
   std::string owner;     ///< who has the memory that a target names, for people: "the device"
@@ -40,7 +41,9 @@ struct MachineFound {
 };
 
 /// Returns what `options` leave: the target counts all that a device or process holds,
-/// --device-memory and --host-memory limit what arenas take of it. The same for a run and for a
+/// --device-memory and --host-memory limit what arenas take of it. The host of a device keeps a
+/// twentieth of its memory for other processes, unless --host-memory says how much of it may be
+/// taken, and what processes of a run here take beside their arenas. The same for a run and for a
 /// plan of it. Throws InvalidArgument for a target that the machine cannot give.
 MemoryBudget budget_for(const MachineFound& found, const TrainOptions& options);
 

@@ -57,7 +57,6 @@ TEST(MemoryBudget, OfAHostAboutWhichNothingIsKnownHasNoLimit) {
 TEST(MemoryBudget, OfADeviceObeysTargetAndLimits) {
   TrainOptions options = options_of("auto");
   EXPECT_EQ(budget_for(gpu_host(), options).device_bytes, 23 * kGB);
-  EXPECT_EQ(budget_for(gpu_host(), options).host_bytes, 64 * kGB);
   options = options_of("10GB");
   EXPECT_EQ(budget_for(gpu_host(), options).device_bytes, 9 * kGB);
   options.offload.device_memory_bytes = 5 * kGB;
@@ -68,6 +67,28 @@ TEST(MemoryBudget, OfADeviceObeysTargetAndLimits) {
   unknown.device_bytes = unknown.device_taken_bytes = 0;
   EXPECT_EQ(budget_for(unknown, options_of("auto")).device_bytes, kUnlimitedMemory);
   EXPECT_EQ(budget_for(unknown, options).device_bytes, 5 * kGB);
+}
+
+TEST(MemoryBudget, OfTheHostOfADeviceLeavesMemoryToOthers) {
+  TrainOptions options = options_of("auto");
+  constexpr double kPart = 0.95, kRounding = 1;
+  const auto host_bytes = [&options](const MachineFound& found) {
+    return static_cast<double>(budget_for(found, options).host_bytes);
+  };
+  EXPECT_NEAR(host_bytes(gpu_host()), kPart * 64 * kGB, kRounding);
+  MachineFound here = gpu_host();
+  here.is_here = true;
+  here.local_ranks = 4;
+  const auto processes = static_cast<double>(4 * process_bytes(options));
+  EXPECT_NEAR(host_bytes(here), kPart * (64 * kGB - processes), kRounding);
+  options.offload.host_memory_bytes = 64 * kGB;
+  EXPECT_EQ(host_bytes(here), 64 * kGB - processes) << "--host-memory says how much may be taken";
+  EXPECT_EQ(host_bytes(gpu_host()), 64 * kGB);
+  here.host_bytes = kGB / 100;
+  EXPECT_EQ(host_bytes(here), 1) << "0 would mean that there is no limit";
+  options = options_of("auto");
+  here.host_bytes = 0;
+  EXPECT_EQ(host_bytes(here), 0) << "nothing is known";
 }
 
 }  // namespace

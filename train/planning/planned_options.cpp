@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <sstream>
 
+#include "compile/compile.h"
 #include "core/check.h"
+#include "plan/foresee.h"
 #include "train/config/flag_table.h"
 #include "train/config/make_plan.h"
 #include "train/config/option_fields.h"
@@ -35,6 +37,22 @@ TrainOptions with_choices(TrainOptions options, const plan::Choices& choices) {
   offload.parameters = choices.parameters;
   offload.activations = choices.activations;
   return options;
+}
+
+/// Adds to the forecast what evaluations and saves on the way take, if there are some.
+void foresee_between_steps(const plan::Search& search, const TrainOptions& options,
+                           plan::PlannedStep& chosen) {
+  const bool evaluates = evaluates_during(options), saves = options.checkpoint.every.steps > 0;
+  if (!evaluates && !saves) return;
+  const compile::Compiled compiled =
+      compile::compile(search.model, chosen.plan, search.machine, search.where);
+  if (!compiled.fit.fits()) return;
+  const plan::Forecast forecast =
+      plan::foresee(compiled.programs, search.machine,
+                    {.drain = true, .evaluate = evaluates, .snapshot = saves, .observers = {}});
+  chosen.forecast.drain_seconds = forecast.drain_seconds;
+  chosen.forecast.evaluate_seconds = forecast.evaluate_seconds;
+  chosen.forecast.snapshot_step_seconds = forecast.snapshot_step_seconds;
 }
 
 }  // namespace
@@ -71,16 +89,18 @@ PlannedRun plan_options(const ProgramRequest& request, const ResolvedConfig& con
                             .savings = savings_of(request.options),
                             .save_every_steps = request.options.checkpoint.every.steps,
                             .save_every_seconds = request.options.checkpoint.every.seconds};
-  PlannedRun planned{.answer = plan::plan_for_budget(
-                         {.search = search,
-                          .asked = choices_of(request.options),
-                          .free = freedom_of(config, budget.has_drive),
-                          .strategy = request.options.target.strategy,
-                          .disk_bytes = budget.disk_bytes == kUnlimitedMemory
-                                            ? kUnlimitedMemory
-                                            : budget.disk_bytes / budget.local_ranks})};
-  if (const auto& chosen = planned.answer.chosen)
+  PlannedRun planned{
+      .answer = plan::plan_for_budget({.search = search,
+                                .asked = choices_of(request.options),
+                                .free = freedom_of(config, budget.has_drive),
+                                .strategy = request.options.target.strategy,
+                                .disk_bytes = budget.disk_bytes == kUnlimitedMemory
+                                                  ? kUnlimitedMemory
+                                                  : budget.disk_bytes / budget.local_ranks})};
+  if (auto& chosen = planned.answer.chosen) {
     planned.changes = changes_to(request.options, *chosen, budget);
+    foresee_between_steps(search, request.options, *chosen);
+  }
   return planned;
 }
 

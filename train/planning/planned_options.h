@@ -28,8 +28,9 @@ struct PlannedRun {
 plan::Freedom freedom_of(const ResolvedConfig& config, bool has_drive);
 
 /// Plans the run within `budget`. The settings in `config` are what is asked for; those that were
-/// given stay. Equal arguments give equal answers. Throws InvalidArgument where settings contradict
-/// one another.
+/// given stay. The forecast of what is chosen also has an evaluation and a step with a snapshot, if
+/// the run is to evaluate or save on its way. Equal arguments give equal answers. Throws
+/// InvalidArgument where settings contradict one another.
 PlannedRun plan_options(const ProgramRequest& request, const ResolvedConfig& config,
                         const MemoryBudget& budget);
 

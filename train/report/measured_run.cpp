@@ -104,6 +104,11 @@ std::vector<Spike> find_spikes(const std::vector<StepRow>& steps) {
     if (const std::int64_t rise = steps[i].peak_rss_bytes - steps[i - 1].peak_rss_bytes;
         rise > kRiseBytes)
       spikes.push_back({steps[i].step, fmt::format("the process grew by {}", format_bytes(rise))});
+    if (steps[i].device_bytes && steps[i - 1].device_bytes)
+      if (const std::int64_t rise = *steps[i].device_bytes - *steps[i - 1].device_bytes;
+          rise > kRiseBytes)
+        spikes.push_back(
+            {steps[i].step, fmt::format("the device filled by {}", format_bytes(rise))});
     if (i == 1) continue;
     const std::size_t first = std::max<std::size_t>(1, i > kSteps ? i - kSteps : 0);
     double mean = 0;

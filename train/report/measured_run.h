@@ -42,7 +42,8 @@ struct Spike {
   std::int64_t step = 0;
   std::string what;
 };
-/// Finds steps in which the process's high-water mark rose by more than 100 MB, or which took more
+/// Finds steps in which the process's high-water mark, or the memory of the device that is in use,
+/// rose by more than 100 MB, or which took more
 /// than 1.5 times the mean of the up to ten before. The first step is not judged and not in the
 /// mean, since memory is touched and libraries are loaded there.
 std::vector<Spike> find_spikes(const std::vector<StepRow>& steps);

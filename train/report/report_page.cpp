@@ -169,6 +169,7 @@ std::string page_data(const RunReport& report, std::string_view summary) {
       .member("device", report.device)
       .member("rank", report.rank)
       .member("ranks", report.ranks)
+      .member("failure", report.failure)
       .member("foreseen_seconds", report.foreseen.seconds)
       .member("foreseen_how", report.foreseen.how)
       .member("summary", summary)

@@ -228,6 +228,49 @@ TEST(Report, StepsThatStandOutAreThoseThatGrowOrTakeLong) {
   EXPECT_EQ(spikes[0].what, "the process grew by 95.37 MiB");
   EXPECT_EQ(spikes[1].step, 13);
   EXPECT_EQ(spikes[1].what, "1.6 s, 1.60 x the mean of the 10 before");
+  for (StepRow& step : steps) step.device_bytes = step.step < 9 ? 1 : 200'000'001;
+  steps[2].device_bytes.reset();
+  const std::vector<Spike> of_device = find_spikes(steps);
+  ASSERT_THAT(of_device, SizeIs(3));
+  EXPECT_EQ(of_device[1].step, 9);
+  EXPECT_EQ(of_device[1].what, "the device filled by 190.73 MiB");
+}
+
+TEST(Report, SummaryHasBytesOfEachPassAndOfTheFirstAndLastStep) {
+  const Planned planned;
+  RunReport report = planned.report();
+  const std::int64_t kept = report.timelines[0].program->persistent_bytes[0];
+  report.measured.steps = {
+      {.step = 1, .seconds = 1, .peak_rss_bytes = 2 << 20, .device_bytes = 4 << 20},
+      {.step = 5, .seconds = 1, .peak_rss_bytes = 3 << 20, .device_bytes = 5 << 20}};
+  const std::string text = summary_text(report);
+  EXPECT_THAT(text, HasSubstr("  after step 1: at most 2.00 MiB; after step 5: 3.00 MiB\n"));
+  EXPECT_THAT(text, HasSubstr("the device in use by all processes: 4.00 MiB after step 1, 5.00 MiB "
+                              "after step 5\n"));
+  std::int64_t least = std::numeric_limits<std::int64_t>::max(), most = 0;
+  for (const ProgramTimeline& timeline : report.timelines)
+    for (std::size_t i = 0; i < timeline.live.size(); ++i) {
+      if (timeline.program->instructions[i].pass != runtime::Pass::forward) continue;
+      least = std::min(least, timeline.bytes(Tier::device, i));
+      most = std::max(most, timeline.bytes(Tier::device, i));
+    }
+  EXPECT_GE(least, kept);
+  EXPECT_THAT(text,
+              ::testing::ContainsRegex(fmt::format(
+                  "bytes in use by pass: +mean +min +max\n    forward +[0-9.]+ [KM]iB +{} +{}\n",
+                  format_bytes(least), format_bytes(most))));
+}
+
+TEST(Report, OfAFailureSaysWhy) {
+  const Planned planned;
+  RunReport report = planned.report();
+  EXPECT_THAT(summary_text(report), Not(HasSubstr("It failed")));
+  report.failure = "the drive is <full>";
+  EXPECT_THAT(summary_text(report),
+              HasSubstr("\nIt failed before any step was done: the drive is <full>\n"));
+  report.measured.steps = {{.step = 4, .seconds = 1}};
+  EXPECT_THAT(summary_text(report), HasSubstr("\nIt failed after step 4: the drive is <full>\n"));
+  EXPECT_THAT(page_data(report, ""), HasSubstr(R"("failure":"the drive is <full>")"));
 }
 
 TEST(Report, TableOfStepsLeavesOpenWhatIsNotKnown) {

@@ -22,7 +22,8 @@ RunReport make_report(const ReportSubject& subject, ForeseenStep foreseen) {
                    .layers = {},
                    .foreseen = std::move(foreseen),
                    .timelines = {},
-                   .measured = {}};
+                   .measured = {},
+                   .failure = {}};
   if (!programs.trains()) return report;
   const runtime::Plan& plan = programs.settings.plan;
   report.layers = plan::profile_layers(

@@ -37,6 +37,7 @@ struct RunReport {
   ForeseenStep foreseen;
   std::vector<ProgramTimeline> timelines;  ///< of the training Programs of Plan::shape, in order
   MeasuredRun measured;                    ///< of a plan: empty
+  std::string failure = {};  ///< why the run failed, or why the plan is refused; "": neither
 };
 
 /// Profiles layers (plan::profile_layers) and Programs. Without training Programs, as of an

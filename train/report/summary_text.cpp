@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -43,6 +44,34 @@ double mean_bytes(const std::vector<ProgramTimeline>& timelines, Tier tier) {
   return time > 0 ? area / time : 0;
 }
 
+/// Bytes of one tier in one pass.
+struct PassBytes {
+  double area = 0, time = 0;  ///< bytes times ms, ms
+  std::int64_t least = std::numeric_limits<std::int64_t>::max(), most = 0;
+  /// Where nothing takes time, the middle.
+  [[nodiscard]] double mean() const {
+    return time > 0 ? area / time : static_cast<double>(least + most) / 2;
+  }
+};
+
+/// An instruction counts for the pass that it belongs to, until the next one begins.
+void add_passes(const ProgramTimeline& timeline, Tier tier,
+                std::map<runtime::Pass, PassBytes>& passes) {
+  const std::vector<double> moments = timeline.foreseen_moments();
+  double end = 0;
+  for (const TimeSpan& span : timeline.foreseen) end = std::max(end, span.end_ms);
+  for (std::size_t i = 0; i < moments.size(); ++i) {
+    PassBytes& pass = passes[timeline.program->instructions[i].pass];
+    const std::int64_t bytes = timeline.bytes(tier, i);
+    const double ms =
+        timeline.runs_per_step * ((i + 1 < moments.size() ? moments[i + 1] : end) - moments[i]);
+    pass.area += ms * static_cast<double>(bytes);
+    pass.time += ms;
+    pass.least = std::min(pass.least, bytes);
+    pass.most = std::max(pass.most, bytes);
+  }
+}
+
 /// The highest instruction of each block and pass, the highest first.
 std::string highest_moments(const ProgramTimeline& timeline, Tier tier) {
   const runtime::Program& program = *timeline.program;
@@ -60,6 +89,18 @@ std::string highest_moments(const ProgramTimeline& timeline, Tier tier) {
   for (const auto& [minus_bytes, i] : moments)
     text +=
         fmt::format("{:>14}  {}\n", format_bytes(-minus_bytes), describe_instruction(program, i));
+  return text;
+}
+
+/// Bytes in use in each pass, over the foreseen time of a step.
+std::string describe_passes(const std::vector<ProgramTimeline>& timelines, Tier tier) {
+  std::map<runtime::Pass, PassBytes> passes;
+  for (const ProgramTimeline& timeline : timelines) add_passes(timeline, tier, passes);
+  std::string text =
+      fmt::format("  bytes in use by pass:{:>20}{:>13}{:>13}\n", "mean", "min", "max");
+  for (const auto& [pass, bytes] : passes)
+    text += fmt::format("    {:<24}{:>13}{:>13}{:>13}\n", name_of(pass), format_bytes(bytes.mean()),
+                        format_bytes(bytes.least), format_bytes(bytes.most));
   return text;
 }
 
@@ -84,7 +125,7 @@ std::string describe_tier(const RunReport& report, Tier tier) {
   holders.resize(std::min(all, kHolders));
   text += fmt::format("  who fills the peak ({} of {}):\n", holders.size(), all);
   for (const runtime::Holder& holder : holders) text += "  " + describe(holder);
-  return text + highest_moments(*peak.timeline, tier);
+  return text + describe_passes(report.timelines, tier) + highest_moments(*peak.timeline, tier);
 }
 
 std::string describe_modes(const RunReport& report) {
@@ -141,11 +182,28 @@ std::string describe_totals(const RunReport& report) {
   std::string text =
       fmt::format("\nthis process at most: {}, of which {} are planned arenas in host memory\n",
                   with_unit(steps.back().peak_rss_bytes), format_bytes(planned));
+  text += fmt::format("  after step {}: at most {}; after step {}: {}\n", steps.front().step,
+                      format_bytes(steps.front().peak_rss_bytes), steps.back().step,
+                      format_bytes(steps.back().peak_rss_bytes));
+  if (steps.front().device_bytes && steps.back().device_bytes)
+    text += fmt::format("the device in use by all processes: {} after step {}, {} after step {}\n",
+                        format_bytes(*steps.front().device_bytes), steps.front().step,
+                        format_bytes(*steps.back().device_bytes), steps.back().step);
   if (const auto& device = report.measured.device)
     text += fmt::format("the device at the end: {} in use by all processes, of {}\n",
                         with_unit(device->total_bytes - device->free_bytes),
                         format_bytes(device->total_bytes));
   return text;
+}
+
+/// "It failed after step 3: out of memory"; "" where nothing failed.
+std::string describe_failure(const RunReport& report) {
+  if (report.failure.empty()) return "";
+  const std::vector<StepRow>& steps = report.measured.steps;
+  return fmt::format(
+      "It failed {}: {}\n",
+      steps.empty() ? "before any step was done" : fmt::format("after step {}", steps.back().step),
+      report.failure);
 }
 
 std::string describe_settings(const RunReport& report) {
@@ -161,9 +219,9 @@ std::string describe_settings(const RunReport& report) {
 std::string summary_text(const RunReport& report) {
   std::string text = fmt::format(
       "{}: memory and time of rank {} of {} ({}), on {}\n"
-      "{}\n\nmemory planned\n",
+      "{}{}\n\nmemory planned\n",
       report.measured.steps.empty() ? "plan" : "run", report.rank, report.ranks, report.model,
-      report.device,
+      report.device, describe_failure(report),
       report.ranks > 1 ? "Other ranks hold other parts of sharded state; their bytes differ little."
                        : "There is one rank.");
   text += format_memory(count_memory(report.programs));

@@ -3,13 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "comm/gather_texts.h"
+#include "core/byte_size.h"
 #include "core/error.h"
 #include "machine/host_memory.h"
 #include "train/planning/memory_budget.h"
 #include "train/planning/planning_text.h"
+#include "train/run/earlier_plan.h"
+#include "train/run/memory_needs.h"
 
 namespace strata::train {
 namespace {
@@ -24,6 +29,7 @@ MemoryBudget budget_of(RunParts& run) {
                      .local_ranks = run.request.context.local_world,
                      .has_drive = !run.options.offload.nvme_paths.empty(),
                      .host_bytes = least_of_ranks(run, machine::available_host_bytes()),
+                     .is_here = true,
                      .owner = "each process on this machine",
                      .taken_by = "what driver, libraries and other processes hold"};
   if (const auto memory = run.device->memory()) {
@@ -36,6 +42,13 @@ MemoryBudget budget_of(RunParts& run) {
   return budget_for(found, run.options);
 }
 
+ProgramRequest programs_of(const RunParts& run, const TrainOptions& options) {
+  ProgramRequest request{run.request.model, options};
+  request.evaluate = !options.eval_data.empty() || evaluates_during(options);
+  request.local_ranks = run.request.context.local_world;
+  return request;
+}
+
 /// The answer of rank 0 as text for all ranks: changes of settings, or what is wrong.
 struct Verdict {
   std::string mistake;  ///< of the settings, whatever the memory
@@ -43,12 +56,66 @@ struct Verdict {
   std::string changes;
 };
 
-Verdict plan_here(RunParts& run, const MemoryBudget& budget) {
-  ProgramRequest request{run.request.model, run.options};
-  request.evaluate = !run.options.eval_data.empty() || evaluates_during(run.options);
-  request.local_ranks = run.request.context.local_world;
+/// The same settings under limits that the budget has: a plan fills what it may, and the limits of
+/// an earlier one may be more than there is now.
+std::vector<PlannedOption> within(std::vector<PlannedOption> changes, const MemoryBudget& budget) {
+  for (PlannedOption& change : changes) {
+    std::int64_t most = kUnlimitedMemory;
+    if (change.name == "offload.device_memory_bytes") most = budget.device_bytes;
+    if (change.name == "offload.host_memory_bytes" && budget.host_bytes > 0)
+      most = budget.host_bytes;
+    if (const auto bytes = parse_byte_size(change.value); bytes && most < *bytes)
+      change.value = byte_size_text(most);
+  }
+  return changes;
+}
+
+/// True if Programs with these settings fit.
+bool fits(const RunParts& run, const TrainOptions& options, const MemoryBudget& budget) {
+  MachineMemory memory{budget.local_ranks, {}, budget.host_bytes};
+  if (!budget.machine.host_is_device()) memory.device_bytes = budget.device_bytes;
+  const auto holds = [&](const compile::Compiled& tried) {
+    if (!tried.fit.fits()) return false;
+    const MemoryNeeds needs = plan::memory_needs(tried.programs);
+    return memory.holds(needs) && needs.disk <= budget.disk_bytes / budget.local_ranks;
+  };
+  return holds(plan_programs(programs_of(run, options), budget.seat, budget.machine,
+                             savings_of(options), holds));
+}
+
+/// The settings that were planned for the checkpoint that the run will go on from, if they hold for
+/// this one; else empty, and notes why.
+std::optional<std::vector<PlannedOption>> earlier_settings(RunParts& run,
+                                                           const MemoryBudget& budget) {
+  const auto earlier = find_earlier_plan(run.options);
+  if (!earlier || earlier->plan.asked != run.target_plan.asked) return {};
+  const auto planned = read_planned(earlier->plan.planned);
+  if (!planned) {
+    run.planned_anew_since = "this program does not know those of the checkpoint";
+    return {};
+  }
+  const std::vector<PlannedOption> changes = within(*planned, budget);
+  ResolvedConfig config = run.request.config;
+  set_planned(changes, config);
   try {
-    const PlannedRun planned = plan_options(request, run.request.config, budget);
+    if (fits(run, config.options, budget)) {
+      run.listeners.print(fmt::format("target memory {}: the settings of {}, planned for it: {}",
+                                      run.options.target.memory, earlier->directory,
+                                      changes.empty() ? "as asked" : flags_text(changes)));
+      return changes;
+    }
+    run.planned_anew_since = "those of the checkpoint do not fit into the memory that is free now";
+  } catch (const Error& error) {
+    run.planned_anew_since = fmt::format("those of the checkpoint cannot be had: {}", error.what());
+  }
+  return {};
+}
+
+Verdict plan_here(RunParts& run, const MemoryBudget& budget) {
+  if (const auto changes = earlier_settings(run, budget)) return {"", "", to_lines(*changes)};
+  try {
+    const PlannedRun planned =
+        plan_options(programs_of(run, run.options), run.request.config, budget);
     if (!planned.answer.chosen)
       return {"", describe_refusal(planned, run.request.config, budget), ""};
     run.listeners.print(describe_planned(planned, run.request.config, budget));
@@ -63,6 +130,7 @@ Verdict plan_here(RunParts& run, const MemoryBudget& budget) {
 void plan_memory(RunParts& run) {
   if (run.options.target.memory.empty()) return;
   const MemoryBudget budget = budget_of(run);
+  run.target_plan.asked = asked_of_planner(run.request.config, budget.seat.ranks);
   Verdict verdict;
   if (run.first) verdict = plan_here(run, budget);
   verdict.mistake = comm::gather_texts(*run.communicator, verdict.mistake)[0];
@@ -72,6 +140,7 @@ void plan_memory(RunParts& run) {
   if (!verdict.failure.empty())
     throw OutOfMemory(
         fmt::format("--target-memory {}: {}", run.options.target.memory, verdict.failure));
+  run.target_plan.planned = verdict.changes;
   set_planned(from_lines(verdict.changes), run.request.config);
   run.options = run.request.config.options;
 }

@@ -8,8 +8,10 @@
 #include "core/error.h"
 #include "core/format_bytes.h"
 #include "machine/machine.h"
+#include "plan/disk_writes.h"
 #include "plan/foresee.h"
 #include "train/engine/build_programs.h"
+#include "train/planning/drive_wear.h"
 #include "train/planning/planning_text.h"
 #include "train/report/report_directory.h"
 #include "train/run/memory_advice.h"
@@ -36,6 +38,28 @@ std::string lacking_memory(const RunRequest& request, const compile::Compiled& f
                              "for another one)");
 }
 
+/// Writes what is foreseen to the directory of --memory-report; returns the page's path. `refusal`:
+/// why the plan is refused; "": it is not.
+std::string report_plan(const RunRequest& request, const PlanningSite& site,
+                        const compile::StepPrograms& set, const std::string& refusal) {
+  const ProgramRequest programs = programs_of(request);
+  const std::string& directory = programs.options.memory_report;
+  RunReport report =
+      make_report({programs, request.config.fields, set, site.machine, site.seat, site.description},
+                  foresee_step(set, site.machine));
+  report.failure = refusal;
+  write_report(directory, report, nullptr);
+  return report_files(directory).back();
+}
+
+/// Says what becomes of the report of a plan that is refused, as a part of the error.
+std::string report_refused(const RunRequest& request, const PlanningSite& site,
+                           const compile::StepPrograms& set, const std::string& refusal) {
+  if (request.config.options.memory_report.empty()) return "";
+  if (set.programs.empty()) return "; no memory report is written, since no Programs were made";
+  return "; memory report: " + report_plan(request, site, set, refusal);
+}
+
 /// Says which drives are too small; empty if all fits.
 std::string lacking_drive(const RunRequest& request, const compile::StepPrograms& set) {
   if (!request.hardware || !request.hardware->disk.bytes.known()) return "";
@@ -54,30 +78,19 @@ compile::Compiled compiled_plan(const RunRequest& request, const PlanningSite& s
       });
 }
 
-/// Writes what is foreseen to the directory of --memory-report; returns the page's path.
-std::string report_plan(const RunRequest& request, const PlanningSite& site,
-                        const compile::StepPrograms& set) {
-  const ProgramRequest programs = programs_of(request);
-  const std::string& directory = programs.options.memory_report;
-  write_report(
-      directory,
-      make_report({programs, request.config.fields, set, site.machine, site.seat, site.description},
-                  foresee_step(set, site.machine)),
-      nullptr);
-  return report_files(directory).back();
-}
-
 /// Finds the Plan of a request as it is. Throws OutOfMemory with advice, HostError.
 compile::Compiled found_plan(const RunRequest& request, const PlanningSite& site) {
   const auto& [machine, memory, seat, device] = site;
   compile::Compiled found = compiled_plan(request, site);
-  if (const std::string lacking = lacking_memory(request, found, memory); !lacking.empty())
-    throw OutOfMemory(
+  if (const std::string lacking = lacking_memory(request, found, memory); !lacking.empty()) {
+    const std::string refusal =
         lacking + "; " +
         memory_advice(programs_of(request), {.seat = seat, .machine = machine, .memory = memory}) +
-        (!machine.host_is_device() || request.hardware ? " (device: " + device + ")" : ""));
+        (!machine.host_is_device() || request.hardware ? " (device: " + device + ")" : "");
+    throw OutOfMemory(refusal + report_refused(request, site, found.programs, refusal));
+  }
   if (const std::string lacking = lacking_drive(request, found.programs); !lacking.empty())
-    throw HostError(lacking);
+    throw HostError(lacking + report_refused(request, site, found.programs, lacking));
   return found;
 }
 
@@ -87,8 +100,9 @@ RunRequest planned_for_target(RunRequest request, const PlanningSite& site,
   const MemoryBudget budget = target_budget(request, site);
   const PlannedRun planned = plan_options(programs_of(request), request.config, budget);
   if (!planned.answer.chosen)
-    throw OutOfMemory(fmt::format("--target-memory {}: {}", request.config.options.target.memory,
-                                  describe_refusal(planned, request.config, budget)));
+    throw OutOfMemory(fmt::format("--target-memory {}: {}{}", request.config.options.target.memory,
+                                  describe_refusal(planned, request.config, budget),
+                                  report_refused(request, site, {}, "")));
   set_planned(planned.changes, request.config);
   listeners.print(describe_planned(planned, request.config, budget));
   return request;
@@ -116,23 +130,28 @@ void print_plan_only(const RunRequest& asked, const RunListeners& listeners) {
   const PlanningSite site = planning_site(request);
   const compile::Compiled found = found_plan(request, site);
   const compile::StepPrograms& set = found.programs;
+  const double step_seconds = plan::foresee(set, site.machine).step_seconds;
   print_plan(request.config, options, set,
              {.ranks = request.context.world,
               .transport = "planned only",
               .device = site.description,
-              .foreseen_seconds = plan::foresee(set, site.machine).step_seconds,
+              .foreseen_seconds = step_seconds,
+              .drive_wear = drive_wear_text(
+                  site.machine.disk,
+                  static_cast<double>(plan::bytes_written_per_step(set)) * site.memory.local_world,
+                  step_seconds),
               .rates = site.machine.device.fp32_flops.source},
              listeners);
   write_plan(options, set.settings.plan);
   listeners.print("this plan fits: it needs " + describe(plan::memory_needs(set), site.memory));
   if (!options.memory_report.empty())
-    listeners.print("memory report: " + report_plan(request, site, set));
+    listeners.print("memory report: " + report_plan(request, site, set, ""));
 }
 
 std::string report_plan(const RunRequest& request) {
   require_report_directory(request.config.options.memory_report);
   const PlanningSite site = planning_site(request);
-  return report_plan(request, site, found_plan(request, site).programs);
+  return report_plan(request, site, found_plan(request, site).programs, "");
 }
 
 }  // namespace strata::train

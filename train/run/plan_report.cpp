@@ -108,6 +108,7 @@ std::string describe_plan(const TrainOptions& options, const compile::StepProgra
   text += "device: " + facts.device + "\n";
   if (!facts.place.empty()) text += "memory near rank 0: " + facts.place + "\n";
   if (!facts.disk.empty()) text += "disk: " + facts.disk + "\n";
+  if (!facts.drive_wear.empty()) text += "drives: " + facts.drive_wear + "\n";
   return text + "memory planned for rank 0:\n" + format_memory(count_memory(programs));
 }
 

@@ -20,6 +20,7 @@ struct RunFacts {
   std::string place;                            ///< NUMA node; empty: there is one
   std::string disk;                             ///< empty: nothing lives on the disk
   double foreseen_seconds = 0;                  ///< time of a step
+  std::string drive_wear;                       ///< drive_wear_text; empty: nothing is written
   machine::Source rates{};                      ///< source of the device's rates
   std::optional<std::int64_t> tokens;           ///< training data; nullopt: none are read
   std::optional<std::int64_t> held_out_tokens;  ///< nullopt: nothing is evaluated

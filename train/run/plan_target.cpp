@@ -8,9 +8,6 @@
 namespace strata::train {
 namespace {
 
-/// The part of a described host's memory that is planned with.
-constexpr double kHostPart = 0.95;
-
 bool may_use_drive(const RunRequest& request) {
   const TrainOptions& options = request.config.options;
   const bool names_disk = options.target.offload == plan::Home::disk &&
@@ -19,12 +16,10 @@ bool may_use_drive(const RunRequest& request) {
          (request.hardware && request.hardware->disk.bytes.known());
 }
 
-std::int64_t host_bytes_for(const RunRequest& request, const PlanningSite& site) {
+std::int64_t host_bytes_for(const RunRequest& request) {
   const bool is_limited = request.config.options.offload.host_memory_bytes != kUnlimitedMemory;
   if (!request.hardware && is_limited) return 0;  // --host-memory stands for another host
-  const std::int64_t bytes = free_host_bytes(request);
-  if (!request.hardware || site.machine.host_is_device() || is_limited) return bytes;
-  return static_cast<std::int64_t>(kHostPart * static_cast<double>(bytes));
+  return free_host_bytes(request);
 }
 
 ResolvedConfig config_of(const TrainOptions& options, const std::vector<std::string>& given) {
@@ -45,7 +40,8 @@ MemoryBudget target_budget(const RunRequest& request, const PlanningSite& site) 
                      .machine = site.machine,
                      .local_ranks = site.memory.local_world,
                      .has_drive = may_use_drive(request),
-                     .host_bytes = host_bytes_for(request, site),
+                     .host_bytes = host_bytes_for(request),
+                     .is_here = !request.hardware,
                      .owner = site.machine.host_is_device() ? "a rank" : "the device",
                      .taken_by = "what driver and libraries hold"};
   if (request.hardware && request.hardware->disk.bytes.known())

@@ -9,9 +9,8 @@
 
 namespace strata::train {
 
-/// The memory that the target leaves for the arenas of the machine of `request`. A host that is
-/// only described keeps a twentieth of its memory for other processes, unless --host-memory says
-/// how much of it may be taken. Throws InvalidArgument for a target that the machine cannot give.
+/// The memory that the target leaves for the arenas of the machine of `request` (budget_for).
+/// Throws InvalidArgument for a target that the machine cannot give.
 MemoryBudget target_budget(const RunRequest& request, const PlanningSite& site);
 
 /// A planned run, with its options.

@@ -21,12 +21,12 @@ namespace {
 
 constexpr const char* kConfigName = "config.json";
 
-/// True for values with which the run chooses; transformers' flag says "true" for the last one.
-bool may_choose(const std::string& resume) {
+}  // namespace
+
+bool leaves_choice(const std::string& resume) {
+  // transformers' flag says "true" for the last one.
   return same_word(resume, "auto") || same_word(resume, "required") || same_word(resume, "true");
 }
-
-}  // namespace
 
 void ResumeSource::pass_over(const PassedOver& passed) {
   reasons_.push_back(passed.reason);
@@ -35,7 +35,7 @@ void ResumeSource::pass_over(const PassedOver& passed) {
 
 /// Called on rank 0. Returns the checkpoint's folder, or "" to begin anew.
 std::string ResumeSource::choose() {
-  if (!may_choose(options_.resume)) return options_.resume;
+  if (!leaves_choice(options_.resume)) return options_.resume;
   if (folder_.path().empty()) throw DataError("--resume " + options_.resume + " needs --output");
   const NewestCheckpoint newest =
       newest_checkpoint(folder_.files(), folder_.path(), Verification::sizes, before_);
@@ -56,6 +56,8 @@ ResumePoint ResumeSource::open(const std::string& directory) {
     if (fact == kLeavesFact) point.leaves = parse_integer(text).value_or(0);
     if (fact == kDefaultsFact) point.defaults = text;
     if (fact == kSettingsFact) point.settings = text;
+    if (fact == kAskedFact) point.plan.asked = text;
+    if (fact == kPlannedFact) point.plan.planned = text;
   }
   if (reader.manifest().find_whole_file(kConfigName) != nullptr)
     point.model =
@@ -89,7 +91,7 @@ void ResumeSource::warn_of_newer(const std::string& directory) {
 /// may be tried, and then names one that could be used. Collective.
 void ResumeSource::pass_over_or_throw(const std::string& directory, const Error& error) {
   if (!is_unusable(error)) throw;
-  if (!may_choose(options_.resume)) {
+  if (!leaves_choice(options_.resume)) {
     std::string advice;
     folder_.fail_together([&] {
       if (folder_.first()) advice = advice_on_damage(folder_.files(), directory);
@@ -115,7 +117,7 @@ std::optional<ResumePoint> ResumeSource::find() {
     try {
       std::optional<ResumePoint> point;
       folder_.fail_together([&] { point = open(directory); });
-      if (folder_.first() && !may_choose(options_.resume)) warn_of_newer(directory);
+      if (folder_.first() && !leaves_choice(options_.resume)) warn_of_newer(directory);
       return point;
     } catch (const Error& error) {
       pass_over_or_throw(directory, error);
@@ -139,6 +141,6 @@ ResumePoint ResumeSource::load(Engine& engine, ResumePoint point, const Terms& t
     }
 }
 
-bool ResumeSource::goes_on_by_itself() const { return may_choose(options_.resume); }
+bool ResumeSource::goes_on_by_itself() const { return leaves_choice(options_.resume); }
 
 }  // namespace strata::train

@@ -13,9 +13,13 @@
 #include "train/config/options.h"
 #include "train/engine/engine.h"
 #include "train/models/model_family.h"
+#include "train/run/earlier_plan.h"
 #include "train/run/output_folder.h"
 
 namespace strata::train {
+
+/// True for values of --resume with which the run chooses the checkpoint.
+bool leaves_choice(const std::string& resume);
 
 /// A checkpoint that a run goes on from.
 struct ResumePoint {
@@ -24,6 +28,7 @@ struct ResumePoint {
   std::int64_t leaves = 0;                ///< leaves of its sums over ranks; 0: not recorded
   std::string defaults{};                 ///< its fact of that name (earlier_defaults.h)
   std::optional<std::string> settings{};  ///< its fact of that name (earlier_settings.h)
+  TargetPlan plan{};                      ///< its facts (earlier_plan.h)
   std::optional<ModelConfig> model{};     ///< nullopt: it has no config.json
 };
 

@@ -17,6 +17,7 @@
 #include "train/engine/state_digest.h"
 #include "train/engine/weights.h"
 #include "train/run/earlier_defaults.h"
+#include "train/run/earlier_plan.h"
 #include "train/run/earlier_settings.h"
 #include "train/run/format_number.h"
 #include "train/run/model_directory.h"
@@ -85,6 +86,9 @@ void go_on_from(RunParts& run, const ResumePoint& point) {
   if (const std::string otherwise = note_on_settings(point.settings, run.options);
       !otherwise.empty())
     run.listeners.note(otherwise);
+  if (const std::string anew = note_on_plan(point.plan, run.target_plan, run.planned_anew_since);
+      !anew.empty())
+    run.listeners.note(anew);
 }
 
 }  // namespace

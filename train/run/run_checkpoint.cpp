@@ -8,6 +8,7 @@
 #include "train/files/model_files.h"
 #include "train/models/hf_config.h"
 #include "train/run/earlier_defaults.h"
+#include "train/run/earlier_plan.h"
 #include "train/run/earlier_settings.h"
 #include "train/run/plan_facts.h"
 #include "train/run/resume_terms.h"
@@ -57,6 +58,10 @@ Facts facts(const RunParts& run) {
               {"data_digest", run.data_digest},
               {kDefaultsFact, defaults_of(run)},
               {kSettingsFact, training_settings(options)}};
+  if (!run.target_plan.asked.empty()) {
+    facts.emplace_back(kAskedFact, run.target_plan.asked);
+    facts.emplace_back(kPlannedFact, run.target_plan.planned);
+  }
   if (std::string trained = trained_text(plan); !trained.empty())
     facts.emplace_back("trained", std::move(trained));
   return facts;

@@ -39,8 +39,11 @@ std::string save_finite_state(RunParts& run) {
          ", but what it computes is not finite: " + newest_finite(run);
 }
 
-/// Says why a run ended because of data that a rank could not read.
-std::string data_failure(const RunParts& run) {
+/// Says why a run fails although its state is saved; "" if it does not. `left`: what is left to go
+/// on from after steps that were not finite.
+std::string failure_of(const RunParts& run, const std::string& left) {
+  if (!run.nonfinite.end().empty()) return run.nonfinite.end() + "; " + left;
+  if (!run.data_failure) return "";
   return fmt::format(
       "{}; the run ends after step {} of {}{}", run.data_failure->message_with_rank(),
       run.position.steps_done, run.options.steps,
@@ -54,8 +57,8 @@ void report_transfers(RunParts& run) {
       comm::gather_texts(*run.communicator, run.transfers.describe(*run.engine, *run.disk))});
 }
 
-/// Tells people and files the results when everything is saved.
-void report(RunParts& run) {
+/// Tells people and files the results when everything is saved. `failure`: as in Closing.
+void report(RunParts& run, const std::string& failure) {
   run.print_notes();
   if (const std::string times = run.meter.describe_foreseen(); !times.empty())
     run.listeners.print(times);
@@ -68,8 +71,8 @@ void report(RunParts& run) {
   if (run.options.check_device)
     run.listeners.print(fmt::format("the device agrees with the CPU in {} steps:\n{}",
                                     run.position.steps_done, run.device->compared().to_string()));
-  run.tell(
-      Closing{*run.communicator, run.engine->programs(), run.machine, run.device->description()});
+  run.tell(Closing{*run.communicator, run.engine->programs(), run.machine, run.device->description(),
+                  failure});
 }
 
 /// Leaves the other ranks, when all have written; MPI insists on it.
@@ -98,15 +101,16 @@ ExitCode finish(RunParts& run) {
     left = save_finite_state(run);
   if (run.stop) run.stop->saved();
   if (!run.position.stopped) evaluate(run);
-  report(run);
+  const std::string failure = failure_of(run, left);
+  report(run, failure);
   const bool on_request = nonfinite.empty() && !run.data_failure && run.stopped_early();
   if (on_request)
     run.listeners.print(fmt::format(
         "stopped on request after step {} of {}{}", run.position.steps_done, run.options.steps,
         run.options.output.empty() ? "; without --output its weights are lost" : ""));
   leave(run);
-  if (!nonfinite.empty()) throw Error(ExitCode::do_not_restart, nonfinite + "; " + left);
-  if (run.data_failure) throw Error(run.data_failure->code, data_failure(run));
+  if (!nonfinite.empty()) throw Error(ExitCode::do_not_restart, failure);
+  if (run.data_failure) throw Error(run.data_failure->code, failure);
   if (on_request) return ExitCode::try_again;
   run.late_failures.throw_if_any();
   return ExitCode::done;

@@ -8,8 +8,10 @@
 
 #include "comm/gather_texts.h"
 #include "machine/numa.h"
+#include "plan/disk_writes.h"
 #include "train/engine/build_programs.h"
 #include "train/engine/saved_state.h"
+#include "train/planning/drive_wear.h"
 #include "train/run/checkpoint_room.h"
 #include "train/run/host_limits.h"
 #include "train/run/plan_report.h"
@@ -82,18 +84,22 @@ void require_checkpoint_room(RunParts& run, const compile::StepPrograms& program
 void report_plan(const RunParts& run, const compile::StepPrograms& programs,
                  const std::string& place, double foreseen_seconds) {
   if (!run.first) return;
-  const RunFacts facts{.ranks = run.communicator->size(),
-                       .transport = std::string(run.communicator->backend()),
-                       .device = run.device->description(),
-                       .place = place,
-                       .disk = run.disk->description(),
-                       .foreseen_seconds = foreseen_seconds,
-                       .rates = run.machine.times.empty() ? run.machine.device.fp32_flops.source
-                                                          : machine::Source::measured,
-                       .tokens = run.corpus.training->size(),
-                       .held_out_tokens = run.corpus.held_out != nullptr
-                                              ? std::optional(run.corpus.held_out->size())
-                                              : std::nullopt};
+  const RunFacts facts{
+      .ranks = run.communicator->size(),
+      .transport = std::string(run.communicator->backend()),
+      .device = run.device->description(),
+      .place = place,
+      .disk = run.disk->description(),
+      .foreseen_seconds = foreseen_seconds,
+      .drive_wear = drive_wear_text(run.machine.disk,
+                                    static_cast<double>(plan::bytes_written_per_step(programs)) *
+                                        run.request.context.local_world,
+                                    foreseen_seconds),
+      .rates = run.machine.times.empty() ? run.machine.device.fp32_flops.source
+                                         : machine::Source::measured,
+      .tokens = run.corpus.training->size(),
+      .held_out_tokens = run.corpus.held_out != nullptr ? std::optional(run.corpus.held_out->size())
+                                                        : std::nullopt};
   print_plan(run.request.config, run.options, programs, facts, run.listeners);
   write_plan(run.options, programs.settings.plan);
   if (!programs.settings.plan.shorter_sequences.empty())
@@ -131,6 +137,9 @@ std::string build_engine(RunParts& run) {
   const machine::NearMemory near(place);
   const ProgramRequest request = programs_of(run);
   compile::Compiled found = plan_for_saving(run, request);
+  if (!found.programs.programs.empty())
+    run.listeners.tell(Planned{found.programs, run.machine, run.device->communicator().seat(),
+                               run.device->description()});
   if (!found.fit.fits()) return lacking_memory(found.fit, request);
   EngineParts parts;
   parts.programs = std::move(found.programs);

@@ -1,4 +1,5 @@
-// Events that a run tells its listeners on each rank: plain values, except Equipping and Closing.
+// Events that a run tells its listeners on each rank: plain values, except Planned, Equipping and
+// Closing.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "comm/communicator.h"
+#include "comm/seat.h"
 #include "compile/step_programs.h"
 #include "core/error.h"
 #include "core/status_page.h"
@@ -38,6 +40,14 @@ struct Entered {
   Phase phase = Phase::starting;
 };
 
+/// The Programs of the run are made. Whether the machine has the memory for them is found out next.
+struct Planned {
+  const compile::StepPrograms& programs;  ///< copy them to keep them
+  const machine::Machine& machine;        ///< this rank's
+  comm::Seat seat;                        ///< of this rank
+  std::string device;                     ///< name for people
+};
+
 /// The engine is about to be made. A listener may add an observer of its Programs, which must live
 /// as long as the session. All ranks tell this at the same point: listeners that each of them has,
 /// in one order, may make calls that are collective over `ranks`.
@@ -48,7 +58,7 @@ struct Equipping {
   const machine::Machine& machine;                 ///< this rank's
   std::int64_t first_step = 0;                     ///< steps done by earlier processes
   std::int64_t steps = 0;                          ///< steps of the run
-  /// Returns, until Closing, what the device has and has free; nullopt on the CPU.
+  /// Returns, until Closing or a failure, what the device has and has free; nullopt on the CPU.
   std::function<std::optional<kernels::DeviceMemoryFacts>()> device_memory = {};
 };
 
@@ -72,8 +82,12 @@ struct StepDone {
   std::optional<StepBound> bound;     ///< set if something is offloaded
   std::int64_t arena_bytes = 0;       ///< on the device
   std::int64_t host_arena_bytes = 0;  ///< pinned and pageable
+  std::int64_t pinned_arena_bytes = 0, pageable_arena_bytes = 0;
   std::int64_t disk_arena_bytes = 0;
   std::int64_t peak_rss_bytes = 0;
+  /// Memory of the device in use by all processes, looked up at most once a second; nullopt: the
+  /// CPU computes.
+  std::optional<std::int64_t> device_bytes;
   /// Time since the last checkpoint, or the start of the process; nullopt: nothing is saved.
   std::optional<double> checkpoint_age_seconds;
 
@@ -125,6 +139,7 @@ struct Closing {
   const compile::StepPrograms& programs;  ///< the Programs that ran
   const machine::Machine& machine;        ///< this rank's, with what was measured
   std::string device;                     ///< name for people
+  std::string failure;  ///< why the run fails although all is saved; "": it does not
 };
 
 /// The exception for which the run ends or cannot begin. The last event.
@@ -133,7 +148,7 @@ struct Refused {
   std::string text;
 };
 
-using RunEvent = std::variant<Note, Encoding, Entered, Equipping, Began, StepDone, Evaluating,
-                              Evaluated, Saved, Transfers, Stopped, Closing, Refused>;
+using RunEvent = std::variant<Note, Encoding, Entered, Planned, Equipping, Began, StepDone,
+                              Evaluating, Evaluated, Saved, Transfers, Stopped, Closing, Refused>;
 
 }  // namespace strata::train

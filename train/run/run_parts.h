@@ -16,6 +16,7 @@
 #include "train/run/beside_weights.h"
 #include "train/run/checkpoint_saver.h"
 #include "train/run/corpus.h"
+#include "train/run/earlier_plan.h"
 #include "train/run/late_failures.h"
 #include "train/run/nonfinite_watch.h"
 #include "train/run/output_folder.h"
@@ -65,9 +66,11 @@ struct RunParts {
   /// Tells an event in which a listener's failure costs no step: it becomes a late failure.
   void tell(const RunEvent& event);
 
-  RunRequest& request;   ///< plan_memory makes settings in it
-  TrainOptions options;  ///< a copy: resuming may change the accumulation
-  bool first;            ///< this is rank 0
+  RunRequest& request;             ///< plan_memory makes settings in it
+  TargetPlan target_plan;          ///< what plan_memory was asked for, and what it made
+  std::string planned_anew_since;  ///< rank 0's: why it did not take a checkpoint's settings
+  TrainOptions options;            ///< a copy: resuming may change the accumulation
+  bool first;                      ///< this is rank 0
   const RunListeners& listeners;
   RunPosition position;
 

@@ -40,7 +40,8 @@ StepLoop::StepLoop(RunParts& run)
       options_(run.options),
       engine_(*run.engine),
       saver_(*run.saver),
-      batches_(begin(run)) {
+      batches_(begin(run)),
+      device_use_([&run] { return run.device->memory(); }) {
   const RunPosition& position = run.position;
   run.output->fail_together([&] {
     ahead_.emplace(
@@ -85,6 +86,7 @@ void StepLoop::end() {
 void StepLoop::take(const std::optional<kernels::StepMetrics>& metrics) {
   if (!metrics) return;
   StepDone report = run_.meter.complete(*metrics, clock_.lap());
+  report.device_bytes = device_use_.bytes();
   if (saver_.saves()) report.checkpoint_age_seconds = saver_.age_seconds();
   run_.tell(report);
   if (const std::string news = run_.nonfinite.take(report); !news.empty())

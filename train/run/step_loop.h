@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "train/run/batches_ahead.h"
+#include "train/run/device_use.h"
 #include "train/run/run_batches.h"
 #include "train/run/run_parts.h"
 
@@ -50,6 +51,7 @@ class StepLoop {
   const BatchLoader batches_;
   std::optional<BatchesAhead> ahead_;
   StepClock clock_;
+  DeviceUse device_use_;
   bool asked_ = false;
 };
 

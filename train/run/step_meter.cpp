@@ -31,8 +31,8 @@ void StepMeter::begin(const Engine& engine, const ModelConfig& model, const Trai
   world_ = plan.mesh.ranks();
   arena_bytes_ = engine.arena().bytes();
   const compile::StepPrograms& programs = engine.programs();
-  host_arena_bytes_ =
-      programs.arena_bytes(runtime::Tier::pinned) + programs.arena_bytes(runtime::Tier::pageable);
+  pinned_arena_bytes_ = programs.arena_bytes(runtime::Tier::pinned);
+  pageable_arena_bytes_ = programs.arena_bytes(runtime::Tier::pageable);
   disk_arena_bytes_ = programs.disk_bytes();
   offloads_ = choices_of(options).moves_state();
   for (const auto& [key, program] : engine.programs().programs)
@@ -61,7 +61,9 @@ StepDone StepMeter::complete(const kernels::StepMetrics& metrics, double seconds
     runtime::add(sum_, usage);
   }
   report.arena_bytes = arena_bytes_;
-  report.host_arena_bytes = host_arena_bytes_;
+  report.pinned_arena_bytes = pinned_arena_bytes_;
+  report.pageable_arena_bytes = pageable_arena_bytes_;
+  report.host_arena_bytes = pinned_arena_bytes_ + pageable_arena_bytes_;
   report.disk_arena_bytes = disk_arena_bytes_;
   report.peak_rss_bytes = machine::peak_resident_bytes();
   return report;

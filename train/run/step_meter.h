@@ -58,7 +58,8 @@ class StepMeter {
   double step_flops_ = 0;   ///< arithmetic of this rank
   double step_tokens_ = 0;  ///< tokens of all ranks
   int world_ = 1;
-  std::int64_t arena_bytes_ = 0, host_arena_bytes_ = 0, disk_arena_bytes_ = 0;
+  std::int64_t arena_bytes_ = 0, pinned_arena_bytes_ = 0, pageable_arena_bytes_ = 0,
+               disk_arena_bytes_ = 0;
   bool offloads_ = false;
   double foreseen_seconds_ = 0;
   SmoothedSeconds smoothed_;

@@ -1,5 +1,8 @@
 #include "train/session/memory_report_listener.h"
 
+#include <fmt/format.h>
+
+#include <exception>
 #include <utility>
 
 #include "core/clock.h"
@@ -17,15 +20,17 @@ constexpr std::size_t kReportedEvents = 100'000;
 }  // namespace
 
 void MemoryReportListener::operator()(const RunEvent& event) {
+  if (const auto* planned = std::get_if<Planned>(&event))
+    kept_ = Kept{planned->programs, planned->machine, planned->seat, planned->device};
   if (const auto* equipping = std::get_if<Equipping>(&event)) begin(*equipping);
   if (const auto* done = std::get_if<StepDone>(&event)) add(*done);
   if (const auto* closing = std::get_if<Closing>(&event)) write(*closing);
+  if (const auto* refused = std::get_if<Refused>(&event)) write(*refused);
 }
 
 void MemoryReportListener::begin(const Equipping& equipping) {
   const TrainOptions& options = request_.config.options;
   note_replaced("--memory-report", report_files(options.memory_report).back(), listeners_);
-  seat_ = equipping.program_communicator.seat();
   device_memory_ = equipping.device_memory;
   const bool on_cpu = equipping.machine.host_is_device();
   if (!on_cpu && options.trace.empty() && options.profile.empty()) return;
@@ -47,29 +52,41 @@ void MemoryReportListener::add(const StepDone& done) {
                              .seconds = done.seconds,
                              .tokens_per_second = done.tokens_per_second,
                              .peak_rss_bytes = done.peak_rss_bytes,
-                             .device_bytes = device_bytes()});
-}
-
-std::optional<std::int64_t> MemoryReportListener::device_bytes() {
-  constexpr std::int64_t kSecondNs = 1'000'000'000;
-  const std::int64_t now = monotonic_ns();
-  if (!device_memory_ || (looked_ns_ != 0 && now - looked_ns_ < kSecondNs)) return device_bytes_;
-  looked_ns_ = now;
-  if (const auto facts = device_memory_()) device_bytes_ = facts->total_bytes - facts->free_bytes;
-  return device_bytes_;
+                             .device_bytes = done.device_bytes});
 }
 
 void MemoryReportListener::write(const Closing& closing) {
-  const ProgramRequest programs{request_.model, request_.config.options};
-  RunReport report = make_report(
-      {programs, request_.config.fields, closing.programs, closing.machine, seat_, closing.device},
-      foresee_step(closing.programs, closing.machine));
+  is_written_ = true;
   if (device_memory_) measured_.device = device_memory_();
-  if (recorder_) add_measured(*recorder_, measured_, report.timelines);
+  write(ending.programs, ending.machine, ending.failure, recorder_ ? &*recorder_ : nullptr);
+}
+
+void MemoryReportListener::write(const Refused& refused) {
+  if (std::exchange(is_written_, true)) return;
+  if (!kept_) {
+    listeners_.note("no memory report is written: no Programs were made that it could be about");
+    return;
+  }
+  try {
+    write(kept_->programs, kept_->machine, refused.text, nullptr);
+  } catch (const std::exception& error) {
+    listeners_.warn(fmt::format("no memory report could be written: {}", error.what()));
+  }
+}
+
+void MemoryReportListener::write(const compile::StepPrograms& programs,
+                                 const machine::Machine& machine, const std::string& failure,
+                                 const runtime::TraceRecorder* recorder) {
+  const ProgramRequest request{request_.model, request_.config.options};
+  RunReport report =
+      make_report({request, request_.config.fields, programs, machine, kept_->seat, kept_->device},
+                  foresee_step(programs, machine));
+  report.failure = failure;
+  if (recorder != nullptr) add_measured(*recorder, measured_, report.timelines);
   const bool has_times = measured_.last_measured > 0;
   report.measured = std::exchange(measured_, {});
-  const std::string& directory = programs.options.memory_report;
-  write_report(directory, report, has_times ? &*recorder_ : nullptr);
+  const std::string& directory = request.options.memory_report;
+  write_report(directory, report, has_times ? recorder : nullptr);
   listeners_.print("memory report: " + report_files(directory).back());
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "comm/seat.h"
 #include "machine/machine.h"
@@ -16,7 +17,9 @@ namespace strata::train {
 
 /// A RunListener of rank 0. Notes each step, and of a few steps every instruction; a device, whose
 /// times are not free, is asked for these only where --trace or --profile asks for them anyway.
-/// Writes when all is saved; throws IoError. Borrows the request and who hears the text.
+/// Writes when all is saved, and then throws IoError; or when the run has failed and is released:
+/// then it writes what is known, without times of instructions, whose Programs are gone, and warns
+/// where it cannot. Borrows the request and who hears the text.
 class MemoryReportListener {
  public:
   MemoryReportListener(const RunRequest& request, const RunListeners& listeners)
@@ -26,16 +29,24 @@ class MemoryReportListener {
  private:
   void begin(const Equipping& equipping);
   void add(const StepDone& done);
-  /// Looked up again after a second: the driver takes a while.
-  std::optional<std::int64_t> device_bytes();
   void write(const Closing& closing);
+  void write(const Refused& refused);
+  /// Writes the report of what `programs` do on `machine`, and of all steps so far.
+  void write(const compile::StepPrograms& programs, const machine::Machine& machine,
+             const std::string& failure, const runtime::TraceRecorder* recorder);
 
   const RunRequest& request_;
   const RunListeners& listeners_;
-  comm::Seat seat_;
+  /// What a report needs of the run after a failure.
+  struct Kept {
+    compile::StepPrograms programs;
+    machine::Machine machine;
+    comm::Seat seat;
+    std::string device;
+  };
+  std::optional<Kept> kept_;  ///< from Planned on
+  bool is_written_ = false;   ///< or it was tried
   std::function<std::optional<kernels::DeviceMemoryFacts>()> device_memory_;
-  std::optional<std::int64_t> device_bytes_;
-  std::int64_t looked_ns_ = 0;  ///< at the device
   std::optional<runtime::TraceRecorder> recorder_;
   MeasuredRun measured_;
 };

@@ -22,4 +22,8 @@ OptionListeners::OptionListeners(const RunRequest& request, RunListeners& listen
     listeners.add(std::ref(memory_report_.emplace(request, listeners)));
 }
 
+void OptionListeners::tell(const Refused& refused) {
+  if (memory_report_) (*memory_report_)(refused);
+}
+
 }  // namespace strata::train

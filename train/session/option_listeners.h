@@ -23,6 +23,9 @@ class OptionListeners {
   OptionListeners(const OptionListeners&) = delete;
   OptionListeners& operator=(const OptionListeners&) = delete;
 
+  /// Tells those that write what is known when a run fails, after it has been released.
+  void tell(const Refused& refused);
+
  private:
   std::optional<MetricsListener> metrics_;
   std::optional<ToolLogsListener> tool_logs_;

@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/format_bytes.h"
 #include "core/json_writer.h"
+#include "core/round_up.h"
 #include "core/text_table.h"
 #include "plan/disk_writes.h"
+#include "train/planning/drive_wear.h"
 #include "train/planning/planning_text.h"
 #include "train/session/progress.h"
 
@@ -31,6 +35,50 @@ std::int64_t device_total(const PlannedMachine& machine) {
 std::int64_t host_total(const PlannedMachine& machine) {
   if (machine.budget.machine.host_is_device()) return 0;
   return step_of(machine).needs.host * machine.budget.local_ranks;
+}
+
+/// What a run does between its steps: the time for all of it, and a text for people.
+struct Between {
+  double seconds = 0;
+  std::string text;
+};
+
+/// Those on the way, after every so many steps, and the one at the end.
+Between evaluations_of(const PlannedMachine& machine) {
+  const TrainOptions& options = machine.config.options;
+  const plan::Forecast& forecast = step_of(machine).forecast;
+  if (options.eval_every_steps <= 0 || !forecast.evaluate_seconds) return {};
+  const std::int64_t count = (options.steps - 1) / options.eval_every_steps + 1;
+  if (options.eval_samples <= 0)
+    return {0, fmt::format(", without {} {} (--eval-samples says of how many samples)", count,
+                           count == 1 ? "evaluation" : "evaluations")};
+  const std::int64_t batches =
+      divide_up(options.eval_samples, options.micro_batch * machine.budget.seat.ranks);
+  const double seconds =
+      static_cast<double>(count) * (forecast.drain_seconds.value_or(0) +
+                                    static_cast<double>(batches) * *forecast.evaluate_seconds);
+  return {seconds,
+          fmt::format(", {} of it for {} {} of {} samples", format_duration(seconds), count,
+                      count == 1 ? "evaluation" : "evaluations", options.eval_samples)};
+}
+
+/// Those on the way, by what they take from training: a step with a snapshot takes longer, and
+/// without room for snapshots steps do not overlap; then to write, which depends on the drive,
+/// comes on top.
+Between saves_of(const PlannedMachine& machine) {
+  const TrainOptions& options = machine.config.options;
+  const std::int64_t every = options.checkpoint.every.steps;
+  const std::int64_t count = every > 0 ? (options.steps - 1) / every : 0;
+  if (count == 0) return {};
+  const plan::Forecast& forecast = step_of(machine).forecast;
+  const bool beside = forecast.snapshot_step_seconds.has_value();
+  const double each = beside
+                          ? std::max(0.0, *forecast.snapshot_step_seconds - forecast.step_seconds)
+                          : forecast.drain_seconds.value_or(0);
+  const double seconds = static_cast<double>(count) * each;
+  return {seconds, fmt::format(", {} of it for {} {}{}", format_duration(seconds), count,
+                               count == 1 ? "save" : "saves",
+                               beside ? "" : ", without the time to write them")};
 }
 
 std::string amount(std::int64_t bytes) { return bytes > 0 ? format_bytes(bytes) : "-"; }
@@ -82,30 +130,27 @@ double PlannedMachine::days_of_drives() const {
 }
 
 std::string drive_wear_text(const PlannedMachine& machine) {
-  const double written = machine.written_per_step();
-  if (written <= 0) return "";
-  const std::string text =
-      fmt::format("  it writes {} per step to the drives of a host", format_bytes(written));
-  const machine::Figure& tbw = machine.budget.machine.disk.tbw;
-  if (!tbw.known()) return text;  // nothing says how much they bear
-  constexpr double kTerabyte = 1e12;
-  return fmt::format("{}, which may take {:.6g} TB ({}): written up after {:.3g} days", text,
-                     tbw / kTerabyte, name_of(tbw.source), machine.days_of_drives());
+  const std::string text = drive_wear_text(machine.budget.machine.disk, machine.written_per_step(),
+                                           step_of(machine).forecast.step_seconds);
+  return text.empty() ? "" : "  " + text;
 }
 
 std::string whole_run_text(const PlannedMachine& machine) {
   const TrainOptions& options = machine.config.options;
   const Origin origin = machine.config.origin_of("steps");
   if (options.steps <= 0 || (origin != Origin::file && origin != Origin::command_line)) return "";
-  const double seconds =
+  const double stepping =
       static_cast<double>(options.steps) * step_of(machine).forecast.step_seconds;
+  const Between evaluations = evaluations_of(machine), saves = saves_of(machine);
+  const double seconds = stepping + evaluations.seconds + saves.seconds;
   const double tokens = static_cast<double>(options.steps) * tokens_per_step(machine);
   std::string text = fmt::format("  {} steps ({:.0f} tokens) take {}", options.steps, tokens,
                                  format_duration(seconds));
   constexpr double kBillion = 1e9;
   if (machine.price_per_hour > 0)
-    text += fmt::format(" and cost {:.2f}", machine.cost_of_billion() * tokens / kBillion);
-  return text;
+    text += fmt::format(" and cost {:.2f}",
+                        machine.cost_of_billion() * tokens / kBillion * seconds / stepping);
+  return text + evaluations.text + saves.text;
 }
 
 std::string plan_table(const std::vector<PlannedMachine>& machines) {

@@ -31,7 +31,8 @@ struct PlannedMachine {
 /// A line about what the drives of a host take per step, and how long they bear it; "": nothing.
 std::string drive_wear_text(const PlannedMachine& machine);
 
-/// A line about the time, and the cost, of all steps, if their number is given; "": it is not.
+/// A line about the time, and the cost, of all steps with evaluations and saves on the way, if the
+/// number of steps is given; "": it is not.
 std::string whole_run_text(const PlannedMachine& machine);
 
 /// A line per machine: ranks, memory, seconds per step, tokens/s, what binds, slowdown, cost.

@@ -41,7 +41,10 @@ void collect(const StepDone& done, Collector& to) {
   if (done.mfu) to.add("train/mfu", "mfu", *done.mfu);
   to.add_bytes("device_arena_bytes", done.arena_bytes);
   to.add_bytes("host_arena_bytes", done.host_arena_bytes);
+  to.add_bytes("pinned_arena_bytes", done.pinned_arena_bytes);
+  to.add_bytes("pageable_arena_bytes", done.pageable_arena_bytes);
   to.add_bytes("disk_arena_bytes", done.disk_arena_bytes);
+  to.add_bytes("device_used_bytes", done.device_bytes.value_or(0));
   to.add_bytes("process_peak_bytes", done.peak_rss_bytes);
 }
 

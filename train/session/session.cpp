@@ -29,6 +29,7 @@ struct Session::Parts {
 };
 
 /// Releases the run before telling of the failure, so that other ranks do not wait for listeners.
+/// Those of files come first, since Refused is the last event that the others hear.
 template <typename Body>
 auto Session::guard(const Body& body) {
   require_open();
@@ -37,6 +38,9 @@ auto Session::guard(const Body& body) {
   } catch (const std::exception& error) {
     const Refused refused = refusal_of(error);
     const RunListeners& outside = parts_->outside;
+    parts_->loop.reset();
+    parts_->run.reset();
+    parts_->files->tell(refused);
     parts_.reset();
     outside.tell(refused);
     throw;

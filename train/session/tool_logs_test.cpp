@@ -57,10 +57,17 @@ TEST(RunScalars, HaveTheTagsOfTrainerOrOfDeepSpeed) {
   const auto trainer = values(done, LogNames::trainer);
   EXPECT_EQ(trainer.at("train/loss"), 2);
   EXPECT_EQ(trainer.at("memory/device_arena_bytes"), 5);
-  EXPECT_FALSE(trainer.contains("memory/disk_arena_bytes"));  // nothing is there
-  EXPECT_FALSE(trainer.contains("train/mfu"));                // nobody knows the peak
+  EXPECT_FALSE(trainer.contains("memory/disk_arena_bytes"));   // nothing is there
+  EXPECT_FALSE(trainer.contains("memory/device_used_bytes"));  // the CPU computes
+  EXPECT_FALSE(trainer.contains("train/mfu"));                 // nobody knows the peak
   EXPECT_FALSE(trainer.contains("train/loss_scale"));
+  done.pinned_arena_bytes = 3;
+  done.pageable_arena_bytes = 4;
+  done.device_bytes = 9;
   const auto deepspeed = values(done, LogNames::deepspeed, true);
+  EXPECT_EQ(deepspeed.at("Train/Samples/pinned_arena_bytes"), 3);
+  EXPECT_EQ(deepspeed.at("Train/Samples/pageable_arena_bytes"), 4);
+  EXPECT_EQ(deepspeed.at("Train/Samples/device_used_bytes"), 9);
   EXPECT_EQ(deepspeed.at("Train/Samples/train_loss"), 2);
   EXPECT_EQ(deepspeed.at("Train/Samples/lr"), 0);
   EXPECT_EQ(deepspeed.at("Train/Samples/loss_scale"), 1024);

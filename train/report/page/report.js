@@ -381,6 +381,8 @@ function addCard(title, value, note) {
 
 function fillPage() {
   $("subject").textContent = `${data.model}, rank ${data.rank} of ${data.ranks}, on ${data.device}`;
+  $("failure").textContent = `It failed: ${data.failure}`;
+  $("failure").hidden = !data.failure;
   for (const tier of data.tiers) addCard(`Peak, ${tier.name}`, bytes(tier.peak_bytes), `arena ${bytes(tier.arena_bytes)}; ${tier.peak_at}`);
   addCard("Step, foreseen", ms(data.foreseen_seconds * 1e3), data.foreseen_how);
   const seconds = data.steps.seconds.slice(data.steps.seconds.length > 1 ? 1 : 0);
