@@ -75,8 +75,11 @@ compile::Compiled found_plan(const RunRequest& request, const PlanningSite& site
   if (const std::string lacking = lacking_memory(request, found, memory); !lacking.empty())
     throw OutOfMemory(
         lacking + "; " +
-        memory_advice(programs_of(request), {.seat = seat, .machine = machine, .memory = memory}) +
-        (!machine.host_is_device() || request.hardware ? " (device: " + device + ")" : ""));
+        memory_advice(programs_of(request),
+                      {.seat = seat,
+                       .machine = machine,
+                       .memory = memory,
+                       .device = !machine.host_is_device() || request.hardware ? device : ""}));
   require_drive(request, found.programs);
   return found;
 }
