@@ -62,11 +62,14 @@ double BudgetSearch::price_of(const PlannedStep& step) const {
   return price_of(step.choices, step.forecast.step_seconds);
 }
 
-bool BudgetSearch::fits(const MemoryNeeds& needs, const MemoryLimits& limits) const {
+bool MemoryLimits::hold(const MemoryNeeds& needs, bool own_device) const {
   const std::int64_t host =
-      needs.host + (!own_device_ && limits.device_bytes == kUnlimited ? needs.device : 0);
-  return needs.device <= limits.device_bytes && host <= limits.host_bytes &&
-         needs.disk <= limits.disk_bytes;
+      needs.host + (!own_device && device_bytes == kUnlimited ? needs.device : 0);
+  return needs.device <= device_bytes && host <= host_bytes && needs.disk <= disk_bytes;
+}
+
+bool BudgetSearch::fits(const MemoryNeeds& needs, const MemoryLimits& limits) const {
+  return limits.hold(needs, own_device_);
 }
 
 runtime::Plan BudgetSearch::limited(const Choices& choices, const MemoryLimits& limits) const {

@@ -23,6 +23,8 @@ struct MemoryLimits {
   std::int64_t device_bytes = runtime::kUnlimited;
   std::int64_t host_bytes = runtime::kUnlimited;
   std::int64_t disk_bytes = runtime::kUnlimited;
+
+  [[nodiscard]] bool hold(const MemoryNeeds& needs, bool own_device) const;
 };
 
 /// Choices with the Programs that they lead to, judged on the rank with the largest shards.
@@ -71,6 +73,9 @@ class BudgetSearch {
   /// False if state alone, or what is guessed with a wide margin, is too much.
   [[nodiscard]] bool may_fit(const Choices& choices, const MemoryLimits& limits);
   [[nodiscard]] bool has_bits_asked_for(const Choices& choices) const;
+  /// Returns the guess of what choices need, with what compiling such choices has corrected.
+  [[nodiscard]] MemoryNeeds corrected_guess(const Choices& choices);
+  [[nodiscard]] StepEstimates& estimates() { return estimates_; }
   [[nodiscard]] std::int64_t work() const;
   /// Returns all alternatives that were compiled so far, in order.
   [[nodiscard]] const std::vector<Attempt>& attempts() const { return attempts_; }
@@ -87,7 +92,6 @@ class BudgetSearch {
   [[nodiscard]] std::optional<Choices> with_least_again(Choices choices, const MemoryLimits& limits,
                                                         const NeedsOf& needs_of) const;
   [[nodiscard]] MemoryNeeds lacking_like(const Choices& choices) const;
-  [[nodiscard]] MemoryNeeds corrected_guess(const Choices& choices);
   [[nodiscard]] std::optional<Entry> guessed_entry(const Choices& choices, std::size_t order,
                                                    const MemoryLimits& limits);
   [[nodiscard]] bool may_work();

@@ -9,18 +9,8 @@ namespace {
 /// Returns, for instance, 8, 4, 2, 1 or 6, 3, 1: each size divides the one before.
 std::vector<std::int64_t> smaller_micro_batches(std::int64_t micro_batch) {
   std::vector<std::int64_t> sizes{micro_batch};
-  while (sizes.back() > 1) {
-    std::int64_t next = sizes.back() / 2;
-    while (sizes.back() % next != 0) --next;
-    sizes.push_back(next);
-  }
+  while (sizes.back() > 1) sizes.push_back(next_smaller_micro_batch(sizes.back()));
   return sizes;
-}
-
-/// Changes the micro-batch and keeps the number of samples in a step.
-void set_micro_batch(Choices& choices, std::int64_t micro_batch) {
-  choices.micro_steps *= static_cast<int>(choices.micro_batch / micro_batch);
-  choices.micro_batch = micro_batch;
 }
 
 /// Actions that were asked for stay.
@@ -54,6 +44,17 @@ bool is_further(const Homes& level, const Homes& now, bool own_device) {
 }
 
 }  // namespace
+
+std::int64_t next_smaller_micro_batch(std::int64_t micro_batch) {
+  std::int64_t next = std::max<std::int64_t>(micro_batch / 2, 1);
+  while (micro_batch % next != 0) --next;
+  return next;
+}
+
+void set_micro_batch(Choices& choices, std::int64_t micro_batch) {
+  choices.micro_steps *= static_cast<int>(choices.micro_batch / micro_batch);
+  choices.micro_batch = micro_batch;
+}
 
 std::vector<Choices> cheapest_first(const Choices& asked, const runtime::Plan& frame) {
   std::vector<Choices> levels{asked}, all;

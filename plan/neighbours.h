@@ -9,6 +9,12 @@
 
 namespace strata::plan {
 
+/// Returns the largest smaller size that divides `micro_batch`, at most half of it; 1 for 1.
+std::int64_t next_smaller_micro_batch(std::int64_t micro_batch);
+
+/// Changes the micro-batch and keeps the number of samples in a step.
+void set_micro_batch(Choices& choices, std::int64_t micro_batch);
+
 /// Returns `asked` and then choices that cost more time and mostly less memory: a higher ZeRO stage
 /// moves more bytes; smaller micro-batches in more micro-steps make small, slower products;
 /// recomputing norms reads and writes once more; checkpointing computes the whole forward pass

@@ -36,6 +36,7 @@ class Planning {
 
   PlannerAnswer run() {
     choose();
+    by_share_ = answer_.chosen;
     if (answer_.chosen && !answer_.is_asked && request_.strategy != Strategy::maximum)
       answer_.chosen = search_.with_actions(std::move(*answer_.chosen));
     answer_.attempts = search_.attempts();
@@ -48,6 +49,7 @@ class Planning {
     judge();
     answer_.complete = search_.complete();
     answer_.work = search_.work();
+    explain();
     return std::move(answer_);
   }
 
@@ -145,11 +147,27 @@ class Planning {
     }
   }
 
+  /// Says what each setting of the answer is for, or what a refusal could be changed by.
+  void explain() {
+    PriceList prices(search_.estimates(), request_.search, limits_);
+    const auto corrected = [&](const Choices& choices) { return search_.corrected_guess(choices); };
+    if (answer_.chosen && !answer_.is_asked)
+      answer_.reasons = prices.taken_back(
+          {answer_.chosen->choices, by_share_->choices,
+           by_share_->forecast.step_seconds - answer_.chosen->forecast.step_seconds},
+          request_.asked, corrected);
+    if (answer_.refusal != PlannerRefusal::too_large) return;
+    answer_.changes = prices.single_changes(request_.asked);
+    if (answer_.smallest)
+      answer_.forbidden = prices.forbidden(request_.asked, freedom(), answer_.smallest->choices);
+  }
+
   const PlannerRequest& request_;
   Aims aims_;
   MemoryLimits limits_;
   BudgetSearch search_;
   PlannerAnswer answer_;
+  std::optional<PlannedStep> by_share_;  ///< what was chosen before it got actions
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "plan/budget_search.h"
+#include "plan/reasons.h"
 #include "plan/strategy.h"
 
 namespace strata::plan {
@@ -43,6 +44,11 @@ struct PlannerAnswer {
   bool complete = true;  ///< false: the work ended before all that may be faster was tried
   std::int64_t work = 0;
   std::vector<Attempt> attempts;
+  /// For chosen, unless it is what was asked for: what to take back each of its settings would do.
+  std::vector<PricedChange> reasons;
+  /// For too_large: single changes of what was asked for, those first that save most bytes for
+  /// their time; and what freeing each of the given settings would reach, against `smallest`.
+  std::vector<PricedChange> changes, forbidden;
 
   /// Returns by which factor steps of `step` are slower than without a limit; 1 if that is unknown.
   [[nodiscard]] double slowdown(const PlannedStep& step) const;

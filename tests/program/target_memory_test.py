@@ -107,7 +107,7 @@ class TargetMemory(TargetTest):
 
     def test_a_refusal_names_a_target_that_works(self):
         refused = self.run_program(train(*RUN, *SAMPLES, "--target-memory", "50MB"), expect=DOES_NOT_FIT)
-        self.assertIn("no --nvme-path for offload to a drive", refused.stderr)
+        self.assertRegex(refused.stderr, r"\n    with --nvme-path DIR: about --target-memory \d+MB would do, ")
         least = int(re.search(r"the least that works is --target-memory (\d+)MB", refused.stderr)[1])
         self.run_program(train(*RUN, *SAMPLES, "--target-memory", f"{least}MB"))
         again = self.run_program(train(*RUN, *SAMPLES, "--target-memory", f"{least * 99 // 100 - 1}MB"), expect=DOES_NOT_FIT)
@@ -115,7 +115,24 @@ class TargetMemory(TargetTest):
 
     def test_a_refusal_names_the_settings_that_forbid_more(self):
         refused = self.run_program(train(*RUN, "--micro-batch", "16", "--target-memory", "60MB", "--allow-offload", "none"), expect=DOES_NOT_FIT)
-        self.assertIn("these settings forbid what may need less: --micro-batch 16, --allow-offload none", refused.stderr)
+        forbidden = r"\n    without --micro-batch 16: about --target-memory (\d+)MB would do, [\d.]+ MiB less per process, steps .*"
+        self.assertRegex(refused.stderr, r"\n  settings that forbid smaller plans, each of them left open, as guessed:" + forbidden +
+                         r"\n    without --allow-offload none, with --nvme-path DIR: about --target-memory \d+MB would do, .* on the drive, steps .*"
+                         r"\n    without --micro-batch 16 --allow-offload none, with --nvme-path DIR: about --target-memory \d+MB would do, ")
+        told = int(re.search(forbidden, refused.stderr)[1])
+        freed = self.run_program(train(*RUN, "--global-batch", "16", "--target-memory", "44MB", "--allow-offload", "none"), expect=DOES_NOT_FIT)
+        least = int(re.search(r"the least that works is --target-memory (\d+)MB", freed.stderr)[1])
+        self.assertAlmostEqual(told / least, 1, delta=0.05)
+
+    def test_a_refusal_lists_changes_by_the_bytes_that_they_save(self):
+        refused = self.run_program(train(*RUN, "--micro-batch", "16", "--target-memory", "50MB"), expect=DOES_NOT_FIT)
+        changes = re.findall(r"(?m)^    (--.*): ([\d.]+) MiB less per process, (?:.* on the drive, )?steps (?:as fast|([\d.]+) % \([\d.]+ ms\) (slower|faster))",
+                             refused.stderr[refused.stderr.index("changes of one setting"):])
+        self.assertIn("--micro-batch 8 --accumulation 2", [change[0] for change in changes])
+        self.assertLessEqual(3, len(changes))
+        gains = [float(less) / max(float(percent) if way == "slower" else 0, 0.05) for _, less, percent, way in changes]
+        for before, after in zip(gains, gains[1:]):
+            self.assertLessEqual(after, before * 1.2)  # what is printed is rounded
 
     def test_a_refusal_names_every_setting_that_holds_state_where_it_is(self):
         self.write("ds.json", json.dumps({"zero_optimization": {"offload_param": {"device": "cpu", "max_in_cpu": 0}}}))
@@ -346,6 +363,28 @@ class Plan(TargetTest):
     def test_what_was_compared(self):
         done = self.run_program(plan(*MODEL, *SAMPLES, "--target-memory", "120MB", "--explain"))
         self.assertRegex(done.stdout, r"compared:\n *s/step +guessed +settings\n *[\d.]+ +[\d.]+ +as asked\n")
+
+    def test_each_choice_says_why(self):
+        asked = [*MODEL, *SAMPLES, "--target-memory", "120MB"]
+        done = self.run_program(plan(*asked, "--explain"))
+        flags = re.search(r"target memory 120MB \(balanced\): (.*)", done.stdout)[1]
+        why = done.stdout[done.stdout.index("each of these settings taken back alone, as guessed:"):]
+        reasons = re.findall(r"(?m)^    without (--.*): (.* (?:more|less) per process|as much memory), steps (.*?)(; would not fit)?$", why)
+        self.assertGreater(len(reasons), 0, done.stdout)
+        for named, *_ in reasons:
+            self.assertIn(named.removesuffix("..."), flags)
+        self.assertIn("; would not fit", [reason[3] for reason in reasons])
+        (found,) = json.loads(self.run_program(plan(*asked, "--json")).stdout)
+        self.assertEqual([reason["flags"] for reason in found["reasons"]], [reason[0] for reason in reasons])
+        self.assertEqual([reason["fits"] for reason in found["reasons"]], [not reason[3] for reason in reasons])
+        (roomy,) = json.loads(self.run_program(plan(*MODEL, "--target-memory", "2GB", "--json")).stdout)
+        self.assertEqual(roomy["reasons"], [])
+
+    def test_a_refusal_as_json_has_prices(self):
+        (found,) = json.loads(self.run_program(plan(*MODEL, "--micro-batch", "16", "--target-memory", "50MB", "--json"), expect=1).stdout)
+        self.assertFalse(found["fits"])
+        self.assertIn(("micro_batch", "--micro-batch 16"), [(freed["setting"], freed["flags"]) for freed in found["forbidden_by"]])
+        self.assertLess(found["changes"][0]["device_bytes"] + found["changes"][0]["host_bytes"], 0)
 
     def test_broken_words(self):
         for arguments, code, message in (

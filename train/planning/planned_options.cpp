@@ -57,19 +57,55 @@ void foresee_between_steps(const plan::Search& search, const TrainOptions& optio
 
 }  // namespace
 
+std::span<const std::string_view> options_of(plan::Setting setting) {
+  using enum plan::Setting;
+  static constexpr std::string_view kStage[] = {"zero.stage"};
+  static constexpr std::string_view kMicroBatch[] = {"micro_batch", "accumulation"};
+  static constexpr std::string_view kSaved[] = {"activation_checkpointing", "recompute_norms",
+                                                "checkpoint_segments", "checkpoint_ratio",
+                                                "actions"};
+  static constexpr std::string_view kActivations[] = {"offload.activations", "actions"};
+  static constexpr std::string_view kParameters[] = {"offload.parameters",
+                                                     "offload.parameter_host_elements"};
+  static constexpr std::string_view kOptimizer[] = {"offload.optimizer", "offload.optimizer_ratio",
+                                                    "offload.updates"};
+  static constexpr std::string_view kOrder[] = {"offload.layer_major"};
+  switch (setting) {
+    case stage:
+      return kStage;
+    case micro_batch:
+      return kMicroBatch;
+    case saved:
+      return kSaved;
+    case activations:
+      return kActivations;
+    case parameters:
+      return kParameters;
+    case optimizer:
+      return kOptimizer;
+    case order:
+      return kOrder;
+    case farthest:
+    case all:
+      break;
+  }
+  return {};
+}
+
 plan::Freedom freedom_of(const ResolvedConfig& config, bool has_drive) {
-  const auto all_free = [&](std::initializer_list<std::string_view> options) {
-    return std::ranges::all_of(options, [&](auto option) { return is_free(config, option); });
+  using enum plan::Setting;
+  const auto all_free = [&](plan::Setting setting) {
+    return std::ranges::all_of(options_of(setting),
+                               [&](auto option) { return is_free(config, option); });
   };
   plan::Freedom free;
-  free.micro_batch = all_free({"micro_batch", "accumulation"});
-  free.stage = all_free({"zero.stage"});
-  free.saved = all_free({"activation_checkpointing", "recompute_norms", "checkpoint_segments",
-                         "checkpoint_ratio", "actions"});
-  free.order = all_free({"offload.layer_major"});
-  free.optimizer = all_free({"offload.optimizer", "offload.optimizer_ratio", "offload.updates"});
-  free.parameters = all_free({"offload.parameters", "offload.parameter_host_elements"});
-  free.activations = all_free({"offload.activations", "actions"});
+  free.micro_batch = all_free(micro_batch);
+  free.stage = all_free(stage);
+  free.saved = all_free(saved);
+  free.order = all_free(order);
+  free.optimizer = all_free(optimizer);
+  free.parameters = all_free(parameters);
+  free.activations = all_free(activations);
   free.farthest = config.options.target.offload;
   if (!has_drive) free.farthest = std::min(free.farthest, plan::Home::host);
   return free;
@@ -89,14 +125,14 @@ PlannedRun plan_options(const ProgramRequest& request, const ResolvedConfig& con
                             .savings = savings_of(request.options),
                             .save_every_steps = request.options.checkpoint.every.steps,
                             .save_every_seconds = request.options.checkpoint.every.seconds};
-  PlannedRun planned{
-      .answer = plan::plan_for_budget({.search = search,
-                                .asked = choices_of(request.options),
-                                .free = freedom_of(config, budget.has_drive),
-                                .strategy = request.options.target.strategy,
-                                .disk_bytes = budget.disk_bytes == kUnlimitedMemory
-                                                  ? kUnlimitedMemory
-                                                  : budget.disk_bytes / budget.local_ranks})};
+  PlannedRun planned{.answer = plan::plan_for_budget(
+                         {.search = search,
+                          .asked = choices_of(request.options),
+                          .free = freedom_of(config, budget.has_drive),
+                          .strategy = request.options.target.strategy,
+                          .disk_bytes = budget.disk_bytes == kUnlimitedMemory
+                                            ? kUnlimitedMemory
+                                            : budget.disk_bytes / budget.local_ranks})};
   if (auto& chosen = planned.answer.chosen) {
     planned.changes = changes_to(request.options, *chosen, budget);
     foresee_between_steps(search, request.options, *chosen);

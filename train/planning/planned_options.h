@@ -1,6 +1,7 @@
 // Lets the planner make the settings that nobody gave, for a target of memory.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,9 @@ struct PlannedRun {
   plan::PlannerAnswer answer;
   std::vector<PlannedOption> changes;  ///< what differs from the settings so far, limits included
 };
+
+/// The options that make a setting; none for plan::Setting::farthest and all.
+std::span<const std::string_view> options_of(plan::Setting setting);
 
 /// The choices that `config` leaves open: those of options that neither a flag nor the file gives.
 plan::Freedom freedom_of(const ResolvedConfig& config, bool has_drive);

@@ -9,48 +9,10 @@
 #include "core/byte_size.h"
 #include "core/format_bytes.h"
 #include "core/text_table.h"
-#include "train/config/flag_table.h"
+#include "train/planning/reasons_text.h"
 
 namespace strata::train {
 namespace {
-
-/// The options that the planner may set, for telling which were given.
-constexpr std::string_view kPlanned[] = {
-    "zero.stage",
-    "micro_batch",
-    "accumulation",
-    "activation_checkpointing",
-    "checkpoint_ratio",
-    "checkpoint_segments",
-    "recompute_norms",
-    "offload.layer_major",
-    "offload.optimizer",
-    "offload.optimizer_ratio",
-    "offload.updates",
-    "offload.parameters",
-    "offload.parameter_host_elements",
-    "offload.activations",
-    "actions",
-};
-
-/// The given settings that may forbid what would need less memory.
-std::vector<std::string> forbidding(const ResolvedConfig& config, const MemoryBudget& budget) {
-  std::vector<std::string> given;
-  for (const std::string_view option : kPlanned)
-    for (const ResolvedField& field : config.fields)
-      if (field.name == option &&
-          (field.origin == Origin::file || field.origin == Origin::command_line))
-        given.push_back(flag_of(option).starts_with('-')
-                            ? option_text(option, field.value)
-                            : field.where + " " + field.value);  // a key alone sets it
-  if (config.options.target.offload != plan::Home::disk)
-    given.push_back(
-        fmt::format("--allow-offload {}",
-                    config.options.target.offload == plan::Home::device ? "none" : "host"));
-  else if (!budget.has_drive)
-    given.emplace_back("no --nvme-path for offload to a drive");
-  return given;
-}
 
 /// All memory of the device, or of the process, that the target allows.
 std::string target_text(const ResolvedConfig& config, const MemoryBudget& budget) {
@@ -137,6 +99,7 @@ std::string describe_planned(const PlannedRun& planned, const ResolvedConfig& co
                       speed_text(chosen, config.options, budget));
   if (!answer.is_asked && !chosen.choices.actions.empty())
     text += actions_text(chosen.choices.actions);
+  text += reasons_text(planned, budget);
   const bool could_be_faster = answer.unlimited && answer.slowdown(chosen) > 1.005;
   if (could_be_faster && answer.is_asked &&
       plan::scarce_bytes(answer.unlimited->needs, budget.machine) <=
@@ -216,10 +179,9 @@ std::string describe_refusal(const PlannedRun& planned, const ResolvedConfig& co
     if (smallest.needs.disk > 0 && smallest.needs.disk > budget.disk_bytes / budget.local_ranks)
       text += fmt::format(", which has {}", format_bytes(budget.disk_bytes));
   }
-  const std::vector<std::string> given = forbidding(config, budget);
-  if (!given.empty())
-    text += fmt::format("; these settings forbid what may need less: {}", fmt::join(given, ", "));
-  return text + "; give more memory, a shorter --sequence-length or a smaller model";
+  text += "; give more memory, a shorter --sequence-length or a smaller model";
+  return text + forbidden_text(planned, config, budget) +
+         changes_text(answer.changes, config.options, budget.machine);
 }
 
 }  // namespace strata::train

@@ -9,7 +9,8 @@
 namespace strata::train {
 
 /// Several lines without the last newline: the settings that were made, or that none had to be;
-/// memory per tier, seconds per step and what bounds them, what the limit costs; changes of bits.
+/// memory per tier, seconds per step and what bounds them; what each setting is for
+/// (reasons_text.h); what the limit costs; changes of bits.
 std::string describe_planned(const PlannedRun& planned, const ResolvedConfig& config,
                              const MemoryBudget& budget);
 
@@ -21,7 +22,8 @@ std::string rate_text(double per_second);
 std::string describe_attempts(const PlannedRun& planned, const ResolvedConfig& config,
                               const MemoryBudget& budget);
 
-/// One line: why nothing fits, the least memory that works, and which given settings forbid more.
+/// Why nothing fits and the least memory that works, in one line; then in a line each the given
+/// settings that forbid what needs less, and the changes that save most (reasons_text.h).
 std::string describe_refusal(const PlannedRun& planned, const ResolvedConfig& config,
                              const MemoryBudget& budget);
 

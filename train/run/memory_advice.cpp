@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "plan/nearest_plan.h"
+#include "plan/reasons.h"
 #include "train/config/make_plan.h"
+#include "train/planning/reasons_text.h"
 
 namespace strata::train {
 namespace {
@@ -78,26 +81,48 @@ std::string say(const plan::NearestSearch& search, const TrainOptions& options,
          "it needs about " + needs;
 }
 
+/// What a rank may take of the memory that is there, within the limits of the frame.
+plan::MemoryLimits limits_of(const runtime::Plan& frame, const MachineMemory& memory) {
+  plan::MemoryLimits limits{
+      .device_bytes = frame.budget_bytes[static_cast<std::size_t>(runtime::Tier::device)],
+      .host_bytes = frame.host_bytes};
+  if (memory.device_bytes)
+    limits.device_bytes = std::min(limits.device_bytes, *memory.device_bytes);
+  if (memory.host_bytes > 0)
+    limits.host_bytes = std::min(limits.host_bytes, memory.host_bytes / memory.local_world);
+  return limits;
+}
+
+std::string single_changes(const plan::Search& search, const TrainOptions& options,
+                           const MachineMemory& memory) {
+  const plan::Choices asked = choices_of(options);
+  plan::StepEstimates estimates(search, asked);
+  plan::PriceList prices(estimates, search, limits_of(search.plan, memory));
+  return changes_text(prices.single_changes(asked), options, search.machine);
+}
+
 }  // namespace
 
 std::string memory_advice(const ProgramRequest& request, const CrowdedMachine& machine) {
   ProgramRequest asked = request;
   asked.local_ranks = machine.memory.local_world;
   const compile::TrainingModel model = training_model(asked);
-  const auto found =
-      plan::find_nearest({.model = model,
-                          .plan = requested_frame(asked, machine.machine, machine.seat.ranks),
-                          .machine = machine.machine,
-                          .where = comm::MeshSeat::of(machine.seat),
-                          .savings = savings_of(asked.options),
-                          .save_every_steps = asked.options.checkpoint.every.steps,
-                          .save_every_seconds = asked.options.checkpoint.every.seconds},
-                         {.asked = choices_of(asked.options),
-                          .memory = machine.memory,
-                          .refused = asked.options.plan.empty()},
-                         kMostWork);
+  const plan::Search search{.model = model,
+                            .plan = requested_frame(asked, machine.machine, machine.seat.ranks),
+                            .machine = machine.machine,
+                            .where = comm::MeshSeat::of(machine.seat),
+                            .savings = savings_of(asked.options),
+                            .save_every_steps = asked.options.checkpoint.every.steps,
+                            .save_every_seconds = asked.options.checkpoint.every.seconds};
+  const auto found = plan::find_nearest(search,
+                                        {.asked = choices_of(asked.options),
+                                         .memory = machine.memory,
+                                         .refused = asked.options.plan.empty()},
+                                        kMostWork);
   return (request.options.plan.empty() ? "" : "print another Plan, or leave out --plan: ") +
-         say(found, asked.options, machine.memory);
+         say(found, asked.options, machine.memory) +
+         (machine.device.empty() ? "" : " (device: " + machine.device + ")") +
+         single_changes(search, asked.options, machine.memory);
 }
 
 }  // namespace strata::train

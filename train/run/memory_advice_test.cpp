@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
+#include <string>
+#include <vector>
+
 #include "comm/factory.h"
 #include "core/format_bytes.h"
 #include "train/config/make_plan.h"
@@ -46,10 +50,15 @@ MachineMemory cpu_memory(int world, std::int64_t free_bytes) {
   return {.local_world = world, .device_bytes = {}, .host_bytes = free_bytes};
 }
 
-std::string advice(const ProgramRequest& request, int world, const MachineMemory& memory) {
+std::string whole_advice(const ProgramRequest& request, int world, const MachineMemory& memory) {
   return memory_advice(request, {.seat = {0, world, comm::Exchange::peer_memory},
                                  .machine = machine::cpu_machine(1),
                                  .memory = memory});
+}
+/// Its first line: the cheapest change that fits.
+std::string advice(const ProgramRequest& request, int world, const MachineMemory& memory) {
+  const std::string text = whole_advice(request, world, memory);
+  return text.substr(0, text.find('\n'));
 }
 std::string advice(const ProgramRequest& request, int world, std::int64_t free_bytes) {
   return advice(request, world, cpu_memory(world, free_bytes));
@@ -200,6 +209,36 @@ TEST(MemoryAdvice, NamesTheFirstThatNeedsLessWhereWhatIsFreeIsUnknown) {
   ProgramRequest changed = wide_request();
   changed.options.zero.stage = 1;
   EXPECT_EQ(advice(wide_request(), kWorld, 0), fits("--zero 1", changed, kWorld));
+}
+
+TEST(MemoryAdvice, ListsSingleChangesByTheBytesThatTheySave) {
+  const std::string text = whole_advice(long_request(), 1, cpu_memory(1, 1000));
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  ASSERT_GE(lines.size(), 5) << text;
+  EXPECT_LE(lines.size(), 2 + 5) << text;
+  EXPECT_EQ(
+      lines[1],
+      "  changes of one setting, those first that save most bytes for their time, as guessed:");
+  EXPECT_TRUE(lines[2].starts_with("    --micro-batch 2 --accumulation 2: ")) << text;
+  EXPECT_NE(text.find("\n    --activation-checkpointing: "), std::string::npos) << text;
+  EXPECT_NE(text.find("\n    --offload-optimizer nvme --nvme-path DIR: "), std::string::npos)
+      << text;
+  for (std::size_t i = 2; i < lines.size(); ++i)
+    EXPECT_NE(lines[i].find(" less per process, "), std::string::npos) << lines[i];
+}
+
+/// What is guessed of a change is what the run with that change needs less.
+TEST(MemoryAdvice, TheBytesOfASingleChangeAreThoseOfItsRun) {
+  ProgramRequest changed = wide_request();
+  changed.options.zero.stage = 1;
+  const std::int64_t less = bytes_of(wide_request(), kWorld) - bytes_of(changed, kWorld);
+  const std::string text = whole_advice(wide_request(), kWorld, cpu_memory(kWorld, 1000));
+  const std::string flags = "\n    --zero 1: ";
+  ASSERT_NE(text.find(flags), std::string::npos) << text;
+  const double mebibytes = std::stod(text.substr(text.find(flags) + flags.size()));
+  EXPECT_NEAR(mebibytes * (1 << 20) * kWorld, less, 0.01 * static_cast<double>(less)) << text;
 }
 
 TEST(MemoryAdvice, UnderALimit) {

@@ -85,8 +85,11 @@ compile::Compiled found_plan(const RunRequest& request, const PlanningSite& site
   if (const std::string lacking = lacking_memory(request, found, memory); !lacking.empty()) {
     const std::string refusal =
         lacking + "; " +
-        memory_advice(programs_of(request), {.seat = seat, .machine = machine, .memory = memory}) +
-        (!machine.host_is_device() || request.hardware ? " (device: " + device + ")" : "");
+        memory_advice(programs_of(request),
+                      {.seat = seat,
+                       .machine = machine,
+                       .memory = memory,
+                       .device = !machine.host_is_device() || request.hardware ? device : ""});
     throw OutOfMemory(refusal + report_refused(request, site, found.programs, refusal));
   }
   if (const std::string lacking = lacking_drive(request, found.programs); !lacking.empty())

@@ -11,6 +11,7 @@
 #include "plan/disk_writes.h"
 #include "train/planning/drive_wear.h"
 #include "train/planning/planning_text.h"
+#include "train/planning/reasons_text.h"
 #include "train/session/progress.h"
 
 namespace strata::train {
@@ -83,6 +84,39 @@ Between saves_of(const PlannedMachine& machine) {
 
 std::string amount(std::int64_t bytes) { return bytes > 0 ? format_bytes(bytes) : "-"; }
 
+/// Writes prices under `name`; `flags_of` says which flags each is about.
+template <typename FlagsOf>
+void write_prices(JsonWriter& json, std::string_view name,
+                  const std::vector<plan::PricedChange>& prices, const FlagsOf& flags_of) {
+  json.key(name).begin_array();
+  for (const plan::PricedChange& price : prices) {
+    json.begin_object();
+    json.member("setting", name_of(price.setting));
+    json.member("flags", flags_of(price));
+    json.member("fits", price.fits);
+    if (!price.contradicts) {
+      json.member("device_bytes", price.more.device);
+      json.member("host_bytes", price.more.host);
+      json.member("disk_bytes", price.more.disk);
+      json.member("seconds", price.seconds);
+    }
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_refusal(JsonWriter& json, const PlannedMachine& machine) {
+  using plan::PricedChange;
+  const plan::PlannerAnswer& answer = machine.planned.answer;
+  json.member("refusal", machine.refusal);
+  write_prices(json, "changes", answer.changes, [&](const PricedChange& change) {
+    return flags_to(machine.asked.options, change.choices);
+  });
+  write_prices(json, "forbidden_by", answer.forbidden, [&](const PricedChange& freed) {
+    return given_flags(machine.asked, machine.budget, freed.setting);
+  });
+}
+
 void write_step(JsonWriter& json, const PlannedMachine& machine) {
   const plan::PlannedStep& step = step_of(machine);
   json.member("device_bytes", device_total(machine));
@@ -107,6 +141,8 @@ void write_step(JsonWriter& json, const PlannedMachine& machine) {
   for (const PlannedOption& change : machine.planned.changes)
     json.member(change.name, change.value);
   json.end_object();
+  write_prices(json, "reasons", machine.planned.answer.reasons,
+               [&](const auto& reason) { return planned_flags(machine.planned, reason.setting); });
 }
 
 }  // namespace
@@ -199,7 +235,7 @@ std::string plan_json(const std::vector<PlannedMachine>& machines) {
     if (machine.refusal.empty())
       write_step(json, machine);
     else
-      json.member("refusal", machine.refusal);
+      write_refusal(json, machine);
     json.end_object();
   }
   json.end_array();

@@ -38,7 +38,8 @@ std::string whole_run_text(const PlannedMachine& machine);
 /// A line per machine: ranks, memory, seconds per step, tokens/s, what binds, slowdown, cost.
 std::string plan_table(const std::vector<PlannedMachine>& machines);
 
-/// The same as a JSON array, with the settings and bytes per tier.
+/// The same as a JSON array, with the settings, bytes per tier, and what single settings save and
+/// cost (train/planning/reasons_text.h).
 std::string plan_json(const std::vector<PlannedMachine>& machines);
 
 }  // namespace strata::train

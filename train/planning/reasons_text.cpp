@@ -1,0 +1,152 @@
+#include "train/planning/reasons_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "core/byte_size.h"
+#include "core/format_bytes.h"
+#include "train/config/flag_table.h"
+#include "train/planning/planning_text.h"
+
+namespace strata::train {
+namespace {
+
+/// Changes of a refused run that are printed; more would hide the best.
+constexpr std::size_t kMostChanges = 5;
+
+/// Actions are pages of text.
+std::string short_option_text(const std::string& name, const std::string& value) {
+  return option_text(name, name == "actions" ? "..." : value);
+}
+
+bool lacks_folder(const TrainOptions& options, const plan::Choices& choices) {
+  return choices.uses(plan::Home::disk) && options.offload.nvme_paths.empty();
+}
+
+bool belongs_to(std::string_view option, plan::Setting setting) {
+  if (setting == plan::Setting::all) {
+    for (int i = 0; i < static_cast<int>(plan::Setting::all); ++i)
+      if (belongs_to(option, static_cast<plan::Setting>(i))) return true;
+    return false;
+  }
+  return std::ranges::find(options_of(setting), option) != options_of(setting).end();
+}
+
+/// "1.20 GiB less of the device"; "" for no bytes.
+void add_bytes(std::int64_t more, std::string_view where, std::vector<std::string>& parts) {
+  if (more == 0) return;
+  parts.push_back(
+      fmt::format("{} {} {}", format_bytes(std::abs(more)), more > 0 ? "more" : "less", where));
+}
+
+std::string speed_text(const plan::PricedChange& change) {
+  constexpr double kAsFast = 0.0005;
+  const double slowdown = change.slowdown(), seconds = std::abs(change.seconds);
+  if (std::abs(slowdown) < kAsFast) return "steps as fast";
+  const std::string time =
+      seconds < 1 ? fmt::format("{:.3g} ms", 1e3 * seconds) : fmt::format("{:.3g} s", seconds);
+  return fmt::format("steps {:.1f} % ({}) {}", 100 * std::abs(slowdown), time,
+                     slowdown > 0 ? "slower" : "faster");
+}
+
+}  // namespace
+
+std::string planned_flags(const PlannedRun& planned, plan::Setting setting) {
+  std::vector<std::string> flags;
+  for (const PlannedOption& change : planned.changes)
+    if (belongs_to(change.name, setting))
+      flags.push_back(short_option_text(change.name, change.value));
+  return fmt::format("{}", fmt::join(flags, " "));
+}
+
+std::string flags_to(const TrainOptions& asked, const plan::Choices& choices) {
+  std::string flags = flags_text(changes_to(asked, {.choices = choices}, {}));
+  if (lacks_folder(asked, choices)) flags += " --nvme-path DIR";
+  return flags;
+}
+
+std::string given_flags(const ResolvedConfig& config, const MemoryBudget& budget,
+                        plan::Setting setting) {
+  std::vector<std::string> given;
+  for (const ResolvedField& field : config.fields)
+    if (belongs_to(field.name, setting) &&
+        (field.origin == Origin::file || field.origin == Origin::command_line))
+      given.push_back(flag_of(field.name).starts_with('-')
+                          ? short_option_text(field.name, field.value)
+                          : field.where + " " + field.value);  // a key alone sets it
+  const TargetOptions& target = config.options.target;
+  if (setting == plan::Setting::farthest || setting == plan::Setting::all) {
+    if (target.offload != plan::Home::disk)
+      given.push_back(fmt::format("--allow-offload {}",
+                                  target.offload == plan::Home::device ? "none" : "host"));
+    else if (budget.has_drive && target.strategy == plan::Strategy::conservative)
+      given.push_back(fmt::format("--strategy {}", name_of(target.strategy)));
+  }
+  return fmt::format("{}", fmt::join(given, " "));
+}
+
+std::string price_text(const plan::PricedChange& change, const machine::Machine& machine) {
+  std::vector<std::string> parts;
+  if (machine.host_is_device()) {
+    add_bytes(plan::scarce_bytes(change.more, machine), "per process", parts);
+  } else {
+    add_bytes(change.more.device, "of the device", parts);
+    add_bytes(change.more.host, "of host memory per rank", parts);
+  }
+  add_bytes(change.more.disk, "on the drive", parts);
+  if (parts.empty()) parts.emplace_back("as much memory");
+  parts.push_back(speed_text(change));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string reasons_text(const PlannedRun& planned, const MemoryBudget& budget) {
+  if (planned.answer.reasons.empty()) return "";
+  std::string text = "\n  each of these settings taken back alone, as guessed:";
+  for (const plan::PricedChange& reason : planned.answer.reasons) {
+    text += fmt::format("\n    without {}: ", planned_flags(planned, reason.setting));
+    if (reason.contradicts)
+      text += "contradicts the others";
+    else
+      text += price_text(reason, budget.machine) + (reason.fits ? "" : "; would not fit");
+  }
+  return text;
+}
+
+std::string changes_text(const std::vector<plan::PricedChange>& changes, const TrainOptions& asked,
+                         const machine::Machine& machine) {
+  if (changes.empty()) return "";
+  std::string text =
+      "\n  changes of one setting, those first that save most bytes for their time, as guessed:";
+  for (std::size_t i = 0; i < std::min(changes.size(), kMostChanges); ++i)
+    text += fmt::format("\n    {}: {}", flags_to(asked, changes[i].choices),
+                        price_text(changes[i], machine));
+  return text;
+}
+
+std::string forbidden_text(const PlannedRun& planned, const ResolvedConfig& config,
+                           const MemoryBudget& budget) {
+  const plan::PlannerAnswer& answer = planned.answer;
+  if (answer.forbidden.empty()) return "";
+  std::string text = "\n  settings that forbid smaller plans, each of them left open, as guessed:";
+  for (const plan::PricedChange& freed : answer.forbidden) {
+    std::vector<std::string> changes;
+    if (const std::string given = given_flags(config, budget, freed.setting); !given.empty())
+      changes.push_back("without " + given);
+    if (lacks_folder(config.options, freed.choices)) changes.emplace_back("with --nvme-path DIR");
+    text += fmt::format("\n    {}: ", fmt::join(changes, ", "));
+    if (plan::scarce_bytes(freed.more, budget.machine) < 0) {
+      plan::PlannedStep smaller{.needs = answer.smallest->needs};
+      smaller.needs.device += freed.more.device;
+      smaller.needs.host += freed.more.host;
+      text += fmt::format("about --target-memory {} would do, ",
+                          byte_size_text(least_target(smaller, config, budget)));
+    }
+    text += price_text(freed, budget.machine);
+  }
+  return text;
+}
+
+}  // namespace strata::train
