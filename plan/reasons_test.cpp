@@ -53,7 +53,7 @@ class Prices : public testing::Test {
       search.plan.host_bytes = bytes;
     else
       search.plan.budget_bytes[static_cast<std::size_t>(Tier::device)] = bytes;
-    return plan_run({.search = search, .asked = asked_, .free = free});
+    return plan_for_budget({.search = search, .asked = asked_, .free = free});
   }
 
   compile::TrainingModel model_ = small_training(4);

@@ -58,7 +58,7 @@ void MemoryReportListener::add(const StepDone& done) {
 void MemoryReportListener::write(const Closing& closing) {
   is_written_ = true;
   if (device_memory_) measured_.device = device_memory_();
-  write(ending.programs, ending.machine, ending.failure, recorder_ ? &*recorder_ : nullptr);
+  write(closing.programs, closing.machine, closing.failure, recorder_ ? &*recorder_ : nullptr);
 }
 
 void MemoryReportListener::write(const Refused& refused) {
