@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Computes the tables of docs/memory.md again, with the programs that a reader would run.
 
-    scripts/memory_tables.py [--bin build/bin] [--write]
+    scripts/memory_tables.py [--bin build/bin] [--write] [--skip REGEX]
 
 Above each table stands the command that all of its rows begin with, `<!-- computed by: train --model ... -->`; the first cell of a row has the flags
 that come after it, between backquotes. The other cells are what the program says, by the name of their column. Prints what differs from the page,
-and ends with 1 if anything does; --write puts it into the page instead.
+and ends with 1 if anything does; --write puts it into the page instead. Rows whose command has --skip in it are left as they are.
 """
 import argparse
 import json
@@ -50,21 +50,25 @@ def cells_of_plan(printed):
             "tokens/s": f"{one['tokens_per_second']:,.0f}", "bound by": one["bound_by"], "slower": f"{100 * (one['slowdown'] - 1):.0f} %"}
 
 
-def computed_row(binaries, program, common, row, header):
+def command_of(binaries, program, common, row):
+    """Returns what a reader would type for a row."""
+    flags = re.search(r"`(.*)`", row[0])
+    return [str(binaries / program), *shlex.split(common), *shlex.split(flags[1] if flags else "")]
+
+
+def computed_row(command, row, header):
     """Returns the row's line with its cells computed."""
-    first = row[0]
-    flags = re.search(r"`(.*)`", first)
-    command = [str(binaries / program), *shlex.split(common), *shlex.split(flags[1] if flags else "")]
+    program = pathlib.Path(command[0]).name
     command += ["--json"] if program == "plan" else ["--print-plan", "--steps", "0"]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode not in ((0, 1) if program == "plan" else (0,)):
         raise SystemExit(f"{shlex.join(command)}\n{done.stdout[-1000:]}{done.stderr}")
     cells = cells_of_plan(done.stdout) if program == "plan" else cells_of_train(done.stdout)
-    return "| " + " | ".join([first] + [cells.get(name, "") for name in header[1:]]) + " |"
+    return "| " + " | ".join([row[0]] + [cells.get(name, "") for name in header[1:]]) + " |"
 
 
-def computed_page(binaries, text):
-    """Returns the page with every computed table made again."""
+def computed_page(binaries, text, skip):
+    """Returns the page with every computed table made again, but for rows whose command has the pattern `skip` in it."""
     lines, made, table, header = text.splitlines(), [], None, None
     for number, line in enumerate(lines):
         if found := COMMAND.fullmatch(line):
@@ -74,7 +78,9 @@ def computed_page(binaries, text):
             if header is None:
                 header = row
             elif not re.fullmatch(r"[|\s:-]+", line):
-                line = computed_row(binaries, table[1], table[2], row, header)
+                command = command_of(binaries, table[1], table[2], row)
+                if not (skip and re.search(skip, shlex.join(command))):
+                    line = computed_row(command, row, header)
         elif header:
             table = header = None
         made.append(line)
@@ -85,9 +91,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", default="build/bin", type=pathlib.Path)
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--skip", help="pattern of commands that take too long")
     arguments = parser.parse_args()
     text = PAGE.read_text()
-    made = computed_page(arguments.bin.resolve(), text)
+    made = computed_page(arguments.bin.resolve(), text, arguments.skip)
     if arguments.write:
         PAGE.write_text(made)
         return 0

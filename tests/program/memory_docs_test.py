@@ -1,4 +1,5 @@
-"""The tables of docs/memory.md say what the programs say, and the plans of docs/workstation.md can be made."""
+"""The tables of docs/memory.md say what the programs say, and the plans of docs/workstation.md can be made. Rows of the largest models, which take
+minutes, are a part of scripts/rota."""
 import pathlib
 import shlex
 import subprocess
@@ -13,7 +14,7 @@ ROOT = __file__.rsplit("/tests/", 1)[0]
 
 class MemoryDocs(unittest.TestCase):
     def test_the_tables_are_what_the_programs_say(self):
-        done = subprocess.run([sys.executable, f"{ROOT}/scripts/memory_tables.py", "--bin", str(BIN)], capture_output=True, text=True)
+        done = subprocess.run([sys.executable, f"{ROOT}/scripts/memory_tables.py", "--bin", str(BIN), "--skip", "70b|405b"], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, f"run scripts/memory_tables.py --write, and read what changed:\n{done.stdout}{done.stderr}")
 
     def test_the_plans_of_the_tutorial_can_be_made(self):
