@@ -34,7 +34,7 @@ STRATA_HOST_DEVICE inline double progress_of(const LearningRateSchedule& s, std:
                   real(steps) / real(std::max<std::int64_t>(1, s.total_steps - s.warmup_steps)));
 }
 
-/// Returns base times `shape` in [0, 1], lifted so that 0 becomes min_ratio.
+/// Returns the rate for a `shape` from 0 (base * min_ratio) to 1 (base): linear, never negative.
 STRATA_HOST_DEVICE inline double lifted(const LearningRateSchedule& s, double shape) {
   return s.base * std::max(0.0, shape * (1 - s.min_ratio) + s.min_ratio);
 }

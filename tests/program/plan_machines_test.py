@@ -34,7 +34,7 @@ class PlanMachines(ProgramTest):
         self.assertGreater(written, 1e5)
         self.assertAlmostEqual(one["days_until_disk_is_written_up"], 1.2e15 / written * seconds / 86400, places=6)
         self.assertRegex(self.plan(*TO_DRIVE, "--hardware", "rtx4090").stdout,
-                         r"(?m)^  it writes \d.* per step to the drives of a host, which may take 1200 TB \(assumed\): written up after [\d.e+]+ days$")
+                         r"(?m)^  it writes \d.* per step to the drives of a host, which may take 1200 TB \(assumed\): worn out after [\d.e+]+ days$")
         self.assertRegex(self.plan(*TO_DRIVE, "--hardware", "rtx4090,disk=none").stdout, r"(?m)^  it writes \d.* per step to the drives of a host$")
         [none] = json.loads(self.plan(*JOB, "--json", "--hardware", "rtx4090").stdout)
         self.assertEqual(none["disk_written_bytes_per_step"], 0)

@@ -266,7 +266,7 @@ class Plan(TargetTest):
     def test_a_run_says_what_drives_bear(self):
         printed = self.run_program(train(*MODEL, *SAMPLES, "--hardware", "rtx4090,tbw=600TB", "--offload-optimizer", "nvme", "--nvme-path", ".", "--steps", "0",
                                          "--print-plan")).stdout
-        self.assertRegex(printed, r"(?m)^drives: it writes \S+ .iB per step to the drives of a host, which may take 600 TB \(assumed\): written up after \S+ days$")
+        self.assertRegex(printed, r"(?m)^drives: it writes \S+ .iB per step to the drives of a host, which may take 600 TB \(assumed\): worn out after \S+ days$")
 
     def test_a_report_is_written(self):
         done = self.run_program(plan(*MODEL, *SAMPLES, "--target-memory", "120MB", "--memory-report", "report"))

@@ -19,7 +19,7 @@ namespace strata::train {
 /// else, such as weights without a place in this run; IoError; InvalidArgument while a step is
 /// under way.
 std::vector<std::string> load_checkpoint(Engine& engine, const CheckpointReader& reader);
-/// Loads only these entries, which are listed ones or parts of those.
+/// Loads only these entries of step::list_state, or parts of them.
 std::vector<std::string> load_checkpoint(Engine& engine, const CheckpointReader& reader,
                                          const std::vector<step::StateEntry>& entries);
 

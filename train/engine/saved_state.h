@@ -30,7 +30,8 @@ class SavedState {
   SavedState(const std::vector<runtime::ParameterUnit>& units, const step::StepSettings& settings);
   explicit SavedState(const compile::StepPrograms& programs)
       : SavedState(programs.units, programs.settings) {}
-  /// `saved[rank]`: the entries (without scalars) that a rank saves, listed ones or parts of those.
+  /// `saved[rank]`: the entries that a rank saves, without scalars: those of step::list_state, or
+  /// parts of them.
   SavedState(const std::vector<runtime::ParameterUnit>& units, const step::StepSettings& settings,
              const std::vector<std::vector<step::StateEntry>>& saved);
 

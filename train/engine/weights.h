@@ -22,7 +22,7 @@ std::string stored_name(const ModelFiles& files, const ModelFamily& family,
 /// Reads the ranges that this rank holds, never the whole model. Finds names with or without the
 /// prefix of `family`. Throws DataError for missing tensors and other shapes.
 void load_weights(Engine& engine, const ModelFiles& files, const ModelFamily& family);
-/// Loads one parameter, master or remainder, a listed entry or part of one.
+/// Loads one parameter, master or remainder: an entry of step::list_state, or a part of one.
 void load_entry(Engine& engine, const ModelFiles& files, const ModelFamily& family,
                 const step::StateEntry& entry);
 

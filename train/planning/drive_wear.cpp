@@ -14,7 +14,7 @@ std::string drive_wear_text(const machine::Disk& disk, double written_per_step,
       fmt::format("it writes {} per step to the drives of a host", format_bytes(written_per_step));
   if (!disk.tbw.known()) return text;  // nothing says how much they bear
   constexpr double kTerabyte = 1e12;
-  return fmt::format("{}, which may take {:.6g} TB ({}): written up after {:.3g} days", text,
+  return fmt::format("{}, which may take {:.6g} TB ({}): worn out after {:.3g} days", text,
                      disk.tbw / kTerabyte, name_of(disk.tbw.source),
                      plan::days_until_written(disk, written_per_step, step_seconds));
 }

@@ -24,11 +24,13 @@ struct PlannedMachine {
   [[nodiscard]] double cost_of_billion() const;
   /// Bytes that all ranks of a host write to its drives in a step.
   [[nodiscard]] double written_per_step() const;
-  /// Days of training after which the drives are written up; 0: never, or not known.
+  /// Days of training after which the drives are worn out (their TBW written); 0: never, or not
+  /// known.
   [[nodiscard]] double days_of_drives() const;
 };
 
-/// A line about what the drives of a host take per step, and how long they bear it; "": nothing.
+/// A line about the bytes written to the drives of a host per step, and the days until these are
+/// worn out; "": nothing is written.
 std::string drive_wear_text(const PlannedMachine& machine);
 
 /// A line about the time, and the cost, of all steps with evaluations and saves on the way, if the
