@@ -9,8 +9,9 @@
 namespace strata::train {
 
 /// Collective, before Programs are planned: gives the machine of all ranks the times that rank 0
-/// finds kept for its processor, device, threads, ranks, transport and program, and says so. A file
-/// that cannot be used is noted. Does nothing with --calibrate off or again.
+/// finds kept for its processor, device, threads, ranks, transport and program, and says so. Notes
+/// a file that cannot be used, and one of another build or of other threads or ranks, which is not
+/// used. Does nothing with --calibrate off or again.
 void read_profile(RunParts& run);
 
 /// Collective: returns what rank 0 foresees of a step of its Programs, seconds.
