@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times of instructions are measured before the first step, kept, and read by the next run; no bit depends on them."""
+"""Times of instructions are measured before the first step, refined by the first steps, kept, and read by the next run; no bit depends on them."""
 import json
 import os
 import pathlib
@@ -73,6 +73,35 @@ class Calibrate(unittest.TestCase):
             self.assertIn(words, self.run_one(1, [], "auto")[1])
         self.run_one(1, [], "again")
         self.assertEqual(json.loads(profile.read_text())["version"], 2)
+
+    def sources(self):
+        (profile,) = self.profiles()
+        return [time["source"] for time in json.loads(profile.read_text())["times"]]
+
+    def test_first_steps_refine_what_is_kept(self):
+        for ranks, flags in [(1, ["--offload-optimizer", "cpu"]), (2, ["--zero", "2"])]:
+            with self.subTest(ranks=ranks, flags=flags):
+                for profile in self.profiles():
+                    profile.unlink()
+                metrics = self.home / "metrics"
+                plain, said = self.run_one(ranks, flags, "off", steps=6)
+                self.assertNotIn("refined", said)
+                refined, said = self.run_one(ranks, [*flags, "--metrics", metrics.as_posix()], "again", steps=6)
+                self.assertEqual(plain, refined)
+                self.assertRegex(said, r"refined: times of \d+ kinds of instructions in its first steps are kept; with them [\d.e-]+ s per step are foreseen")
+                self.assertEqual(said.count("refined:"), 1)
+                lines = [json.loads(line) for line in metrics.read_text().splitlines()]
+                self.assertEqual(len({line["foreseen_seconds"] for line in lines if "foreseen_seconds" in line}), 1)  # its own stays
+                seen = self.sources().count("steps")
+                self.assertGreater(seen, 3)
+                _, said = self.run_one(ranks, flags, "auto", steps=6)
+                self.assertIn(f", those of {seen} as steps showed them", said)
+                self.assertNotIn("refined", said)  # a short run
+                self.assertEqual(self.sources().count("steps"), seen)
+                _, said = self.run_one(ranks, flags, "again")
+                self.assertNotIn("refined", said)  # it has no third step
+                self.assertLess(self.sources().count("steps"), seen)  # and measured them anew
+                metrics.unlink()
 
     def test_times_of_another_build_or_other_threads_are_named_once(self):
         self.run_one(1, [], "again")

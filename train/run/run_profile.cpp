@@ -17,6 +17,7 @@
 #include "machine/profile_folder.h"
 #include "machine/this_host.h"
 #include "plan/foresee.h"
+#include "train/engine/observed_times.h"
 #include "train/engine/rehearse.h"
 
 namespace strata::train {
@@ -24,6 +25,10 @@ namespace {
 
 /// Runs that are foreseen to be shorter are not worth the seconds of a measurement.
 constexpr double kLongRunSeconds = 120;
+/// Steps in which instructions are timed, after those in which memory is touched and libraries are
+/// loaded; and the most instructions of a queue of which times are remembered.
+constexpr std::int64_t kLeftOut = 2, kObserved = 3;
+constexpr std::size_t kMostObserved = 100'000;
 
 /// Hash of this program's file.
 std::uint64_t hash_of_program() {
@@ -153,6 +158,29 @@ void calibrate(RunParts& run) {
                   all.all().size(), static_cast<double>(monotonic_ns() - begin) * 1e-9, seconds));
   const bool anew = run.options.calibrate == Calibration::again;
   keep_profile(run, [&](machine::Profile& kept) { kept.add_rehearsed(all, anew); });
+}
+
+void observe_first_steps(RunParts& run, std::vector<runtime::Observer*>& observers,
+                         double foreseen_seconds) {
+  if (!run.first || !run.machine.host_is_device() || !measures(run, foreseen_seconds)) return;
+  const std::int64_t done = run.resume_point ? run.resume_point->state.step : 0;
+  const std::int64_t first = done + kLeftOut + 1;  // counted from 1
+  observers.push_back(&run.first_steps.emplace(runtime::TraceOptions{
+      .steps = {first, first + kObserved - 1}, .capacity_per_queue = kMostObserved}));
+}
+
+void keep_observed(RunParts& run) {
+  if (!run.first_steps) return;
+  const machine::OperationTimes seen =
+      observed_times(*run.first_steps, run.engine->programs(), run.machine);
+  if (seen.empty()) return;  // the run ended before
+  machine::Machine refined = run.machine;
+  refined.times.merge(seen);
+  run.listeners.print(
+      fmt::format("refined: times of {} kinds of instructions in its first steps are kept; with "
+                  "them {:.3g} s per step are foreseen",
+                  seen.all().size(), plan::foresee(run.engine->programs(), refined).step_seconds));
+  keep_profile(run, [&](machine::Profile& kept) { kept.add_observed(seen); });
 }
 
 }  // namespace strata::train

@@ -1,8 +1,9 @@
-// Measured times of instructions for a run's machine: read from what earlier runs kept, and
-// measured before the first step.
+// Measured times of instructions for a run's machine: read from what earlier runs kept, measured
+// before the first step, and for later runs in the first steps.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "train/run/run_parts.h"
 
@@ -21,6 +22,16 @@ double foresee_together(const RunParts& run, const compile::StepPrograms& progra
 /// instructions that are not known yet, where the run is long enough or --calibrate asks for it,
 /// gives all ranks what rank 0 measured, and keeps it. Says how long that took.
 void calibrate(RunParts& run);
+
+/// Before the engine is made: where this run measures and its CPU is the device, adds rank 0's
+/// observer of a few steps, which reads the clock twice for each instruction of these. A device
+/// would have to do without recordings for it.
+void observe_first_steps(RunParts& run, std::vector<runtime::Observer*>& observers,
+                         double foreseen_seconds);
+
+/// When the engine is idle after the last step: keeps what that observer saw for later runs, and
+/// says what they would foresee. Changes nothing of this run.
+void keep_observed(RunParts& run);
 
 /// Returns the folder of profiles: $XDG_CACHE_HOME/strata/profiles or ~/.cache/strata/profiles;
 /// empty: there is none.
