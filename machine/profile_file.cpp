@@ -12,7 +12,9 @@
 namespace strata::machine {
 namespace {
 
-constexpr std::int64_t kProfileVersion = 1;
+/// Version 1 had no sources: all its times come from rehearsals.
+constexpr std::int64_t kProfileVersion = 2, kFirstVersion = 1;
+constexpr std::string_view kRehearsal = "rehearsal", kSteps = "steps";
 constexpr std::int64_t kMostNs = std::int64_t{3600} * 1'000'000'000;
 constexpr std::array kTypes{DType::f32, DType::bf16, DType::f16};
 constexpr std::size_t kSignatureDigits = 16;
@@ -56,8 +58,19 @@ void require_keys(const JsonValue& object, std::initializer_list<std::string_vie
   }
 }
 
-OperationTime read_time(const JsonValue& value) {
-  require_keys(value, {"signature", "operation", "resource", "type", "ns", "guess_ns"});
+bool is_observed(const JsonValue& source) {
+  const std::string text = source.as_string();
+  if (text != kRehearsal && text != kSteps)
+    source.fail(source.describe() + ", expected \"rehearsal\" or \"steps\"");
+  return text == kSteps;
+}
+
+/// Version 1 has no `source`.
+OperationTime read_time(const JsonValue& value, bool has_source) {
+  if (has_source)
+    require_keys(value, {"signature", "operation", "resource", "type", "source", "ns", "guess_ns"});
+  else
+    require_keys(value, {"signature", "operation", "resource", "type", "ns", "guess_ns"});
   return {read_signature(value.at("signature")),
           value.at("operation").as_string(),
           read_resource(value.at("resource")),
@@ -68,6 +81,20 @@ OperationTime read_time(const JsonValue& value) {
 
 }  // namespace
 
+void Profile::add_rehearsed(const OperationTimes& rehearsed, bool anew) {
+  std::vector<OperationTime> taken;
+  for (const OperationTime& time : rehearsed.all()) {
+    if (anew) observed.erase(time.signature);
+    if (!observed.contains(time.signature)) taken.push_back(time);
+  }
+  times.merge(OperationTimes(std::move(taken)));
+}
+
+void Profile::add_observed(const OperationTimes& seen) {
+  for (const OperationTime& time : seen.all()) observed.insert(time.signature);
+  times.merge(seen);
+}
+
 std::string to_json(const Profile& profile) {
   JsonWriter json;
   json.begin_object().member("version", kProfileVersion).member("of", profile.of).key("times");
@@ -76,7 +103,8 @@ std::string to_json(const Profile& profile) {
     json.begin_object().member("signature", fmt::format("{:016x}", time.signature));
     json.member("operation", time.operation)
         .member("resource", name_of(time.resource))
-        .member("type", name_of(time.type));
+        .member("type", name_of(time.type))
+        .member("source", profile.observed.contains(time.signature) ? kSteps : kRehearsal);
     json.member("ns", time.ns).member("guess_ns", time.guess_ns).end_object();
   }
   json.end_array().end_object();
@@ -86,11 +114,23 @@ std::string to_json(const Profile& profile) {
 Profile read_profile(std::string_view text, const std::string& file) {
   const JsonValue top = parse_json(text, file, {});
   require_keys(top, {"version", "of", "times"});
-  if (const JsonValue version = top.at("version"); version.as_integer() != kProfileVersion)
-    version.fail(fmt::format("{}, expected version {}", version.describe(), kProfileVersion));
+  const JsonValue version = top.at("version");
+  const std::int64_t number = version.as_integer();
+  if (number < kFirstVersion || number > kProfileVersion)
+    version.fail(fmt::format("{}, expected version {} or {}", version.describe(), kFirstVersion,
+                             kProfileVersion));
+  const bool has_sources = number > kFirstVersion;
+  Profile profile{top.at("of").as_string(), {}};
   std::vector<OperationTime> times;
-  for (const JsonValue& time : top.at("times").elements()) times.push_back(read_time(time));
-  return {top.at("of").as_string(), OperationTimes(std::move(times))};
+  for (const JsonValue& value : top.at("times").elements()) {
+    times.push_back(read_time(value, has_sources));
+    if (has_sources && is_observed(value.at("source")))
+      profile.observed.insert(times.back().signature);
+    else
+      profile.observed.erase(times.back().signature);  // the last of a kind counts
+  }
+  profile.times = OperationTimes(std::move(times));
+  return profile;
 }
 
 }  // namespace strata::machine

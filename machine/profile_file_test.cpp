@@ -10,7 +10,8 @@ namespace {
 Profile some_profile() {
   return {"a processor, 2 threads",
           OperationTimes({{0x1234, "linear", Resource::device, DType::f32, 1000, 900},
-                          {0xffffffffffffffff, "norm", Resource::host, DType::bf16, 7, 9}})};
+                          {0xffffffffffffffff, "norm", Resource::host, DType::bf16, 7, 9}}),
+          {0x1234}};
 }
 
 std::string refusal(std::string text) {
@@ -44,9 +45,38 @@ TEST(ProfileFile, FaultsAreNamedWithFileLineAndPath) {
   expect(with("0000000000001234", "0000000000000000"), "expected 16 hexadecimal digits");
   expect(with("\"bf16\"", "\"int8\""), "times[1].type");
   expect(with("\"host\"", "\"moon\""), "times[1].resource: string \"moon\"");
-  expect(with("\"version\": 1", "\"version\": 2"), "expected version 1");
+  expect(with("\"version\": 2", "\"version\": 3"), "expected version 1 or 2");
+  expect(with("\"version\": 2", "\"version\": 0"), "expected version 1 or 2");
+  expect(with("\"version\": 2", "\"version\": 1"), "times[0].source: unknown key");
+  expect(with("\"steps\"", "\"guess\""),
+         "times[0].source: string \"guess\", expected \"rehearsal\" or \"steps\"");
   expect(with("\"guess_ns\"", "\"guess\""), "times[0].guess: unknown key");
   expect("{", "p.json");
+}
+
+TEST(ProfileFile, TimesOfTheFirstVersionComeFromRehearsals) {
+  const Profile old = read_profile(R"({"version": 1, "of": "a processor", "times": [
+      {"signature": "0000000000001234", "operation": "linear", "resource": "device",
+       "type": "fp32", "ns": 1000, "guess_ns": 900}]})",
+                                   "p.json");
+  EXPECT_EQ(old.times.find(0x1234), 1000);
+  EXPECT_TRUE(old.observed.empty());
+}
+
+TEST(ProfileFile, WhatStepsShowedStaysUnlessAllIsMeasuredAnew) {
+  const auto time = [](std::uint64_t signature, std::int64_t ns) {
+    return OperationTime{signature, "linear", Resource::device, DType::f32, ns, 900};
+  };
+  Profile profile{"a processor", OperationTimes({time(1, 10), time(2, 20)})};
+  profile.add_observed(OperationTimes({time(2, 25), time(3, 35)}));
+  EXPECT_EQ(profile.observed, (std::set<std::uint64_t>{2, 3}));
+  profile.add_rehearsed(OperationTimes({time(1, 11), time(2, 21), time(4, 41)}), false);
+  EXPECT_EQ(profile.times, OperationTimes({time(1, 11), time(2, 25), time(3, 35), time(4, 41)}));
+  profile.add_rehearsed(OperationTimes({time(2, 22)}), true);
+  EXPECT_EQ(profile.times.find(2), 22);
+  EXPECT_EQ(profile.observed, std::set<std::uint64_t>{3});
+  profile.add_observed(OperationTimes({time(3, 36)}));
+  EXPECT_EQ(profile.times.find(3), 36) << "the last steps count";
 }
 
 }  // namespace

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Times of instructions are measured before the first step, kept, and read by the next run, and no bit depends on them."""
+"""Times of instructions are measured before the first step, refined by the first steps, kept, and read by the next run; no bit depends on them."""
 import json
 import os
 import pathlib
 import subprocess
 import tempfile
+import time
 import unittest
 
 from programs import LIMIT_S, QUICK, mlaunch, train
@@ -27,10 +28,11 @@ class Calibrate(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.home = pathlib.Path(folder.name)
 
-    def run_one(self, ranks, flags, calibrate, cache="cache"):
+    def run_one(self, ranks, flags, calibrate, cache="cache", steps=2):
         state = self.home / "state"
         flags = [flag.format(home=self.home) for flag in flags]
-        arguments = [*QUICK, "--model", "gpt2-tiny", *flags, "--calibrate", calibrate, "--dump-state", state]
+        self.assertEqual(QUICK[0], "--steps")
+        arguments = ["--steps", steps, *QUICK[2:], "--model", "gpt2-tiny", *flags, "--calibrate", calibrate, "--dump-state", state]
         command = train(*arguments) if ranks == 1 else mlaunch(ranks, *arguments)
         environment = os.environ | {"XDG_CACHE_HOME": str(self.home / cache)}
         done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, env=environment)
@@ -65,12 +67,67 @@ class Calibrate(unittest.TestCase):
         self.run_one(1, [], "again")
         (profile,) = self.profiles()
         text = profile.read_text()
-        for broken, words in [("{", "profiles/"), (text.replace('"version": 1', '"version": 7'), "expected version 1"),
+        for broken, words in [("{", "profiles/"), (text.replace('"version": 2', '"version": 7'), "expected version 1 or 2"),
                               (text.replace('"of": "', '"of": "not '), "is another machine's or build's")]:
             profile.write_text(broken)
             self.assertIn(words, self.run_one(1, [], "auto")[1])
         self.run_one(1, [], "again")
-        self.assertEqual(json.loads(profile.read_text())["version"], 1)
+        self.assertEqual(json.loads(profile.read_text())["version"], 2)
+
+    def sources(self):
+        (profile,) = self.profiles()
+        return [time["source"] for time in json.loads(profile.read_text())["times"]]
+
+    def test_first_steps_refine_what_is_kept(self):
+        for ranks, flags in [(1, ["--offload-optimizer", "cpu"]), (2, ["--zero", "2"])]:
+            with self.subTest(ranks=ranks, flags=flags):
+                for profile in self.profiles():
+                    profile.unlink()
+                metrics = self.home / "metrics"
+                plain, said = self.run_one(ranks, flags, "off", steps=6)
+                self.assertNotIn("refined", said)
+                refined, said = self.run_one(ranks, [*flags, "--metrics", metrics.as_posix()], "again", steps=6)
+                self.assertEqual(plain, refined)
+                self.assertRegex(said, r"refined: times of \d+ kinds of instructions in its first steps are kept; with them [\d.e-]+ s per step are foreseen")
+                self.assertEqual(said.count("refined:"), 1)
+                lines = [json.loads(line) for line in metrics.read_text().splitlines()]
+                self.assertEqual(len({line["foreseen_seconds"] for line in lines if "foreseen_seconds" in line}), 1)  # its own stays
+                seen = self.sources().count("steps")
+                self.assertGreater(seen, 3)
+                _, said = self.run_one(ranks, flags, "auto", steps=6)
+                self.assertIn(f", those of {seen} as steps showed them", said)
+                self.assertNotIn("refined", said)  # a short run
+                self.assertEqual(self.sources().count("steps"), seen)
+                _, said = self.run_one(ranks, flags, "again")
+                self.assertNotIn("refined", said)  # it has no third step
+                self.assertLess(self.sources().count("steps"), seen)  # and measured them anew
+                metrics.unlink()
+
+    def test_times_of_another_build_or_other_threads_are_named_once(self):
+        self.run_one(1, [], "again")
+        (profile,) = self.profiles()
+        text = profile.read_text()
+        profile.unlink()
+        for old, new, words in [(", build ", ", build 0", "are of another build of this program, and not used"),
+                                (" 1 threads", " 3 threads", "1 of 1 ranks on this host by single', and not used for '")]:
+            self.assertIn(old, text)
+            profile.with_name("0123456789abcdef.json").write_text(text.replace(old, new))
+            said = self.run_one(1, [], "auto")[1]
+            self.assertEqual(said.count(words), 1, said)
+            self.assertNotIn(words, self.run_one(1, [], "off")[1])
+        self.run_one(1, [], "again")
+        self.assertIn("foreseen by times of ", self.run_one(1, [], "auto")[1])
+
+    def test_old_profiles_go(self):
+        folder = self.home / "cache/strata/profiles"
+        folder.mkdir(parents=True)
+        old, other = folder / "0123456789abcdef.json", folder / "notes.json"
+        for file in (old, other):
+            file.write_text("{}")
+            os.utime(file, (time.time() - 400 * 86400,) * 2)
+        self.run_one(1, [], "again")
+        self.assertFalse(old.exists())
+        self.assertTrue(other.exists())
 
     def test_a_cache_that_cannot_be_written_costs_a_note(self):
         (self.home / "file").write_text("")

@@ -1,6 +1,8 @@
 // Measures what the instructions of an engine's Programs take, before its first step.
 #pragma once
 
+#include <vector>
+
 #include "machine/machine.h"
 #include "machine/operation_times.h"
 #include "runtime/execute/trace.h"
@@ -9,10 +11,17 @@
 
 namespace strata::train {
 
+/// Returns rehearsals of the training Programs' kinds that `machine` has no times of, of all
+/// Programs one run of each kind first, and then, as far as `limits.seconds` go, the other ones: so
+/// no kind that fits is left out for repeats of others.
+std::vector<runtime::Rehearsal> list_rehearsals(const compile::StepPrograms& programs,
+                                                const machine::Machine& machine,
+                                                runtime::RehearsalLimits limits);
+
 /// Collective: all ranks measure at the same time, as they work in a step. Runs each kind of
 /// instruction of the training Programs a few times, before weights are loaded, and returns the
-/// median of each; of collectives the least, since waiting for peers is part of the others. `of`:
-/// who knows when an instruction ran. Throws what a step would.
+/// typical time of each (KindTimes). `of`: who knows when an instruction ran. Throws what a step
+/// would.
 machine::OperationTimes rehearse(Engine& engine, const machine::Machine& machine,
                                  runtime::TraceOf of, runtime::RehearsalLimits limits = {});
 

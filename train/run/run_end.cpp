@@ -10,6 +10,7 @@
 #include "train/engine/state_digest.h"
 #include "train/run/evaluation.h"
 #include "train/run/run_checkpoint.h"
+#include "train/run/run_profile.h"
 
 namespace strata::train {
 namespace {
@@ -62,6 +63,7 @@ void report(RunParts& run, const std::string& failure) {
   run.print_notes();
   if (const std::string times = run.meter.describe_foreseen(); !times.empty())
     run.listeners.print(times);
+  keep_observed(run);
   if (const auto bound = run.meter.mean_bound(); bound && bound->moves())
     run.listeners.print(describe(*bound));
   if (const std::string use = run.device->describe_use(run.engine->arena().bytes()); !use.empty())
@@ -71,8 +73,8 @@ void report(RunParts& run, const std::string& failure) {
   if (run.options.check_device)
     run.listeners.print(fmt::format("the device agrees with the CPU in {} steps:\n{}",
                                     run.position.steps_done, run.device->compared().to_string()));
-  run.tell(Closing{*run.communicator, run.engine->programs(), run.machine, run.device->description(),
-                  failure});
+  run.tell(Closing{*run.communicator, run.engine->programs(), run.machine,
+                   run.device->description(), failure});
 }
 
 /// Leaves the other ranks, when all have written; MPI insists on it.

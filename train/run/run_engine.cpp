@@ -117,8 +117,9 @@ void register_windows(RunParts& run) {
   run.print_notes();
 }
 
-void add_observers(RunParts& run, EngineParts& parts) {
+void add_observers(RunParts& run, EngineParts& parts, double foreseen_seconds) {
   parts.observers = {&run.under_way, &run.meter.observer(), &run.transfers.observer()};
+  observe_first_steps(run, parts.observers, foreseen_seconds);
   run.listeners.tell(Equipping{parts.observers, *run.communicator, run.device->communicator(),
                                run.machine, run.resume_point ? run.resume_point->state.step : 0,
                                run.options.steps,
@@ -153,7 +154,7 @@ std::string build_engine(RunParts& run) {
   run.print_notes();
   parts.site = run.device->make_site(options, threads);
   parts.disk = run.disk->disk();
-  add_observers(run, parts);
+  add_observers(run, parts, foreseen_seconds);
   run.engine = std::make_unique<Engine>(std::move(parts));
   register_windows(run);
   run.meter.begin(*run.engine, run.request.model, options, run.machine, foreseen_seconds);

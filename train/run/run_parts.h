@@ -12,6 +12,7 @@
 
 #include "comm/communicator.h"
 #include "comm/fail_together.h"
+#include "runtime/execute/trace.h"
 #include "train/engine/engine.h"
 #include "train/run/beside_weights.h"
 #include "train/run/checkpoint_saver.h"
@@ -78,6 +79,7 @@ struct RunParts {
   StepUnderWay under_way;
   StepMeter meter;
   TransferLedger transfers;
+  std::optional<runtime::TraceRecorder> first_steps;  ///< rank 0's, if it refines kept times
 
   Corpus corpus;
   // Files that are read at the start, since --model may be gone when a checkpoint is written.

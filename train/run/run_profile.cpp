@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <filesystem>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "comm/gather_texts.h"
@@ -14,19 +14,21 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/hash.h"
-#include "machine/profile_file.h"
+#include "machine/profile_folder.h"
 #include "machine/this_host.h"
 #include "plan/foresee.h"
+#include "train/engine/observed_times.h"
 #include "train/engine/rehearse.h"
 
 namespace strata::train {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr std::int64_t kMostProfileBytes = 16 << 20;
 /// Runs that are foreseen to be shorter are not worth the seconds of a measurement.
 constexpr double kLongRunSeconds = 120;
+/// Steps in which instructions are timed, after those in which memory is touched and libraries are
+/// loaded; and the most instructions of a queue of which times are remembered.
+constexpr std::int64_t kLeftOut = 2, kObserved = 3;
+constexpr std::size_t kMostObserved = 100'000;
 
 /// Hash of this program's file.
 std::uint64_t hash_of_program() {
@@ -46,22 +48,16 @@ std::uint64_t hash_of_program() {
 std::string describe_measured(const RunParts& run) {
   const RankContext& context = run.request.context;
   try {
-    return fmt::format("{}, {}, {} threads, {} of {} ranks on this host by {}{}, build {:016x}",
+    return fmt::format("{}, {}, {} threads, {} of {} ranks on this host by {}{}{}{:016x}",
                        machine::processor_name(), run.device->description(),
                        threads_per_rank(run.options, context), context.local_world, context.world,
                        run.device->communicator().backend(), run.options.tf32 ? ", TF32" : "",
-                       hash_of_program());
+                       machine::kBuildMark, hash_of_program());
   } catch (const Error& error) {
     run.listeners.note("measured times of instructions are neither read nor kept: " +
                        std::string(error.what()));
     return "";
   }
-}
-
-std::string file_of(const std::string& of) {
-  const std::string folder = profile_folder();
-  if (folder.empty() || of.empty()) return "";
-  return fmt::format("{}/{:016x}.json", folder, hash_64(std::as_bytes(std::span(of))));
 }
 
 /// Rank 0's description, made when it is first needed: it reads the whole program's file.
@@ -70,39 +66,33 @@ const std::string& measured_of(RunParts& run) {
   return *run.measured_of;
 }
 
-/// Returns what is kept for this run; nullopt if there is no such file, or it cannot be used.
+/// Returns what is kept for this run, and notes what cannot be used.
 std::optional<machine::Profile> kept_profile(RunParts& run) {
   if (!is_name_taken(profile_folder())) return {};  // nobody has kept anything
-  const std::string& of = measured_of(run);
-  const std::string file = file_of(of);
-  if (file.empty() || !is_name_taken(file)) return {};
-  try {
-    machine::Profile kept = machine::read_profile(read_whole_file(file, kMostProfileBytes), file);
-    if (kept.of == of) return kept;
-    run.listeners.note(file +
-                       " is another machine's or build's, and not used; --calibrate again measures "
-                       "anew");
-  } catch (const Error& error) {
-    run.listeners.note(std::string(error.what()) +
-                       "; it is not used; --calibrate again measures anew");
-  }
-  return {};
+  machine::ProfileFolder::Found found =
+      machine::ProfileFolder(profile_folder()).find(measured_of(run));
+  if (!found.note.empty()) run.listeners.note(found.note);
+  return std::move(found.profile);
 }
 
-/// Adds what was measured to what is kept by now, maybe by a run beside this one.
-void keep_profile(RunParts& run, const machine::OperationTimes& measured) {
+/// Calls add(profile) with what is kept by now, maybe by a run beside this one, and keeps the
+/// result. A file that cannot be used, which kept_profile has noted, is replaced.
+template <typename Add>
+void keep_profile(RunParts& run, const Add& add) {
   const std::string& of = measured_of(run);
-  const std::string file = file_of(of);
-  if (file.empty()) return;
-  machine::Profile profile{of, {}};
-  if (auto kept = kept_profile(run)) profile = std::move(*kept);
-  profile.times.merge(measured);
+  if (of.empty()) return;
+  const machine::ProfileFolder folder(profile_folder());
+  machine::Profile profile = folder.find(of).profile.value_or(machine::Profile{of, {}});
+  add(profile);
   try {
-    fs::create_directories(fs::path(file).parent_path());
-    write_file_atomically(file, machine::to_json(profile));
-  } catch (const std::exception& error) {
+    folder.keep(profile);
+  } catch (const Error& error) {
     run.listeners.note("measured times of instructions are not kept: " + std::string(error.what()));
   }
+}
+
+std::string describe_observed(std::size_t kinds) {
+  return kinds == 0 ? "" : fmt::format(", those of {} as steps showed them", kinds);
 }
 
 machine::OperationTimes shared(const RunParts& run, const std::string& mine) {
@@ -111,13 +101,13 @@ machine::OperationTimes shared(const RunParts& run, const std::string& mine) {
                       : machine::read_profile(text, "the profile of rank 0").times;
 }
 
-/// The same on all ranks, which foresee the same.
-bool is_wanted(const RunParts& run) {
+/// True if this run measures. The same on all ranks, which foresee the same.
+bool measures(const RunParts& run, double foreseen_seconds) {
   const TrainOptions& options = run.options;
   if (options.check_device) return false;
   if (options.calibrate != Calibration::automatic) return options.calibrate == Calibration::again;
   const std::int64_t done = run.resume_point ? run.resume_point->state.step : 0;
-  return run.meter.foreseen_seconds() * static_cast<double>(options.steps - done) > kLongRunSeconds;
+  return foreseen_seconds * static_cast<double>(options.steps - done) > kLongRunSeconds;
 }
 
 }  // namespace
@@ -136,8 +126,10 @@ void read_profile(RunParts& run) {
   if (run.first)
     if (const auto kept = kept_profile(run)) {
       text = machine::to_json(*kept);
-      run.listeners.print(fmt::format("foreseen by times of {} kinds of instructions in {}",
-                                      kept->times.all().size(), file_of(kept->of)));
+      const machine::ProfileFolder folder(profile_folder());
+      run.listeners.print(fmt::format("foreseen by times of {} kinds of instructions in {}{}",
+                                      kept->times.all().size(), folder.file_of(kept->of),
+                                      describe_observed(kept->observed.size())));
     }
   run.machine.times = shared(run, text);
 }
@@ -149,7 +141,7 @@ double foresee_together(const RunParts& run, const compile::StepPrograms& progra
 }
 
 void calibrate(RunParts& run) {
-  if (!is_wanted(run)) return;
+  if (!measures(run, run.meter.foreseen_seconds())) return;
   const std::int64_t begin = monotonic_ns();
   const runtime::TraceOf of =
       run.machine.host_is_device() ? runtime::TraceOf::queues : runtime::TraceOf::device;
@@ -164,7 +156,31 @@ void calibrate(RunParts& run) {
       fmt::format("calibration: {} kinds of instructions measured in {:.1f} s; foreseen: {:.3g} s "
                   "per step",
                   all.all().size(), static_cast<double>(monotonic_ns() - begin) * 1e-9, seconds));
-  keep_profile(run, all);
+  const bool anew = run.options.calibrate == Calibration::again;
+  keep_profile(run, [&](machine::Profile& kept) { kept.add_rehearsed(all, anew); });
+}
+
+void observe_first_steps(RunParts& run, std::vector<runtime::Observer*>& observers,
+                         double foreseen_seconds) {
+  if (!run.first || !run.machine.host_is_device() || !measures(run, foreseen_seconds)) return;
+  const std::int64_t done = run.resume_point ? run.resume_point->state.step : 0;
+  const std::int64_t first = done + kLeftOut + 1;  // counted from 1
+  observers.push_back(&run.first_steps.emplace(runtime::TraceOptions{
+      .steps = {first, first + kObserved - 1}, .capacity_per_queue = kMostObserved}));
+}
+
+void keep_observed(RunParts& run) {
+  if (!run.first_steps) return;
+  const machine::OperationTimes seen =
+      observed_times(*run.first_steps, run.engine->programs(), run.machine);
+  if (seen.empty()) return;  // the run ended before
+  machine::Machine refined = run.machine;
+  refined.times.merge(seen);
+  run.listeners.print(
+      fmt::format("refined: times of {} kinds of instructions in its first steps are kept; with "
+                  "them {:.3g} s per step are foreseen",
+                  seen.all().size(), plan::foresee(run.engine->programs(), refined).step_seconds));
+  keep_profile(run, [&](machine::Profile& kept) { kept.add_observed(seen); });
 }
 
 }  // namespace strata::train
