@@ -70,6 +70,17 @@ TEST(HardwareFile, LatenciesMayBeLeftOut) {
   EXPECT_FALSE(find_hardware("rtx4090")->network_latency.known());
 }
 
+TEST(HardwareFile, SharesThatAreLeftOutAreNotKnown) {
+  Machine other = find_hardware("two-cores").value();
+  EXPECT_FALSE(other.device.attention_efficiency.known());
+  EXPECT_FALSE(other.device.memory_efficiency.known());
+  EXPECT_FALSE(other.collective_efficiency.known());
+  EXPECT_THAT(to_json(other), Not(HasSubstr("\"efficiency\"")));
+  other.link.efficiency = measured(0.9);
+  EXPECT_THAT(to_json(other), HasSubstr("\"efficiency\": [0.9, \"measured\"]"));
+  EXPECT_EQ(read_hardware(to_json(other), "written"), other);
+}
+
 TEST(HardwareFile, ACpuPlaysTheDeviceWithAllItsCores) {
   const Machine machine = find_hardware("two-cores").value();
   EXPECT_TRUE(machine.host_is_device());
