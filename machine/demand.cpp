@@ -18,10 +18,20 @@ double least_at(double work, Figure rate) {
   return rate.source == Source::assumed ? 0 : seconds_at(work, rate);
 }
 
-/// If the vendor names no rate for a type, assume that the device multiplies it in fp32.
-double product_rate(const Device& device, DType type) {
-  const Figure peak = device.flops(type);
-  return (peak.known() ? peak : device.fp32_flops) * device.product_efficiency;
+/// True for attention and its backward pass (kernels/ops/attention.h).
+bool is_attention(std::string_view operation) { return operation.starts_with("attention"); }
+
+/// FLOP/s that the operation reaches. If the vendor names no rate for a type, assume that the
+/// device multiplies it in fp32.
+double arithmetic_rate(const Device& device, const Demand& demand) {
+  const Figure peak = device.flops(demand.type);
+  const bool attends = is_attention(demand.operation) && device.attention_efficiency.known();
+  return (peak.known() ? peak : device.fp32_flops) *
+         (attends ? device.attention_efficiency : device.product_efficiency);
+}
+
+double memory_rate(const Device& device) {
+  return reached(device.bytes_per_second, device.memory_efficiency);
 }
 
 /// True if the collective is a copy in the device's memory, since its rank is alone.
@@ -40,15 +50,16 @@ double latency_of(const Machine& machine, int ranks) {
 
 /// Reads and writes of the operands are part of the transfer.
 double collective_seconds(const Machine& machine, const Demand& demand) {
-  if (is_copied(machine, demand)) return seconds_at(demand.bytes, machine.device.bytes_per_second);
+  if (is_copied(machine, demand)) return seconds_at(demand.bytes, memory_rate(machine.device));
+  const double rate = reached(machine.peer_rate, machine.collective_efficiency);
   // Ranks on the processor of one host read one another's operands.
-  if (machine.host_is_device() && machine.hosts == 1)
-    return seconds_at(demand.bytes, machine.peer_rate);
+  if (machine.host_is_device() && machine.hosts == 1) return seconds_at(demand.bytes, rate);
   return latency_of(machine, demand.ranks) +
-         seconds_at(static_cast<double>(demand.moved_bytes), machine.peer_rate);
+         seconds_at(static_cast<double>(demand.moved_bytes), rate);
 }
 
-Figure moving_rate(const Machine& machine, Resource resource) {
+/// The peak rate of what moves bytes.
+Figure moving_peak(const Machine& machine, Resource resource) {
   switch (resource) {
     case Resource::upload:
       return machine.link.to_device;
@@ -61,6 +72,13 @@ Figure moving_rate(const Machine& machine, Resource resource) {
     default:
       return machine.peer_rate;
   }
+}
+
+/// The rate of copies over the link, or of a disk's transfers.
+double copy_rate(const Machine& machine, Resource resource) {
+  const Figure peak = moving_peak(machine, resource);
+  const bool crosses_link = resource == Resource::upload || resource == Resource::download;
+  return crosses_link ? reached(peak, machine.link.efficiency) : peak.value;
 }
 
 }  // namespace
@@ -78,8 +96,8 @@ std::int64_t guessed_ns(const Machine& machine, const Demand& demand) {
   double seconds = 0;
   switch (demand.resource) {
     case Resource::device:
-      seconds = std::max(seconds_at(demand.flops, product_rate(machine.device, demand.type)),
-                         seconds_at(demand.bytes, machine.device.bytes_per_second));
+      seconds = std::max(seconds_at(demand.flops, arithmetic_rate(machine.device, demand)),
+                         seconds_at(demand.bytes, memory_rate(machine.device)));
       break;
     case Resource::peers:
       seconds = collective_seconds(machine, demand);
@@ -88,8 +106,8 @@ std::int64_t guessed_ns(const Machine& machine, const Demand& demand) {
       seconds = seconds_at(demand.bytes, machine.memory.bytes_per_second);
       break;
     default:
-      seconds = seconds_at(static_cast<double>(demand.moved_bytes),
-                           moving_rate(machine, demand.resource));
+      seconds =
+          seconds_at(static_cast<double>(demand.moved_bytes), copy_rate(machine, demand.resource));
   }
   return std::clamp<std::int64_t>(std::llround(machine.instruction_seconds * 1e9) +
                                       std::llround(std::min(seconds, kLongestSeconds) * 1e9),
@@ -117,7 +135,7 @@ double least_seconds(const Machine& machine, const Demand& demand) {
     default:
       break;
   }
-  return seconds_at(moved, moving_rate(machine, demand.resource));
+  return seconds_at(moved, moving_peak(machine, demand.resource));
 }
 
 }  // namespace strata::machine

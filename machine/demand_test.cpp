@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/ops/attention.h"
+#include "kernels/ops/linear.h"
+
 namespace strata::machine {
 namespace {
 
@@ -79,6 +82,51 @@ TEST(Demand, ACpuThatPlaysTheDeviceCopiesInItsMemory) {
 
 TEST(Demand, ATypeWithoutARateIsMultipliedInFp32) {
   EXPECT_EQ(foreseen_ns(gpu(), {.type = DType::i32, .flops = 1e12}), 2'000'001'000);
+}
+
+TEST(Demand, AttentionReachesItsOwnShareOfThePeakWhereItIsKnown) {
+  Machine machine = gpu();
+  const auto seconds_of = [&](const kernels::Operation& operation) {
+    const Demand demand{.type = DType::bf16, .flops = 1e13, .operation = operation.name};
+    EXPECT_DOUBLE_EQ(least_seconds(machine, demand), 1);
+    return 1e-9 * static_cast<double>(guessed_ns(machine, demand) - 1000);
+  };
+  EXPECT_DOUBLE_EQ(seconds_of(kernels::attention_operation()), 2) << "not known: as products";
+  machine.device.attention_efficiency = assumed(0.25);
+  EXPECT_DOUBLE_EQ(seconds_of(kernels::attention_operation()), 4);
+  EXPECT_DOUBLE_EQ(seconds_of(kernels::attention_backward_operation()), 4);
+  EXPECT_DOUBLE_EQ(seconds_of(kernels::linear_operation()), 2);
+}
+
+TEST(Demand, WhatMovesBytesReachesItsShareOfTheRateAndBoundsStayAtThePeak) {
+  Machine machine = gpu();
+  machine.device.memory_efficiency = assumed(0.8);
+  machine.link.efficiency = assumed(0.5);
+  machine.collective_efficiency = assumed(0.25);
+  const struct {
+    Demand demand;
+    double share;
+  } rows[] = {
+      {{.bytes = 1e11}, 0.8},
+      {{.resource = Resource::peers, .bytes = 1e11}, 0.8},  // a copy, in a world of one
+      {{.resource = Resource::peers, .moved_bytes = 1'000'000'000}, 0.25},
+      {{.resource = Resource::upload, .moved_bytes = 20'000'000'000}, 0.5},
+      {{.resource = Resource::download, .moved_bytes = 10'000'000'000}, 0.5},
+      {{.resource = Resource::disk_read, .moved_bytes = 5'000'000'000}, 1},
+      {{.resource = Resource::disk_write, .moved_bytes = 2'000'000'000}, 1},
+      {{.resource = Resource::host, .bytes = 4e10}, 1},
+  };
+  for (const auto& [demand, share] : rows) {
+    SCOPED_TRACE(static_cast<int>(demand.resource));
+    EXPECT_DOUBLE_EQ(least_seconds(machine, demand), 1);
+    EXPECT_NEAR(static_cast<double>(guessed_ns(machine, demand)), 1e9 / share + 1000, 1);
+  }
+  Machine cpu = cpu_machine(1);
+  cpu.peer_rate = assumed(1e9);
+  cpu.collective_efficiency = assumed(0.5);
+  EXPECT_EQ(guessed_ns(cpu, {.resource = Resource::peers, .bytes = 1e9, .moved_bytes = 1}),
+            2'000'002'000)
+      << "ranks read one another's memory";
 }
 
 }  // namespace

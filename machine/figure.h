@@ -30,4 +30,7 @@ struct Figure {
 constexpr Figure assumed(double value) { return {value, Source::assumed}; }
 constexpr Figure measured(double value) { return {value, Source::measured}; }
 
+/// Returns the part of the rate `peak` that is reached; all of it if `share` is not known.
+constexpr double reached(double peak, Figure share) { return share.known() ? peak * share : peak; }
+
 }  // namespace strata::machine

@@ -76,17 +76,21 @@ void visit(Machine& machine, Visitor& v) {
     v.figure("bf16_flops", device.bf16_flops, kRate, Need::required);
     v.figure("fp8_flops", device.fp8_flops, kRate);
     v.figure("product_efficiency", device.product_efficiency, kShare, Need::required);
+    v.figure("attention_efficiency", device.attention_efficiency, kShare);
     v.figure("bytes_per_second", device.bytes_per_second, kRate, Need::required);
+    v.figure("memory_efficiency", device.memory_efficiency, kShare);
   });
   v.object("link", [&] {
     v.figure("to_device", machine.link.to_device, kRate, Need::required);
     v.figure("to_host", machine.link.to_host, kRate, Need::required);
     v.figure("both_ways", machine.link.both_ways, kRate);
+    v.figure("efficiency", machine.link.efficiency, kShare);
   });
   v.figure("peer_rate", machine.peer_rate, kRate, Need::required);
   v.figure("peer_latency", machine.peer_latency, kSeconds);
   v.figure("network_rate", machine.network_rate, kRate);
   v.figure("network_latency", machine.network_latency, kSeconds);
+  v.figure("collective_efficiency", machine.collective_efficiency, kShare);
   v.object("disk", [&] {
     v.figure("bytes", machine.disk.bytes, kBytes);
     v.figure("tbw", machine.disk.tbw, kBytes);

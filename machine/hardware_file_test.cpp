@@ -70,6 +70,22 @@ TEST(HardwareFile, LatenciesMayBeLeftOut) {
   EXPECT_FALSE(find_hardware("rtx4090")->network_latency.known());
 }
 
+TEST(HardwareFile, SharesThatAreLeftOutAreNotKnown) {
+  const Machine machine = find_hardware("8xh100").value();
+  EXPECT_EQ(machine.device.attention_efficiency, assumed(0.45));
+  EXPECT_EQ(machine.device.memory_efficiency, assumed(0.88));
+  EXPECT_EQ(machine.collective_efficiency, assumed(0.9));
+  EXPECT_FALSE(machine.link.efficiency.known()) << "its rates are those that copies reach";
+  Machine other = find_hardware("two-cores").value();
+  EXPECT_FALSE(other.device.attention_efficiency.known());
+  EXPECT_FALSE(other.device.memory_efficiency.known());
+  EXPECT_FALSE(other.collective_efficiency.known());
+  EXPECT_THAT(to_json(other), Not(HasSubstr("\"efficiency\"")));
+  other.link.efficiency = measured(0.9);
+  EXPECT_THAT(to_json(other), HasSubstr("\"efficiency\": [0.9, \"measured\"]"));
+  EXPECT_EQ(read_hardware(to_json(other), "written"), other);
+}
+
 TEST(HardwareFile, ACpuPlaysTheDeviceWithAllItsCores) {
   const Machine machine = find_hardware("two-cores").value();
   EXPECT_TRUE(machine.host_is_device());
@@ -113,6 +129,10 @@ TEST(HardwareFile, WhatIsWrongIsNamedWithItsLine) {
               HasSubstr("reserved_bytes[0]: expected a whole number from 1 to 1e+18, found real"));
   EXPECT_THAT(refusal(changed("[0.9, ", "[90, ")),
               HasSubstr("product_efficiency[0]: expected a number from 1e-06 to 1, found"));
+  EXPECT_THAT(refusal(changed("[0.65, ", "[1.5, ")),
+              HasSubstr("attention_efficiency[0]: expected a number from 1e-06 to 1, found"));
+  EXPECT_THAT(refusal(changed("[0.91, ", "[0, ")),
+              HasSubstr("memory_efficiency[0]: expected a number from 1e-06 to 1, found"));
   EXPECT_THAT(refusal(changed("\"count\": 1", "\"count\": 2000000")),
               HasSubstr("count: expected an integer from 1 to 1048576, found integer 2000000"));
   EXPECT_THAT(refusal(changed("\"depth\": 16", "\"depth\": 1000000000")),

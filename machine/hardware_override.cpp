@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "core/byte_size.h"
@@ -21,8 +23,18 @@ namespace {
 constexpr std::int64_t kMostBytes = 1'000'000'000'000'000'000;
 constexpr std::int64_t kMostCounted = 1 << 20;
 constexpr std::int64_t kMostOverrideCores = 1 << 16;
+constexpr double kLeastShare = 1e-6;
 
-enum class Kind : std::uint8_t { amount, amount_or_zero, rate, duration, cores, count, drive };
+enum class Kind : std::uint8_t {
+  amount,
+  amount_or_zero,
+  rate,
+  duration,
+  cores,
+  count,
+  drive,
+  share
+};
 
 struct Key {
   std::string_view name;
@@ -93,6 +105,16 @@ constexpr Key kKeys[] = {
      [](Machine& machine, double ns) { machine.network_latency = assumed(ns * 1e-9); }},
     {"peer_latency", Kind::duration,
      [](Machine& machine, double ns) { machine.peer_latency = assumed(ns * 1e-9); }},
+    {"products", Kind::share,
+     [](Machine& machine, double share) { machine.device.product_efficiency = assumed(share); }},
+    {"attention", Kind::share,
+     [](Machine& machine, double share) { machine.device.attention_efficiency = assumed(share); }},
+    {"elementwise", Kind::share,
+     [](Machine& machine, double share) { machine.device.memory_efficiency = assumed(share); }},
+    {"copies", Kind::share,
+     [](Machine& machine, double share) { machine.link.efficiency = assumed(share); }},
+    {"collectives", Kind::share,
+     [](Machine& machine, double share) { machine.collective_efficiency = assumed(share); }},
     {"cores", Kind::cores, override_cores},
     {"hosts", Kind::count,
      [](Machine& machine, double hosts) { machine.hosts = static_cast<int>(hosts); }},
@@ -131,6 +153,8 @@ std::string expected(Kind kind) {
       return fmt::format("a whole number from 1 to {}", kMostOverrideCores);
     case Kind::count:
       return fmt::format("a whole number from 1 to {}", kMostCounted);
+    case Kind::share:
+      return fmt::format("a share from {} to 1, such as 0.7", kLeastShare);
   }
   return "";
 }
@@ -155,7 +179,16 @@ std::optional<std::int64_t> ns_from(std::string_view text) {
   return {};
 }
 
-std::optional<std::int64_t> value_of(Kind kind, std::string_view text) {
+std::optional<double> share_from(std::string_view text) {
+  double share = 0;
+  const char* end = text.data() + text.size();
+  const auto [stopped_at, error] = std::from_chars(text.data(), end, share);
+  if (error != std::errc() || stopped_at != end || !(share >= kLeastShare && share <= 1)) return {};
+  return share;
+}
+
+/// Returns what the text says; no value if it is none of its kind.
+std::optional<double> value_of(Kind kind, std::string_view text) {
   constexpr std::string_view kPerSecond = "/s";
   switch (kind) {
     case Kind::amount:
@@ -178,6 +211,8 @@ std::optional<std::int64_t> value_of(Kind kind, std::string_view text) {
       if (!found || *found < 1 || *found > most) return {};
       return found;
     }
+    case Kind::share:
+      return share_from(text);
   }
   return {};
 }
@@ -198,10 +233,10 @@ class Overrides {
       refuse(fmt::format("{}: unknown key '{}'{} known keys are {}", part, name,
                          after_suggestion(name), fmt::join(key_names(), ", ")));
     if (!given_.insert(name).second) refuse(fmt::format("{}: '{}' is given twice", part, name));
-    const std::optional<std::int64_t> number = value_of(key->kind, value);
+    const std::optional<double> number = value_of(key->kind, value);
     if (!number)
       refuse(fmt::format("{}: found '{}', expected {}", part, value, expected(key->kind)));
-    key->set(machine_, static_cast<double>(*number));
+    key->set(machine_, *number);
     has_no_drive_ = has_no_drive_ || (key->kind == Kind::drive && *number == 0);
   }
 

@@ -59,6 +59,11 @@ TEST(HardwareOverride, EachKeyReplacesItsFigureByAnAssumedOne) {
       {"latency=5us", [](const Machine& m) { return m.network_latency; }, 5000 * 1e-9},
       {"latency=2ms", [](const Machine& m) { return m.network_latency; }, 2'000'000 * 1e-9},
       {"peer_latency=700ns", [](const Machine& m) { return m.peer_latency; }, 700 * 1e-9},
+      {"products=0.7", [](const Machine& m) { return m.device.product_efficiency; }, 0.7},
+      {"attention=0.5", [](const Machine& m) { return m.device.attention_efficiency; }, 0.5},
+      {"elementwise=1", [](const Machine& m) { return m.device.memory_efficiency; }, 1},
+      {"copies=0.85", [](const Machine& m) { return m.link.efficiency; }, 0.85},
+      {"collectives=1e-6", [](const Machine& m) { return m.collective_efficiency; }, 1e-6},
       {"cores=8", [](const Machine& m) { return m.processor.cores; }, 8},
   };
   for (const auto& row : rows) {
@@ -124,6 +129,9 @@ TEST(HardwareOverride, WhatIsWrongIsNamed) {
   for (const char* value : {"5", "0us", "1.5us", "5s", "1001ms", "us", "-1ns"})
     EXPECT_THAT(refusal(std::string("8xh100,latency=") + value),
                 HasSubstr(std::string("found '") + value + "', expected a time such as 5us"));
+  for (const char* value : {"0", "1.01", "-0.5", "50%", "nan", "inf", "", "0.5x", " 0.5"})
+    EXPECT_THAT(refusal(std::string("rtx4090,attention=") + value),
+                HasSubstr(std::string("found '") + value + "', expected a share from 1e-06 to 1"));
   EXPECT_THAT(refusal("rtx4090,cores=1.5"),
               HasSubstr("found '1.5', expected a whole number from 1 to 65536"));
   EXPECT_THAT(refusal("rtx4090,hosts=0"),

@@ -43,7 +43,10 @@ struct Device {
   /// Peak FLOP/s of dense products (fp32: without TF32); 0: not known, or the type is not offered.
   Figure fp32_flops, bf16_flops, fp8_flops;
   Figure product_efficiency{1};  ///< share of these peaks that a step's products reach
-  Figure bytes_per_second;       ///< rate of its memory, read plus written
+  Figure attention_efficiency;   ///< the same of attention; 0: not known, as products
+  Figure bytes_per_second;       ///< peak rate of its memory, read plus written
+  /// Share of that rate that element-wise operations, norms and updates reach; 0: all of it.
+  Figure memory_efficiency;
   bool operator==(const Device&) const = default;
 
   /// Peak FLOP/s of products of `type`; 0 if it is not known.
@@ -54,6 +57,7 @@ struct Device {
 struct Link {
   Figure to_device, to_host;  ///< bytes per second
   Figure both_ways;           ///< sum of both directions at once; 0: not known
+  Figure efficiency;          ///< share of these rates that copies reach; 0: all of it
   bool operator==(const Link&) const = default;
 };
 
@@ -80,6 +84,7 @@ struct Machine {
   Figure peer_rate;     ///< bytes per second and rank of a collective within a host
   Figure network_rate;  ///< bytes per second and direction of one host's network; 0: not known
   Figure peer_latency, network_latency;  ///< seconds per hop of a collective's ring; 0: not counted
+  Figure collective_efficiency;  ///< share of these rates that collectives reach; 0: all of it
   Disk disk;
   OperationTimes times;  ///< what was measured of instructions; not part of hardware files
   Figure instruction_seconds{2e-6};  ///< overhead of every instruction

@@ -20,9 +20,9 @@ using runtime::SavedAction;
 /// The link is never taken for slower than this share of its rate, however busy it is.
 constexpr double kLeastShare = 0.1;
 
-std::int64_t chain_rate(const machine::Figure& rate, double used_share) {
-  if (!rate.known()) return 0;
-  const double left = rate.value * std::max(kLeastShare, 1 - used_share);
+std::int64_t chain_rate(double rate, double used_share) {
+  if (rate <= 0) return 0;
+  const double left = rate * std::max(kLeastShare, 1 - used_share);
   return std::clamp<std::int64_t>(std::llround(left), runtime::ChainRate::kSlowestBytesPerS,
                                   runtime::ChainRate::kFastestBytesPerS);
 }
@@ -226,8 +226,9 @@ class Building {
   void add_engines() {
     const machine::Machine& machine = problem_.machine;
     runtime::Chain& chain = result_.chain;
-    chain.link = {chain_rate(machine.link.to_host, all_kept_.download_share),
-                  chain_rate(machine.link.to_device, all_kept_.upload_share)};
+    const machine::Link& link = machine.link;
+    chain.link = {chain_rate(reached(link.to_host, link.efficiency), all_kept_.download_share),
+                  chain_rate(reached(link.to_device, link.efficiency), all_kept_.upload_share)};
     if (problem_.may_use_disk)
       chain.disk = {chain_rate(machine.disk.write_rate, 0), chain_rate(machine.disk.read_rate, 0)};
     chain.host_budget_bytes = problem_.host_bytes;

@@ -42,12 +42,25 @@ class Shares {
   double seconds_, ranks_;
 };
 
+/// Rate of the device's memory that its operations reach.
+double device_memory_rate(const machine::Device& device) {
+  return reached(device.bytes_per_second, device.memory_efficiency);
+}
+
+/// Returns the link with the rates that copies reach.
+machine::Link reached_link(machine::Link link) {
+  for (Figure* rate : {&link.to_device, &link.to_host, &link.both_ways})
+    rate->value = reached(*rate, link.efficiency);
+  return link;
+}
+
 /// Collectives pass bytes along a ring that enters and leaves each host once, as NCCL's do: of what
 /// the ranks of a host send, one rank's part goes to another host, over all of its adapters.
 void take_network(const Machine& machine, double sent_bytes, Shares& shares) {
   if (machine.hosts == 1) return;
   const double bytes = sent_bytes / machine.devices;
-  const double rate = machine.network_rate / machine.devices;
+  const double rate =
+      reached(machine.network_rate, machine.collective_efficiency) / machine.devices;
   shares.take(HostResource::nic_out, bytes, rate);
   shares.take(HostResource::nic_in, bytes, rate);
 }
@@ -70,13 +83,13 @@ void take_disk(const Machine& machine, const Demand& demand, Shares& shares) {
 double copying_part(const Machine& machine, const Demand& demand, double seconds) {
   if (machine.hosts == 1) return 1;
   const double rate_of_core =
-      machine.device.bytes_per_second / std::max(1, machine.device.capabilities.workers);
+      device_memory_rate(machine.device) / std::max(1, machine.device.capabilities.workers);
   return rate_of_core > 0 ? std::min(1.0, demand.bytes / rate_of_core / seconds) : 1;
 }
 
 void take_on_cpu(const Machine& machine, const Demand& demand, Shares& shares) {
   const double memory = std::max(machine.memory.bytes_per_second.value,  // one and the same
-                                 machine.device.bytes_per_second.value);
+                                 device_memory_rate(machine.device));
   const auto moved = static_cast<double>(demand.moved_bytes);
   const double one_core = 1 / machine.processor.cores;
   const double computing = std::max(1, machine.device.capabilities.workers) * one_core;
@@ -103,8 +116,8 @@ void take_on_cpu(const Machine& machine, const Demand& demand, Shares& shares) {
 }
 
 void take_beside_device(const Machine& machine, const Demand& demand, Shares& shares) {
-  const double device = machine.device.bytes_per_second, host = machine.memory.bytes_per_second;
-  const machine::Link& link = machine.link;
+  const double device = device_memory_rate(machine.device), host = machine.memory.bytes_per_second;
+  const machine::Link link = reached_link(machine.link);
   const auto moved = static_cast<double>(demand.moved_bytes);
   switch (demand.resource) {
     case Resource::device:

@@ -129,6 +129,24 @@ TEST(ForeseenTimes, ADeviceHasMemoryAndALinkOfItsOwn) {
   EXPECT_NEAR(down.at(HostResource::link), 0.8, 1e-3);
 }
 
+TEST(ForeseenTimes, WhoIsAloneHasAllOfTheRateThatIsReached) {
+  Machine machine = gpu();
+  machine.device.memory_efficiency.value = 0.8;
+  machine.link.efficiency.value = 0.5;
+  machine.link.both_ways.value = 4e10;  // each way is as fast as alone
+  EXPECT_NEAR(shares_of(machine, {.bytes = 8e10}).at(HostResource::device_memory), 1, 1e-3);
+  expect_near(shares_of(machine, {.resource = Resource::upload, .moved_bytes = kMoved}),
+              {{HostResource::link_up, 1},
+               {HostResource::link, 0.5},
+               {HostResource::host_memory, 0.25},
+               {HostResource::device_memory, 0.125}});
+  machine.hosts = 2;
+  machine.collective_efficiency.value = 0.5;
+  machine.peer_rate.value = machine.network_rate.value = 1e10;
+  const Demand demand{.resource = Resource::peers, .moved_bytes = kMoved};
+  EXPECT_NEAR(shares_of(machine, demand).at(HostResource::nic_out), 1, 1e-3);
+}
+
 TEST(ForeseenTimes, ARingLeavesEachHostOnce) {
   Machine machine = gpu();
   machine.hosts = 2;

@@ -22,6 +22,10 @@ class PlanMachines(ProgramTest):
         printed = self.run_program(train(*JOB, "--steps", "0", "--print-plan", "--hardware", "rtx4090,link=12GB/s,disk=none")).stdout
         self.assertIn("a workstation with one NVIDIA GeForce RTX 4090 with link=12GB/s, disk=none, planned for from rtx4090", printed)
 
+    def test_shares_of_rates_are_changed(self):
+        slow, fast = json.loads(self.plan(*TO_DRIVE, "--json", "--hardware", "a100-80,copies=0.0001,a100-80").stdout)
+        self.assertGreater(slow["seconds_per_step"], 2 * fast["seconds_per_step"])
+
     def test_wrong_figures_are_refused(self):
         self.assertIn("hardware 'rtx4090,link=12GB': link=12GB: found '12GB', expected a rate such as 12GB/s",
                       self.plan(*JOB, "--hardware", "rtx4090,link=12GB", expect=CONFIGURATION).stderr)
