@@ -211,7 +211,7 @@ class BadModel(BadInput):
     def test_too_little_memory(self):
         """Refuses by the plan alone: none of the 100 GiB are touched."""
         done = self.refuse(HOST, ["out of memory", "2 ranks on this host plan 1", "changes of one setting, those first that save most"],
-                           "--model", "qwen2.5-7b", "--zero", "0")
+                           "--model", "qwen2.5-7b", "--zero", "0", limit_s=90)  # both ranks look for advice
         self.assertRegex(done.stdout, r"arena +1\d\d\.\d+ GiB")
         error = next(line for line in done.stderr.splitlines() if "out of memory" in line)
         self.assertNotRegex(error, r"\d{6}")  # people are not told bytes
