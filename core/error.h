@@ -8,7 +8,7 @@
 
 namespace strata {
 
-/// Exit codes of all programs (design 2.20). The launcher decides about restarts by them.
+/// Exit codes of all programs (design 2.20). Scripts that start runs again can decide by them.
 enum class ExitCode : int {
   done = 0,
   usage = 2,

@@ -244,7 +244,8 @@ std::vector<PricedChange> PriceList::forbidden(const Choices& asked, const Freed
     // All of them come last.
     if (!bound || !is_less(bound->needs, setting == Setting::all ? best : least->needs)) continue;
     if (is_less(bound->needs, best)) best = bound->needs;
-    set_price(found.emplace_back(setting, *less), *bound, *least);
+    set_price(found.emplace_back(PricedChange{.setting = setting, .choices = *less}), *bound,
+              *least);
   }
   return found;
 }

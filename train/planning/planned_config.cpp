@@ -111,8 +111,8 @@ class Entries {
     add_recomputation(fields);
     add_drives();
     // Sections come in the order of their first entry; Strata's own is the last.
-    std::ranges::stable_partition(
-        entries_, [](const Entry& entry) { return !entry.path.starts_with("strata."); });
+    std::stable_partition(entries_.begin(), entries_.end(),
+                          [](const Entry& entry) { return !entry.path.starts_with("strata."); });
     return std::move(entries_);
   }
 
