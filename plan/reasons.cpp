@@ -16,7 +16,7 @@ constexpr Setting kSettings[] = {Setting::stage,       Setting::micro_batch, Set
                                  Setting::order,       Setting::farthest,    Setting::all};
 
 /// Slowdowns below this cannot be told from none.
-constexpr double kAsFast = 0.0005;
+constexpr double kLeastSlowdown = 0.0005;
 /// What needs less by a smaller part is no other size, since guesses are wrong by as much.
 constexpr double kNotablyLess = 0.01;
 
@@ -190,7 +190,7 @@ std::vector<PricedChange> PriceList::single_changes(const Choices& asked) {
     const std::int64_t saved = -scarce(change.more, host_is_short);
     if (change.contradicts || saved <= scaled(scarce(now.needs, host_is_short), kNotablyLess))
       continue;
-    const double price = std::max(change.slowdown(), kAsFast);
+    const double price = std::max(change.slowdown(), kLeastSlowdown);
     saving.emplace_back(static_cast<double>(saved) / price, std::move(change));
   }
   std::ranges::stable_sort(saving, std::ranges::greater{}, &std::pair<double, PricedChange>::first);
