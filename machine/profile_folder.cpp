@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kMostProfileBytes = 16 << 20;
-/// Of the profiles of others, so many of the newest are looked at.
+/// Number of profiles of others, the newest ones, that are looked at.
 constexpr std::size_t kMostOthers = 8;
 constexpr std::string_view kMeasuresAnew = "a run of minutes, or --calibrate again, measures anew";
 

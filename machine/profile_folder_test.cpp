@@ -1,4 +1,4 @@
-// What is found of profiles, what is said of those of others, and which files go.
+// Tests which profiles are found, what is said of those of others, and which files are removed.
 #include "machine/profile_folder.h"
 
 #include <gtest/gtest.h>

@@ -17,16 +17,6 @@ namespace {
 
 using runtime::Tier;
 
-/// A GPU that computes so fast that its link, host and disk matter for a small model.
-machine::Machine small_gpu() {
-  kernels::DeviceCapabilities capabilities;
-  capabilities.backend = kernels::DeviceCapabilities::Backend::cuda;
-  machine::Machine machine = machine::typical_machine(capabilities);
-  machine.device.fp32_flops = machine::assumed(2e11);
-  machine.instruction_seconds = machine::assumed(1e-7);
-  return machine;
-}
-
 class PlanRun : public testing::Test {
  protected:
   explicit PlanRun(machine::Machine machine = small_gpu(), int ranks = 1)

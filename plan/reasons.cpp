@@ -17,7 +17,7 @@ constexpr Setting kSettings[] = {Setting::stage,       Setting::micro_batch, Set
 
 /// Slowdowns below this cannot be told from none.
 constexpr double kLeastSlowdown = 0.0005;
-/// What needs less by a smaller part is no other size, since guesses are wrong by as much.
+/// Smaller savings than this part of the memory do not count, since guesses are wrong by as much.
 constexpr double kNotablyLess = 0.01;
 
 /// Gives `choices` the value that `asked` has for the setting.

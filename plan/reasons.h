@@ -27,7 +27,8 @@ enum class Setting : std::uint8_t {
 };
 std::string_view name_of(Setting setting);
 
-/// What a change does: the difference of two estimates, in which their common error drops out.
+/// The effect of a change: the difference of two estimates, in which an error common to both
+/// cancels.
 struct PricedChange {
   Setting setting = Setting::stage;
   Choices choices;             ///< with the change

@@ -15,16 +15,6 @@ namespace {
 
 using runtime::Tier;
 
-/// A GPU that computes so fast that its link, host and disk matter for a small model.
-machine::Machine small_gpu() {
-  kernels::DeviceCapabilities capabilities;
-  capabilities.backend = kernels::DeviceCapabilities::Backend::cuda;
-  machine::Machine machine = machine::typical_machine(capabilities);
-  machine.device.fp32_flops = machine::assumed(2e11);
-  machine.instruction_seconds = machine::assumed(1e-7);
-  return machine;
-}
-
 runtime::Plan frame_on(const machine::Machine& machine, int ranks) {
   runtime::Plan frame = small_frame(ranks);
   frame.backend = machine.device.capabilities.backend;
@@ -103,7 +93,7 @@ TEST_F(Prices, EachSettingIsTakenBackAlone) {
   EXPECT_EQ(find(reasons, Setting::micro_batch)->choices.micro_steps, 4);
 }
 
-/// What is guessed of one that is taken back is what compiling both says.
+/// Compiles the choice with and without a setting: the guessed difference is about the real one.
 TEST_F(Prices, DifferencesAreThoseOfCompiledPrograms) {
   Choices chosen = asked_;
   chosen.sharding.stage = 2;
@@ -203,7 +193,7 @@ TEST_F(PricesOnCpu, ItsMemoryIsOne) {
   }
 }
 
-/// What is said about freeing a setting is what planning with it freed finds.
+/// Plans with a setting left open, and finds what was said about leaving it open.
 TEST_F(Prices, WhatGivenSettingsForbidIsWhatPlanningWithoutThemFinds) {
   Freedom given;
   given.micro_batch = given.order = false;

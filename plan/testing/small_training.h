@@ -30,4 +30,14 @@ inline runtime::Plan small_frame(int ranks) {
   return plan;
 }
 
+/// A GPU that computes so fast that its link, host and disk matter for a small model.
+inline machine::Machine small_gpu() {
+  kernels::DeviceCapabilities capabilities;
+  capabilities.backend = kernels::DeviceCapabilities::Backend::cuda;
+  machine::Machine machine = machine::typical_machine(capabilities);
+  machine.device.fp32_flops = machine::assumed(2e11);
+  machine.instruction_seconds = machine::assumed(1e-7);
+  return machine;
+}
+
 }  // namespace strata::plan

@@ -1,4 +1,4 @@
-// What times of kinds follow from recorded steps.
+// Tests the times of kinds of instructions that follow from recorded steps.
 #include "train/engine/observed_times.h"
 
 #include <gtest/gtest.h>

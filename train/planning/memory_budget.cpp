@@ -10,7 +10,7 @@ namespace {
 /// The part of a host's memory that arenas beside a device may take.
 constexpr double kHostPart = 0.95;
 
-/// What the host of a device has for arenas, --host-memory left aside; 0: unknown.
+/// Bytes that the host of a device has for arenas, whatever --host-memory says; 0: unknown.
 std::int64_t host_beside_device(const MachineFound& found, const TrainOptions& options) {
   if (found.host_bytes <= 0) return 0;
   const std::int64_t taken = found.is_here ? process_bytes(options) * found.local_ranks : 0;

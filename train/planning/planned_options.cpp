@@ -92,6 +92,15 @@ std::span<const std::string_view> options_of(plan::Setting setting) {
   return {};
 }
 
+bool makes_setting(std::string_view option, plan::Setting setting) {
+  if (setting == plan::Setting::all) {
+    for (int i = 0; i < static_cast<int>(plan::Setting::all); ++i)
+      if (makes_setting(option, static_cast<plan::Setting>(i))) return true;
+    return false;
+  }
+  return std::ranges::find(options_of(setting), option) != options_of(setting).end();
+}
+
 plan::Freedom freedom_of(const ResolvedConfig& config, bool has_drive) {
   using enum plan::Setting;
   const auto all_free = [&](plan::Setting setting) {

@@ -28,6 +28,9 @@ struct PlannedRun {
 /// The options that make a setting; none for plan::Setting::farthest and all.
 std::span<const std::string_view> options_of(plan::Setting setting);
 
+/// True if the option makes this setting; of plan::Setting::all: any of them.
+bool makes_setting(std::string_view option, plan::Setting setting);
+
 /// The choices that `config` leaves open: those of options that neither a flag nor the file gives.
 plan::Freedom freedom_of(const ResolvedConfig& config, bool has_drive);
 

@@ -26,15 +26,6 @@ bool lacks_folder(const TrainOptions& options, const plan::Choices& choices) {
   return choices.uses(plan::Home::disk) && options.offload.nvme_paths.empty();
 }
 
-bool belongs_to(std::string_view option, plan::Setting setting) {
-  if (setting == plan::Setting::all) {
-    for (int i = 0; i < static_cast<int>(plan::Setting::all); ++i)
-      if (belongs_to(option, static_cast<plan::Setting>(i))) return true;
-    return false;
-  }
-  return std::ranges::find(options_of(setting), option) != options_of(setting).end();
-}
-
 /// "1.20 GiB less of the device"; "" for no bytes.
 void add_bytes(std::int64_t more, std::string_view where, std::vector<std::string>& parts) {
   if (more == 0) return;
@@ -57,7 +48,7 @@ std::string speed_text(const plan::PricedChange& change) {
 std::string planned_flags(const PlannedRun& planned, plan::Setting setting) {
   std::vector<std::string> flags;
   for (const PlannedOption& change : planned.changes)
-    if (belongs_to(change.name, setting))
+    if (makes_setting(change.name, setting))
       flags.push_back(short_option_text(change.name, change.value));
   return fmt::format("{}", fmt::join(flags, " "));
 }
@@ -72,7 +63,7 @@ std::string given_flags(const ResolvedConfig& config, const MemoryBudget& budget
                         plan::Setting setting) {
   std::vector<std::string> given;
   for (const ResolvedField& field : config.fields)
-    if (belongs_to(field.name, setting) &&
+    if (makes_setting(field.name, setting) &&
         (field.origin == Origin::file || field.origin == Origin::command_line))
       given.push_back(flag_of(field.name).starts_with('-')
                           ? short_option_text(field.name, field.value)

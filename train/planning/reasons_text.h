@@ -15,8 +15,8 @@ std::string planned_flags(const PlannedRun& planned, plan::Setting setting);
 /// The flags that turn what `asked` does into `choices`. DIR stands for a folder on a drive.
 std::string flags_to(const TrainOptions& asked, const plan::Choices& choices);
 
-/// What was given for this setting, and keeps the planner from changing it: "--zero 1". "" if that
-/// nothing names a folder on a drive keeps state from going there.
+/// The flags or keys that were given for this setting, and keep the planner from changing it:
+/// "--zero 1". "" if state cannot go to a drive only because no folder on one is named.
 std::string given_flags(const ResolvedConfig& config, const MemoryBudget& budget,
                         plan::Setting setting);
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -26,16 +25,7 @@ bool is_limit(std::string_view option) {
 
 /// True for options that the planner leaves as they are if a flag or the file gives them.
 bool binds_planner(std::string_view option) {
-  constexpr std::array<std::string_view, 9> kOptions{"zero.stage",
-                                                     "micro_batch",
-                                                     "accumulation",
-                                                     "activation_checkpointing",
-                                                     "recompute_norms",
-                                                     "checkpoint_segments",
-                                                     "checkpoint_ratio",
-                                                     "actions",
-                                                     "plan"};
-  return std::ranges::find(kOptions, option) != kOptions.end() ||
+  return option == "plan" || makes_setting(option, plan::Setting::all) ||
          (option.starts_with("offload.") && option != "offload.nvme_paths");
 }
 
@@ -149,8 +139,7 @@ std::string note_on_plan(const TargetPlan& there, const TargetPlan& here, const 
   return fmt::format(
       "the settings are planned anew and differ from those of the checkpoint: {}; {}. Another "
       "micro-batch adds gradients in another order, so that losses differ in their last digits "
-      "from "
-      "those of a run that was not interrupted",
+      "from those of a run that was not interrupted",
       settings, reason);
 }
 

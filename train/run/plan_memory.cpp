@@ -15,6 +15,7 @@
 #include "train/planning/planning_text.h"
 #include "train/run/earlier_plan.h"
 #include "train/run/memory_needs.h"
+#include "train/run/planning_site.h"
 
 namespace strata::train {
 namespace {
@@ -40,13 +41,6 @@ MemoryBudget budget_of(RunParts& run) {
         -least_of_ranks(run, *run.device->free_bytes() - memory->total_bytes);
   }
   return budget_for(found, run.options);
-}
-
-ProgramRequest programs_of(const RunParts& run, const TrainOptions& options) {
-  ProgramRequest request{run.request.model, options};
-  request.evaluate = !options.eval_data.empty() || evaluates_during(options);
-  request.local_ranks = run.request.context.local_world;
-  return request;
 }
 
 /// The answer of rank 0 as text for all ranks: changes of settings, or what is wrong.
@@ -79,7 +73,7 @@ bool fits(const RunParts& run, const TrainOptions& options, const MemoryBudget& 
     const MemoryNeeds needs = plan::memory_needs(tried.programs);
     return memory.holds(needs) && needs.disk <= budget.disk_bytes / budget.local_ranks;
   };
-  return holds(plan_programs(programs_of(run, options), budget.seat, budget.machine,
+  return holds(plan_programs(programs_of(run.request, options), budget.seat, budget.machine,
                              savings_of(options), holds));
 }
 
@@ -115,7 +109,7 @@ Verdict plan_here(RunParts& run, const MemoryBudget& budget) {
   if (const auto changes = earlier_settings(run, budget)) return {"", "", to_lines(*changes)};
   try {
     const PlannedRun planned =
-        plan_options(programs_of(run, run.options), run.request.config, budget);
+        plan_options(programs_of(run.request, run.options), run.request.config, budget);
     if (!planned.answer.chosen)
       return {"", describe_refusal(planned, run.request.config, budget), ""};
     run.listeners.print(describe_planned(planned, run.request.config, budget));

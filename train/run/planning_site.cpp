@@ -75,7 +75,10 @@ std::int64_t free_host_bytes(const RunRequest& request) {
 }
 
 ProgramRequest programs_of(const RunRequest& request) {
-  const TrainOptions& options = request.config.options;
+  return programs_of(request, request.config.options);
+}
+
+ProgramRequest programs_of(const RunRequest& request, const TrainOptions& options) {
   ProgramRequest programs{request.model, options};
   programs.evaluate = !options.eval_data.empty() || evaluates_during(options);
   programs.local_ranks = request.context.local_world;

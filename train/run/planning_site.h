@@ -27,5 +27,7 @@ void assume_ranks(int world, RunRequest& request);
 
 /// The Programs that a request is planned by.
 ProgramRequest programs_of(const RunRequest& request);
+/// The same with `options` in place of the request's own.
+ProgramRequest programs_of(const RunRequest& request, const TrainOptions& options);
 
 }  // namespace strata::train

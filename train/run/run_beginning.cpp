@@ -107,7 +107,7 @@ void find_beginning(RunParts& run) {
     throw InvalidArgument(
         fmt::format("--trace-steps begins with step {}, the run ends with step {}", traced.first,
                     run.options.steps));
-  const std::int64_t done = run.resume_point ? run.resume_point->state.step : 0;
+  const std::int64_t done = run.steps_before();
   if (!run.options.trace.empty() && traced.last <= done)
     run.listeners.warn(fmt::format(
         "--trace-steps ends with step {}, the run goes on after step {}: the trace will be empty",

@@ -75,7 +75,7 @@ void require_checkpoint_room(RunParts& run, const compile::StepPrograms& program
     const CheckpointRoom room{output.path(), SavedState(programs).layout().room_bytes(),
                               *free_bytes,
                               std::ssize(list_checkpoints(output.files(), output.path()))};
-    const std::int64_t first_step = run.resume_point ? run.resume_point->state.step : 0;
+    const std::int64_t first_step = run.steps_before();
     if (const std::string note = require_room(room, run.options, first_step); !note.empty())
       run.listeners.note(note);
   });
@@ -121,8 +121,7 @@ void add_observers(RunParts& run, EngineParts& parts, double foreseen_seconds) {
   parts.observers = {&run.under_way, &run.meter.observer(), &run.transfers.observer()};
   observe_first_steps(run, parts.observers, foreseen_seconds);
   run.listeners.tell(Equipping{parts.observers, *run.communicator, run.device->communicator(),
-                               run.machine, run.resume_point ? run.resume_point->state.step : 0,
-                               run.options.steps,
+                               run.machine, run.steps_before(), run.options.steps,
                                [&device = *run.device] { return device.memory(); }});
 }
 

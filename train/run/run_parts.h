@@ -61,6 +61,10 @@ struct RunParts {
   [[nodiscard]] bool stopped_early() const {
     return position.stopped && position.steps_done < options.steps;
   }
+  /// Steps that were done before the run began: those of the checkpoint that it goes on from.
+  [[nodiscard]] std::int64_t steps_before() const {
+    return resume_point ? resume_point->state.step : 0;
+  }
   /// Prints notes of device, disk and engine that are new since the last call.
   void print_notes();
   void print_notes(const std::vector<std::string>& notes) const;

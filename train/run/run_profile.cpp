@@ -106,7 +106,7 @@ bool measures(const RunParts& run, double foreseen_seconds) {
   const TrainOptions& options = run.options;
   if (options.check_device) return false;
   if (options.calibrate != Calibration::automatic) return options.calibrate == Calibration::again;
-  const std::int64_t done = run.resume_point ? run.resume_point->state.step : 0;
+  const std::int64_t done = run.steps_before();
   return foreseen_seconds * static_cast<double>(options.steps - done) > kLongRunSeconds;
 }
 
@@ -163,7 +163,7 @@ void calibrate(RunParts& run) {
 void observe_first_steps(RunParts& run, std::vector<runtime::Observer*>& observers,
                          double foreseen_seconds) {
   if (!run.first || !run.machine.host_is_device() || !measures(run, foreseen_seconds)) return;
-  const std::int64_t done = run.resume_point ? run.resume_point->state.step : 0;
+  const std::int64_t done = run.steps_before();
   const std::int64_t first = done + kLeftOut + 1;  // counted from 1
   observers.push_back(&run.first_steps.emplace(runtime::TraceOptions{
       .steps = {first, first + kObserved - 1}, .capacity_per_queue = kMostObserved}));
