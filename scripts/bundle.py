@@ -39,6 +39,7 @@ FILES = {
     "scripts/gpu_check_more.json": "scripts/gpu_check_more.json",
     "scripts/gpu_bench.json": "scripts/gpu_bench.json",
     "scripts/gpu_bench_more.json": "scripts/gpu_bench_more.json",
+    "scripts/gpu_foresight.json": "scripts/gpu_foresight.json",
     "scripts/gpu-check": "bin/gpu-check",
     "scripts/gpu-bench": "bin/gpu-bench",
     "bench/peers/gpu_row.py": "bench/peers/gpu_row.py",

@@ -177,7 +177,7 @@ def summed_up(metrics):
         return None
     late = rows[max(len(rows) // 2, STEPS_LEFT_OUT):] or rows[-1:]
     result = {"steps": len(rows), "counted_steps": len(late), "first_loss": rows[0]["loss"], "last_loss": rows[-1]["loss"]}
-    for key in ("seconds", "tokens_per_second", "mfu", "arena_bytes", "peak_rss_bytes"):
+    for key in ("seconds", "foreseen_seconds", "tokens_per_second", "mfu", "arena_bytes", "peak_rss_bytes"):
         values = [row[key] for row in late if row.get(key) is not None]
         result[key] = statistics.median(values) if values else None
     return result

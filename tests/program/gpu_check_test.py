@@ -25,7 +25,7 @@ case "$*" in
 esac
 echo "NVIDIA Test, 580.1, 1000 MiB, 1 MiB, 9.0, 5, 700 W, 1980 MHz, 3201 MHz, 345 MHz, 30, Enabled, Disabled"
 """
-LISTS = ("gpu_check", "gpu_check_more", "gpu_bench", "gpu_bench_more")
+LISTS = ("gpu_check", "gpu_check_more", "gpu_bench", "gpu_bench_more", "gpu_foresight")
 REPORT = {"testsuites": [{"testsuite": [
     {"name": "Fine", "classname": "Add"},
     {"name": "Wrong", "classname": "Add", "last_call": "add(fp32[2], fp32[2]) -> fp32[2]",
