@@ -87,9 +87,15 @@ std::int64_t foreseen_ns(const Machine& machine, const Demand& demand) {
   const std::int64_t guess = guessed_ns(machine, demand);
   if (demand.signature == 0 || machine.times.empty()) return guess;
   if (const auto measured = machine.times.find(demand.signature)) return *measured;
-  const double slowness = machine.times.slowness(demand.operation, demand.resource, demand.type);
-  return std::clamp<std::int64_t>(std::llround(slowness * static_cast<double>(guess)), 1,
-                                  kLongestNs);
+  const double ns = machine.times.foreseen_ns(demand.operation, demand.resource, demand.type,
+                                              work_of(demand), static_cast<double>(guess));
+  return std::clamp<std::int64_t>(std::llround(std::min(ns, kLongestSeconds * 1e9)), 1, kLongestNs);
+}
+
+Work work_of(const Demand& demand) {
+  const bool moves = demand.resource != Resource::device && demand.resource != Resource::host;
+  const bool sends = moves && demand.moved_bytes > 0;
+  return {demand.flops, sends ? static_cast<double>(demand.moved_bytes) : demand.bytes};
 }
 
 std::int64_t guessed_ns(const Machine& machine, const Demand& demand) {

@@ -27,9 +27,12 @@ struct Demand {
 /// Returns the time that `foreseen_ns` would give if nothing had been measured.
 std::int64_t guessed_ns(const Machine& machine, const Demand& demand);
 
+/// Returns what the instruction does in terms of a law: of what moves over a link, moved bytes.
+Work work_of(const Demand& demand);
+
 /// Returns the time of an instruction alone on the machine, overhead included: the measured time of
-/// its kind if Machine::times has it; else that at steps' rates, times what its operation took
-/// longer than such a guess where it was measured.
+/// its kind if Machine::times has it; else what other kinds of its operation say of it
+/// (OperationTimes::foreseen_ns); else guessed_ns.
 std::int64_t foreseen_ns(const Machine& machine, const Demand& demand);
 
 /// Returns a lower bound of the time: the larger of arithmetic and bytes at peak rates (data in

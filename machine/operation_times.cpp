@@ -29,7 +29,7 @@ OperationTimes::OperationTimes(std::vector<OperationTime> times) : times_(std::m
     last.push_back(std::move(time));
   }
   times_ = std::move(last);
-  find_slowness();
+  find_families();
 }
 
 void OperationTimes::merge(const OperationTimes& more) {
@@ -44,23 +44,32 @@ std::optional<std::int64_t> OperationTimes::find(std::uint64_t signature) const 
   return at->ns;
 }
 
-double OperationTimes::slowness(std::string_view operation, Resource resource, DType type) const {
-  const auto at = std::ranges::find_if(slowness_, [&](const Slowness& known) {
+double OperationTimes::foreseen_ns(std::string_view operation, Resource resource, DType type,
+                                   const Work& work, double guess_ns) const {
+  const auto at = std::ranges::find_if(families_, [&](const Family& known) {
     return known.operation == operation && known.resource == resource && known.type == type;
   });
-  return at == slowness_.end() ? 1 : at->factor;
+  if (at == families_.end()) return guess_ns;
+  const double lawful = at->law ? at->law->ns(work) : 0;
+  return lawful > 0 ? lawful : at->slowness * guess_ns;
 }
 
-void OperationTimes::find_slowness() {
-  std::map<std::tuple<std::string, Resource, DType>, std::vector<std::pair<double, std::int64_t>>>
-      factors;
-  for (const OperationTime& time : times_)
-    factors[{time.operation, time.resource, time.type}].emplace_back(
-        static_cast<double>(time.ns) / static_cast<double>(time.guess_ns), time.ns);
-  slowness_.clear();
-  for (auto& [key, list] : factors)
-    slowness_.push_back(
-        {std::get<0>(key), std::get<1>(key), std::get<2>(key), weighted_median(list)});
+void OperationTimes::find_families() {
+  struct Measured {
+    std::vector<std::pair<double, std::int64_t>> factors;
+    std::vector<WorkTime> works;
+  };
+  std::map<std::tuple<std::string, Resource, DType>, Measured> families;
+  for (const OperationTime& time : times_) {
+    Measured& family = families[{time.operation, time.resource, time.type}];
+    const auto ns = static_cast<double>(time.ns);
+    family.factors.emplace_back(ns / static_cast<double>(time.guess_ns), time.ns);
+    family.works.push_back({time.work, ns});
+  }
+  families_.clear();
+  for (auto& [key, family] : families)
+    families_.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key),
+                         weighted_median(family.factors), fit_law(family.works)});
 }
 
 }  // namespace strata::machine

@@ -1,5 +1,5 @@
 // Measured times of kinds of instructions on a machine. Foreseen times are these where there are
-// any (machine/demand.h).
+// any, and those of other shapes follow the law of their operation (machine/demand.h).
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/dtype.h"
+#include "machine/operation_law.h"
 #include "machine/resource.h"
 
 namespace strata::machine {
@@ -22,6 +23,7 @@ struct OperationTime {
   DType type = DType::f32;    ///< Demand::type
   std::int64_t ns = 0;        ///< measured, > 0
   std::int64_t guess_ns = 0;  ///< what was foreseen from the machine's rates, > 0
+  Work work = {};             ///< what the instruction does; all 0: not known
   bool operator==(const OperationTime&) const = default;
 };
 
@@ -37,9 +39,11 @@ class OperationTimes {
 
   /// Returns the measured time of a signature; nullopt: it was not measured.
   [[nodiscard]] std::optional<std::int64_t> find(std::uint64_t signature) const;
-  /// Returns measured over guessed time of the operation on this resource and in this type: the
-  /// median of what was measured, weighted by time; 1 where nothing was.
-  [[nodiscard]] double slowness(std::string_view operation, Resource resource, DType type) const;
+  /// Returns the time of a kind that was not measured, by what was measured of its operation on
+  /// this resource and in this type: `law` of it, or `guess_ns` times the slowness of most of the
+  /// measured time where there are too few kinds for a law; `guess_ns` where there are none. > 0.
+  [[nodiscard]] double foreseen_ns(std::string_view operation, Resource resource, DType type,
+                                   const Work& work, double guess_ns) const;
 
   /// Lists all, in the order of their signatures.
   [[nodiscard]] const std::vector<OperationTime>& all() const { return times_; }
@@ -47,16 +51,18 @@ class OperationTimes {
   bool operator==(const OperationTimes& other) const { return times_ == other.times_; }
 
  private:
-  struct Slowness {
+  /// What the measured kinds of an operation, resource and type say of others.
+  struct Family {
     std::string operation;
     Resource resource = Resource::device;
     DType type = DType::f32;
-    double factor = 1;
+    double slowness = 1;  ///< measured over guessed time
+    std::optional<OperationLaw> law = {};
   };
-  void find_slowness();
+  void find_families();
 
   std::vector<OperationTime> times_;
-  std::vector<Slowness> slowness_;  ///< by operation, resource and type; follows from times_
+  std::vector<Family> families_;  ///< follows from times_
 };
 
 }  // namespace strata::machine

@@ -1,6 +1,8 @@
 #include "machine/operation_times.h"
 
 #include <gtest/gtest.h>
+#include <cmath>
+#include <vector>
 
 #include "machine/demand.h"
 
@@ -18,15 +20,31 @@ TEST(OperationTimes, TheLastMeasurementOfAKindCounts) {
   EXPECT_EQ(times.all().size(), 2U);
 }
 
-TEST(OperationTimes, OtherShapesAreAsSlowAsMostOfTheMeasuredTime) {
+TEST(OperationTimes, OtherShapesOfFewKindsAreAsSlowAsMostOfTheMeasuredTime) {
   const OperationTimes times({{1, "linear", Resource::device, DType::f32, 1000, 500},
                               {2, "linear", Resource::device, DType::f32, 10, 1},
                               {3, "linear", Resource::device, DType::f32, 800, 400},
                               {4, "linear", Resource::device, DType::bf16, 300, 100}});
-  EXPECT_DOUBLE_EQ(times.slowness("linear", Resource::device, DType::f32), 2);
-  EXPECT_DOUBLE_EQ(times.slowness("linear", Resource::device, DType::bf16), 3);
-  EXPECT_DOUBLE_EQ(times.slowness("norm", Resource::device, DType::f32), 1);
-  EXPECT_DOUBLE_EQ(times.slowness("linear", Resource::host, DType::f32), 1);
+  const auto foreseen = [&](std::string_view operation, Resource resource, DType type) {
+    return times.foreseen_ns(operation, resource, type, {1e6, 1e3}, 100);
+  };
+  EXPECT_DOUBLE_EQ(foreseen("linear", Resource::device, DType::f32), 200);
+  EXPECT_DOUBLE_EQ(foreseen("linear", Resource::device, DType::bf16), 300);
+  EXPECT_DOUBLE_EQ(foreseen("norm", Resource::device, DType::f32), 100);
+  EXPECT_DOUBLE_EQ(foreseen("linear", Resource::host, DType::f32), 100);
+}
+
+TEST(OperationTimes, OtherShapesOfManyKindsFollowTheLawOfTheirOperation) {
+  const OperationLaw law{2000, 1e-3, 0.2};  // ns, per FLOP and per byte
+  std::vector<OperationTime> measured;
+  for (const Work& work : {Work{1e6, 1e4}, {1e9, 1e5}, {4e6, 8e6}, {7e8, 3e7}, {2e7, 5e4}})
+    measured.push_back({measured.size() + 1, "linear", Resource::device, DType::f32,
+                        std::llround(law.ns(work)), 1, work});
+  const OperationTimes times(measured);
+  const Work other{3e8, 2e6};
+  EXPECT_NEAR(times.foreseen_ns("linear", Resource::device, DType::f32, other, 1), law.ns(other),
+              0.01 * law.ns(other));
+  EXPECT_DOUBLE_EQ(times.foreseen_ns("linear", Resource::device, DType::bf16, other, 1), 1);
 }
 
 TEST(OperationTimes, ForeseenTimesAreMeasuredOnes) {

@@ -12,10 +12,10 @@
 namespace strata::machine {
 namespace {
 
-/// Version 1 had no sources: all its times come from rehearsals.
-constexpr std::int64_t kProfileVersion = 2, kFirstVersion = 1;
+constexpr std::int64_t kProfileVersion = 3;
 constexpr std::string_view kRehearsal = "rehearsal", kSteps = "steps";
 constexpr std::int64_t kMostNs = std::int64_t{3600} * 1'000'000'000;
+constexpr double kMostWork = 1e21;  // FLOPs or bytes of one instruction
 constexpr std::array kTypes{DType::f32, DType::bf16, DType::f16};
 constexpr std::size_t kSignatureDigits = 16;
 
@@ -65,18 +65,23 @@ bool is_observed(const JsonValue& source) {
   return text == kSteps;
 }
 
-/// Version 1 has no `source`.
-OperationTime read_time(const JsonValue& value, bool has_source) {
-  if (has_source)
-    require_keys(value, {"signature", "operation", "resource", "type", "source", "ns", "guess_ns"});
-  else
-    require_keys(value, {"signature", "operation", "resource", "type", "ns", "guess_ns"});
+double read_work(const JsonValue& value) {
+  const double work = value.as_number();
+  if (!(work >= 0 && work <= kMostWork))
+    value.fail(fmt::format("{}, expected a number from 0 to {}", value.describe(), kMostWork));
+  return work;
+}
+
+OperationTime read_time(const JsonValue& value) {
+  require_keys(value, {"signature", "operation", "resource", "type", "source", "ns", "guess_ns",
+                       "flops", "bytes"});
   return {read_signature(value.at("signature")),
           value.at("operation").as_string(),
           read_resource(value.at("resource")),
           read_type(value.at("type")),
           read_ns(value.at("ns")),
-          read_ns(value.at("guess_ns"))};
+          read_ns(value.at("guess_ns")),
+          {read_work(value.at("flops")), read_work(value.at("bytes"))}};
 }
 
 }  // namespace
@@ -105,7 +110,8 @@ std::string to_json(const Profile& profile) {
         .member("resource", name_of(time.resource))
         .member("type", name_of(time.type))
         .member("source", profile.observed.contains(time.signature) ? kSteps : kRehearsal);
-    json.member("ns", time.ns).member("guess_ns", time.guess_ns).end_object();
+    json.member("ns", time.ns).member("guess_ns", time.guess_ns);
+    json.member("flops", time.work.flops).member("bytes", time.work.bytes).end_object();
   }
   json.end_array().end_object();
   return json.finish() + "\n";
@@ -115,16 +121,13 @@ Profile read_profile(std::string_view text, const std::string& file) {
   const JsonValue top = parse_json(text, file, {});
   require_keys(top, {"version", "of", "times"});
   const JsonValue version = top.at("version");
-  const std::int64_t number = version.as_integer();
-  if (number < kFirstVersion || number > kProfileVersion)
-    version.fail(fmt::format("{}, expected version {} or {}", version.describe(), kFirstVersion,
-                             kProfileVersion));
-  const bool has_sources = number > kFirstVersion;
+  if (version.as_integer() != kProfileVersion)
+    version.fail(fmt::format("{}, expected version {}", version.describe(), kProfileVersion));
   Profile profile{top.at("of").as_string(), {}};
   std::vector<OperationTime> times;
   for (const JsonValue& value : top.at("times").elements()) {
-    times.push_back(read_time(value, has_sources));
-    if (has_sources && is_observed(value.at("source")))
+    times.push_back(read_time(value));
+    if (is_observed(value.at("source")))
       profile.observed.insert(times.back().signature);
     else
       profile.observed.erase(times.back().signature);  // the last of a kind counts

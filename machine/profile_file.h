@@ -29,9 +29,8 @@ struct Profile {
 /// Returns pretty-printed JSON with every field.
 std::string to_json(const Profile& profile);
 
-/// Inverse of to_json; reads version 1, too, which had times of rehearsals only. Strict: an unknown
-/// or missing key, or a value of a wrong type or out of range throws DataError that names `file`,
-/// line, JSON path, what was found and what is expected.
+/// Inverse of to_json. Strict: an unknown or missing key, or a value of a wrong type or out of
+/// range throws DataError that names `file`, line, JSON path, what was found and what is expected.
 Profile read_profile(std::string_view text, const std::string& file);
 
 }  // namespace strata::machine

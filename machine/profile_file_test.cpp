@@ -9,7 +9,7 @@ namespace {
 
 Profile some_profile() {
   return {"a processor, 2 threads",
-          OperationTimes({{0x1234, "linear", Resource::device, DType::f32, 1000, 900},
+          OperationTimes({{0x1234, "linear", Resource::device, DType::f32, 1000, 900, {5e6, 4e3}},
                           {0xffffffffffffffff, "norm", Resource::host, DType::bf16, 7, 9}}),
           {0x1234}};
 }
@@ -45,22 +45,14 @@ TEST(ProfileFile, FaultsAreNamedWithFileLineAndPath) {
   expect(with("0000000000001234", "0000000000000000"), "expected 16 hexadecimal digits");
   expect(with("\"bf16\"", "\"int8\""), "times[1].type");
   expect(with("\"host\"", "\"moon\""), "times[1].resource: string \"moon\"");
-  expect(with("\"version\": 2", "\"version\": 3"), "expected version 1 or 2");
-  expect(with("\"version\": 2", "\"version\": 0"), "expected version 1 or 2");
-  expect(with("\"version\": 2", "\"version\": 1"), "times[0].source: unknown key");
+  expect(with("\"version\": 3", "\"version\": 4"), "expected version 3");
+  expect(with("\"version\": 3", "\"version\": 2"), "expected version 3");
+  expect(with("\"flops\": 5000000", "\"flops\": -1"), "times[0].flops");
+  expect(with("\"bytes\": 4000", "\"bytes\": 1e22"), "times[0].bytes");
   expect(with("\"steps\"", "\"guess\""),
          "times[0].source: string \"guess\", expected \"rehearsal\" or \"steps\"");
   expect(with("\"guess_ns\"", "\"guess\""), "times[0].guess: unknown key");
   expect("{", "p.json");
-}
-
-TEST(ProfileFile, TimesOfTheFirstVersionComeFromRehearsals) {
-  const Profile old = read_profile(R"({"version": 1, "of": "a processor", "times": [
-      {"signature": "0000000000001234", "operation": "linear", "resource": "device",
-       "type": "fp32", "ns": 1000, "guess_ns": 900}]})",
-                                   "p.json");
-  EXPECT_EQ(old.times.find(0x1234), 1000);
-  EXPECT_TRUE(old.observed.empty());
 }
 
 TEST(ProfileFile, WhatStepsShowedStaysUnlessAllIsMeasuredAnew) {

@@ -12,7 +12,8 @@ void KindTimes::add(const runtime::Instruction& in, std::int64_t ns) {
   const auto [at, fresh] = kinds_.try_emplace(demand.signature);
   Kind& kind = at->second;
   if (fresh)
-    kind = {{demand.signature, std::string(demand.operation), demand.resource, demand.type, 0, 0},
+    kind = {{demand.signature, std::string(demand.operation), demand.resource, demand.type, 0, 0,
+             machine::work_of(demand)},
             demand,
             in.collective.has_value(),
             {}};
