@@ -57,8 +57,7 @@ class Attempt {
         const std::filesystem::path file = std::filesystem::path(folder) / name;
         std::error_code error;
         if (!std::filesystem::exists(file, error)) continue;
-        if (void* handle = open_library(file.string())) return handle;
-        refused_.emplace_back(::dlerror());
+        if (void* handle = open(file.string())) return handle;
       }
     }
     return nullptr;
@@ -67,7 +66,26 @@ class Attempt {
   void* by_loader() {
     places_.emplace_back("the loader's own places (LD_LIBRARY_PATH, ld.so.conf)");
     for (const std::string& name : search_.names)
-      if (void* handle = open_library(name)) return handle;
+      if (void* handle = open(name, Missing::expected)) return handle;
+    return nullptr;
+  }
+
+  enum class Missing : bool { expected, reported };
+
+  /// Opens a file that the search does not refuse; where it returns nullptr it notes why.
+  void* open(const std::string& file, Missing missing = Missing::reported) {
+    constexpr auto close = [](void* handle) { (void)::dlclose(handle); };
+    const std::unique_ptr<void, decltype(close)> seen(
+        ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL));
+    if (seen == nullptr) {
+      const char* why = ::dlerror();
+      if (missing == Missing::reported) refused_.emplace_back(why);
+      return nullptr;
+    }
+    const std::string path = search_.refuse ? path_of(seen.get()) : "";
+    const std::string why = search_.refuse ? search_.refuse(path) : "";
+    if (why.empty()) return open_library(file);  // the same file, since it is open
+    refused_.push_back(path + ": " + why);
     return nullptr;
   }
 

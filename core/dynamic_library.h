@@ -1,6 +1,7 @@
 // Shared libraries that a program opens when a run needs them, so that it starts without them.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -15,6 +16,9 @@ struct LibrarySearch {
   /// Searched last, after the loader's own places (LD_LIBRARY_PATH, ld.so.conf).
   std::vector<std::string> folders_after_loader;
   std::string advice;  ///< ends the message when nothing is found: what to install or to set
+  /// Returns why a file (its path, symbolic links resolved) that loads is passed over, or "". None
+  /// of its functions has been called by then.
+  std::function<std::string(const std::string& path)> refuse = {};
 };
 
 /// An open library. Its code stays in memory when this object is destroyed: threads that the

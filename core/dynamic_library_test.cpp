@@ -94,6 +94,18 @@ TEST_F(DynamicLibraryTest, SaysWhyTheLoaderRefusedAFile) {
   EXPECT_NE(message.find("found but refused: " + file + ": "), std::string::npos) << message;
 }
 
+TEST_F(DynamicLibraryTest, PassesOverWhatTheSearchRefuses) {
+  const std::string folder = folder_with("last", "libstrata_tiny.so");
+  LibrarySearch search{.names = {"libstrata_tiny.so"}, .folders_after_loader = {folder}};
+  const std::string first = DynamicLibrary::open(search).path();
+  search.refuse = [&](const std::string& path) { return path == first ? "too old" : ""; };
+  EXPECT_EQ(number_of(search), 2);
+  search.refuse = [](const std::string&) { return "too old"; };
+  const std::string message = failure(search);
+  EXPECT_NE(message.find("found but refused: " + first + ": too old; "), std::string::npos)
+      << message;
+}
+
 TEST_F(DynamicLibraryTest, NamesAllMissingSymbols) {
   const DynamicLibrary library = DynamicLibrary::open({.names = {"libstrata_tiny.so"}});
   void (*a)() = nullptr;

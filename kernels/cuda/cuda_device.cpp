@@ -168,15 +168,16 @@ void CudaDevice::open_libraries() {
   }
   try {
     const LibraryEnvironment environment = library_environment();
-    const auto file = [&](const std::string& name) {
-      return DynamicLibrary::open(
-                 cuda_library_search({name}, environment,
-                                     "install NVIDIA's cuDNN 9, or name its folder in "
-                                     "STRATA_CUDA_PATH"))
-          .path();
+    const auto search = [&](const std::string& name) {
+      return cuda_library_search({name}, environment,
+                                 "install nvidia-cudnn-cu13, or name its folder in "
+                                 "STRATA_CUDA_PATH");
     };
-    const CudnnFiles files{file("libcudnn.so.9"),
-                           file(fmt::format("libcudart.so.{}", CUDART_VERSION / 1000))};
+    LibrarySearch cudnn = search("libcudnn.so.9");
+    cudnn.refuse = why_not_cudnn;  // distributions often have an older one than wheels beside it
+    const std::string cudart = fmt::format("libcudart.so.{}", CUDART_VERSION / 1000);
+    const CudnnFiles files{DynamicLibrary::open(cudnn).path(),
+                           DynamicLibrary::open(search(cudart)).path()};
     attention_ = std::make_unique<CudnnAttention>(files, architecture(),
                                                   [this](const std::string& text) { note(text); });
     cudnn_path_ = files.cudnn;

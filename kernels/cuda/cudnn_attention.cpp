@@ -6,6 +6,7 @@
 #define NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING
 #include <cudnn_frontend.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <mutex>
@@ -75,6 +76,10 @@ auto guarded(const Run& run) {
   }
 }
 
+std::string too_old(std::int64_t version) {
+  return fmt::format("cuDNN {}, attention needs 9.18.1 ({}) or later", version, kLeastVersion);
+}
+
 /// Opens the library for the whole process if none is open. Throws HostError if it is too old.
 void open_library(const CudnnFiles& files) {
   static std::mutex mutex;
@@ -89,10 +94,8 @@ void open_library(const CudnnFiles& files) {
   }
   const auto version = static_cast<std::int64_t>(fe::detail::get_backend_version());
   if (version < kLeastVersion)
-    throw HostError(
-        fmt::format("{} is cuDNN {}, attention needs 9.18.1 ({}) or later; install "
-                    "nvidia-cudnn-cu13 or set STRATA_CUDA_PATH",
-                    files.cudnn, version, kLeastVersion));
+    throw HostError(files.cudnn + " is " + too_old(version) +
+                    "; install nvidia-cudnn-cu13 or set STRATA_CUDA_PATH");
 }
 
 fe::DataType_t element(DType dtype) {
@@ -207,6 +210,16 @@ std::unique_ptr<PlannedGraph> build_plan(const AttentionProblem& problem, int ar
 }
 
 }  // namespace
+
+std::string why_not_cudnn(const std::string& path) {
+  const std::string name = path.substr(path.rfind('/') + 1);
+  int major = 0, minor = 0, patch = 0;
+  constexpr int kNumbers = 3;
+  if (std::sscanf(name.c_str(), "libcudnn.so.%d.%d.%d", &major, &minor, &patch) != kNumbers)
+    return "";
+  const std::int64_t version = major * 10'000 + minor * 100 + patch;
+  return version < kLeastVersion ? too_old(version) : "";
+}
 
 class CudnnPlanner::Implementation {
  public:

@@ -18,6 +18,11 @@ struct CudnnFiles {
   std::string cudart;  ///< libcudart.so, which the frontend calls; empty: the loader finds it
 };
 
+/// Returns why the file, with symbolic links resolved, is no cuDNN for attention, or "": a name
+/// that says an older version, as distributions give it (libcudnn.so.9.14.0). PyPI's wheels say
+/// none.
+std::string why_not_cudnn(const std::string& path);
+
 struct CudnnPlan {
   std::string engine;  ///< cuDNN's name for the plan: "eng6_k24=26"
   std::int64_t workspace_bytes = 0;

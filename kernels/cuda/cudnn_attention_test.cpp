@@ -101,6 +101,14 @@ class CudnnAttentionTest : public testing::Test {
   CudnnFiles files_;
 };
 
+TEST(CudnnFile, OldVersionsAreKnownByTheirNames) {
+  EXPECT_EQ(why_not_cudnn("/usr/lib/libcudnn.so.9.14.0"),
+            "cuDNN 91400, attention needs 9.18.1 (91801) or later");
+  EXPECT_EQ(why_not_cudnn("/usr/lib/libcudnn.so.9.18.1"), "");
+  EXPECT_EQ(why_not_cudnn("/usr/lib/libcudnn.so.10.0.0"), "");
+  EXPECT_EQ(why_not_cudnn("/opt/site-packages/nvidia/cudnn/lib/libcudnn.so.9"), "");
+}
+
 TEST_F(CudnnAttentionTest, PlansModelsOnH200AndTheirScratchIsKnownBeforehand) {
   const CudnnPlanner planner(files(), description(kH200));
   EXPECT_EQ(planner.architecture(), 90);

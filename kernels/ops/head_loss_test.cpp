@@ -71,7 +71,9 @@ void expect_right(const Case& c) {
   Inputs in(c);
   const reference::HeadLoss right = expected(in, c);
   auto found = run_operation("head_loss", in.all(), in.attributes);
-  const double fine = c.dtype == DType::f32 ? 2e-6 : 4e-3;
+  // cuBLASLt's fp32 sums of 640 products were 3.5e-6 off on an H200; TF32 would be a hundred times
+  // that.
+  const double fine = c.dtype == DType::f32 ? 5e-6 : 4e-3;
   // Another order of sums may move a stored 16-bit logit by one unit.
   const double loss_bound = (c.dtype == DType::f32 ? 1e-6 : 1e-4) * right.loss;
   EXPECT_NEAR(found[0].values()[0], right.loss, loss_bound);

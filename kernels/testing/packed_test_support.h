@@ -2,6 +2,9 @@
 #pragma once
 
 #include <bit>
+#include <cmath>
+#include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "kernels/math/float16.h"
@@ -35,14 +38,28 @@ inline std::vector<TestTensor> packed_tensors(const std::vector<float>& masters)
   return {TestTensor(DType::bf16, shape, parameter), TestTensor(DType::i16, shape, remainder)};
 }
 
-/// Returns the bits of the masters that operands 0 and 1 hold.
+/// Gives all NaN the same bits: which ones an operation makes differs by processor.
+inline std::vector<std::uint32_t> with_one_nan(std::vector<std::uint32_t> bits) {
+  for (std::uint32_t& number : bits)
+    if (std::isnan(std::bit_cast<float>(number))) number = 0x7FC00000;
+  return bits;
+}
+
+/// Alike for bf16.
+inline std::vector<std::uint16_t> with_one_nan(std::vector<std::uint16_t> bits) {
+  for (std::uint16_t& number : bits)
+    if (std::isnan(bf16_to_f32(number))) number = 0x7FC0;
+  return bits;
+}
+
+/// Returns the bits of the masters that operands 0 and 1 hold, with one NaN.
 inline std::vector<std::uint32_t> unpacked(const std::vector<TestTensor>& operands) {
   const auto parameter = operands[0].values<std::uint16_t>();
   const auto remainder = operands[1].values<std::int16_t>();
   std::vector<std::uint32_t> bits;
   for (std::size_t i = 0; i < parameter.size(); ++i)
     bits.push_back(std::bit_cast<std::uint32_t>(master_from_parts(parameter[i], remainder[i])));
-  return bits;
+  return with_one_nan(std::move(bits));
 }
 
 }  // namespace strata::kernels

@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "comm/factory.h"
 #include "core/error.h"
@@ -208,6 +211,40 @@ TEST(Engine, IsOfNoUseAfterAnErrorInAStep) {
   EXPECT_THAT(fault_of([&] { one.engine->train_step(0, fill_with_ones); }),
               HasSubstr("make another engine"));
   EXPECT_THAT(fault_of([&] { one.engine->drain(); }), HasSubstr("make another engine"));
+}
+
+/// Notes when each Program was taken up.
+class Beginnings final : public runtime::Observer {
+ public:
+  void begin_program(const runtime::Program&, std::int64_t) override {
+    const std::lock_guard lock(mutex_);
+    times_.push_back(std::chrono::steady_clock::now());
+  }
+  void begin(const runtime::Program&, int) override {}
+  void end(const runtime::Program&, int) override {}
+  [[nodiscard]] std::chrono::steady_clock::time_point of(std::size_t program) const {
+    const std::lock_guard lock(mutex_);
+    return times_.at(program);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::chrono::steady_clock::time_point> times_;
+};
+
+TEST(Engine, KnowsWhenAStepEndedAlthoughTheNextIsFarAlong) {
+  Beginnings beginnings;
+  TrainingCase training = one_rank();
+  constexpr int kMicroSteps = 4;
+  training.options.accumulation = kMicroSteps;
+  training.options.global_batch *= kMicroSteps;
+  OneEngine one(training, [&](auto& parts) { parts.observers = {&beginnings}; });
+  one.engine->start_step(0, fill_with_ones);
+  one.engine->start_step(1, fill_with_ones);
+  EXPECT_GT(one.engine->step_end(), beginnings.of(kMicroSteps - 1));
+  EXPECT_LT(one.engine->step_end(), beginnings.of(kMicroSteps + 1)) << "the next step's second";
+  one.engine->drain();
+  EXPECT_GT(one.engine->step_end(), beginnings.of(2 * kMicroSteps - 1));
 }
 
 TEST(Engine, RefusesWhatAStepUnderWayForbids) {

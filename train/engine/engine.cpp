@@ -216,7 +216,17 @@ std::optional<kernels::StepMetrics> Engine::start_step(std::int64_t step, const 
   std::int64_t valid = 0;
   for (std::size_t i = 0; i < batches_.size(); ++i)
     valid += fill_batch(step, static_cast<int>(i), fill, length);
+  const std::optional<StepUnderWay> before = under_way_;
+  bool has_ended = !before;
+  const auto wait_for_step_before = [&] {
+    if (std::exchange(has_ended, true)) return;
+    executor_->wait(before->run);
+    step_end_ = std::chrono::steady_clock::now();
+  };
   for (const auto& [micro_step, batch] : micro_steps_) {
+    // Two Programs may be under way, so the second one of this step has to wait for that step
+    // anyway. Waiting here says when it ended.
+    if (!micro_step.begins_step) wait_for_step_before();
     const std::size_t count = by_layer ? batches_.size() : 1;
     for (std::size_t place = 0; place < count; ++place)
       write_inputs(step, batches_[static_cast<std::size_t>(batch) + place], length,
@@ -230,9 +240,9 @@ std::optional<kernels::StepMetrics> Engine::start_step(std::int64_t step, const 
   in_step_ = false;
   updates_pending_ = handle(ProgramKind::drain).has_value();
   is_read_ahead_ = true;
-  const auto before = std::exchange(under_way_, StepUnderWay{last_run_, steps_started_++});
+  under_way_ = StepUnderWay{last_run_, steps_started_++};
+  wait_for_step_before();
   if (!before) return std::nullopt;
-  executor_->wait(before->run);
   return read_metrics(before->ordinal);
 }
 
@@ -261,6 +271,7 @@ std::optional<kernels::StepMetrics> Engine::drain() {
     is_read_ahead_ = false;  // the updates have used it
   }
   settle();
+  step_end_ = std::chrono::steady_clock::now();
   const auto last = std::exchange(under_way_, std::nullopt);
   if (!last) return std::nullopt;
   return read_metrics(last->ordinal);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -92,6 +93,9 @@ class Engine {
   /// Runs pending updates and waits for all started work. Returns the last step's metrics, or
   /// nullopt if no step was under way.
   std::optional<kernels::StepMetrics> drain();
+  /// When the step whose metrics were returned last had ended; of drain(), the pending updates,
+  /// too.
+  [[nodiscard]] std::chrono::steady_clock::time_point step_end() const { return step_end_; }
   /// Runs one whole step and drains it. `sequence`: as in start_step().
   kernels::StepMetrics train_step(std::int64_t step, const FillBatch& fill,
                                   std::int64_t sequence = 0);
@@ -258,6 +262,7 @@ class Engine {
     std::int64_t ordinal;  ///< number of steps before it, skipped ones included
   };
   std::optional<StepUnderWay> under_way_;
+  std::chrono::steady_clock::time_point step_end_;
   std::int64_t steps_started_ = 0;
   std::int64_t last_step_ = -1;
   std::shared_ptr<const int> lent_ = std::make_shared<int>();

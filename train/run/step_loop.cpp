@@ -30,9 +30,8 @@ BatchLoader begin(RunParts& run) {
 
 void StepClock::restart() { last_ = Clock::now(); }
 
-double StepClock::lap() {
-  const Clock::time_point now = Clock::now();
-  return std::chrono::duration<double>(now - std::exchange(last_, now)).count();
+double StepClock::lap(Clock::time_point end) {
+  return std::chrono::duration<double>(end - std::exchange(last_, end)).count();
 }
 
 StepLoop::StepLoop(RunParts& run)
@@ -85,7 +84,7 @@ void StepLoop::end() {
 /// Handles metrics, which arrive one step late: a step is enqueued while the one before still runs.
 void StepLoop::take(const std::optional<kernels::StepMetrics>& metrics) {
   if (!metrics) return;
-  StepDone report = run_.meter.complete(*metrics, clock_.lap());
+  StepDone report = run_.meter.complete(*metrics, clock_.lap(engine_.step_end()));
   report.device_bytes = device_use_.bytes();
   if (saver_.saves()) report.checkpoint_age_seconds = saver_.age_seconds();
   run_.tell(report);

@@ -11,14 +11,15 @@
 
 namespace strata::train {
 
-/// Measures seconds between two arrivals of metrics.
+/// Measures seconds from the end of one step to that of the next.
 class StepClock {
  public:
+  using Clock = std::chrono::steady_clock;
   void restart();
-  double lap();
+  /// Returns the seconds since the last restart or lap, for a step that ended at `end`.
+  double lap(Clock::time_point end);
 
  private:
-  using Clock = std::chrono::steady_clock;
   Clock::time_point last_ = Clock::now();
 };
 
