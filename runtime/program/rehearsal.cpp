@@ -127,7 +127,8 @@ Rehearsal make_rehearsal(const Program& program, const machine::Machine& machine
     if (runs == 0) continue;
     limits.seconds -= seconds * runs;
     repeats[kind.first] = runs;
-    for (const int copy : kind.needs) repeats.try_emplace(copy, 1);
+    // In each turn: after the last reader other instructions may have written there.
+    for (const int copy : kind.needs) repeats[copy] = std::max(repeats[copy], runs);
   }
 
   Rehearsal rehearsal;

@@ -15,7 +15,10 @@ namespace {
 
 /// Bounds between bf16 on the device and on the CPU: both round every activation and gradient to 8
 /// bits, but sums add in other orders, so a few of them differ by a unit.
-constexpr double kBf16Loss = 1e-3, kBf16Gradients = 2e-2;
+constexpr double kBf16Loss = 1e-3;
+/// cuDNN's attention on an H200 is up to 2.8e-2 off in the smallest gradients (of key biases), our
+/// own kernels less than 2e-2.
+constexpr double kBf16Gradients = 4e-2;
 
 class GoldenDevice : public testing::TestWithParam<GoldenCase> {
  protected:

@@ -64,5 +64,26 @@ TEST_F(ListRehearsals, AKindThatIsLongerThanAllTheTimeIsLeftOut) {
   EXPECT_EQ(runs(3), (std::map<std::string, int>{{"linear", 3}}));
 }
 
+TEST_F(ListRehearsals, TokensAreCopiedInEachTurnSinceOthersMayHaveWrittenThere) {
+  add(MicroStepKind::only, "embedding", 0.1);
+  runtime::Program& program = programs_.programs.begin()->second;
+  runtime::Value input, tokens;
+  input.storage = runtime::Storage::persistent;
+  input.role = runtime::Role::input;
+  program.values = {input, tokens};
+  const auto operand = [](runtime::ValueId value) {
+    runtime::Operand made;
+    made.type = {DType::i32, kernels::Shape{8}};
+    made.value = value;
+    return made;
+  };
+  runtime::Instruction copy = runtime::hand_made(runtime::Queue::upload, "copy");
+  copy.inputs = {operand(0)};
+  copy.outputs = {operand(1)};
+  program.instructions.front().inputs = {operand(1)};
+  program.instructions.insert(program.instructions.begin(), copy);
+  EXPECT_EQ(runs(3), (std::map<std::string, int>{{"copy", 3}, {"embedding", 3}}));
+}
+
 }  // namespace
 }  // namespace strata::train
