@@ -9,7 +9,7 @@ namespace {
 
 Profile some_profile() {
   return {"a processor, 2 threads",
-          OperationTimes({{0x1234, "linear", Resource::device, DType::f32, 1000, 900, {5e6, 4e3}},
+          OperationTimes({{0x1234, "linear", Resource::device, DType::f32, 1000, 900, {2.5, 0.25}},
                           {0xffffffffffffffff, "norm", Resource::host, DType::bf16, 7, 9}}),
           {0x1234}};
 }
@@ -47,8 +47,8 @@ TEST(ProfileFile, FaultsAreNamedWithFileLineAndPath) {
   expect(with("\"host\"", "\"moon\""), "times[1].resource: string \"moon\"");
   expect(with("\"version\": 3", "\"version\": 4"), "expected version 3");
   expect(with("\"version\": 3", "\"version\": 2"), "expected version 3");
-  expect(with("\"flops\": 5000000", "\"flops\": -1"), "times[0].flops");
-  expect(with("\"bytes\": 4000", "\"bytes\": 1e22"), "times[0].bytes");
+  expect(with("\"flops\": 2.5", "\"flops\": -1"), "times[0].flops");
+  expect(with("\"bytes\": 0.25", "\"bytes\": 1e22"), "times[0].bytes");
   expect(with("\"steps\"", "\"guess\""),
          "times[0].source: string \"guess\", expected \"rehearsal\" or \"steps\"");
   expect(with("\"guess_ns\"", "\"guess\""), "times[0].guess: unknown key");

@@ -67,12 +67,12 @@ class Calibrate(unittest.TestCase):
         self.run_one(1, [], "again")
         (profile,) = self.profiles()
         text = profile.read_text()
-        for broken, words in [("{", "profiles/"), (text.replace('"version": 2', '"version": 7'), "expected version 1 or 2"),
+        for broken, words in [("{", "profiles/"), (text.replace('"version": 3', '"version": 7'), "expected version 3"),
                               (text.replace('"of": "', '"of": "not '), "is another machine's or build's")]:
             profile.write_text(broken)
             self.assertIn(words, self.run_one(1, [], "auto")[1])
         self.run_one(1, [], "again")
-        self.assertEqual(json.loads(profile.read_text())["version"], 2)
+        self.assertEqual(json.loads(profile.read_text())["version"], 3)
 
     def sources(self):
         (profile,) = self.profiles()

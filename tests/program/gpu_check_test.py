@@ -123,7 +123,7 @@ class GpuCheck(unittest.TestCase):
         text = "\\n".join(json.dumps(row) for row in rows)
         lines = self.run_list([shell("trains", f"printf '{text}\\n' > {{work}}/metrics.jsonl")], expect=0)
         self.assertEqual(lines[0]["metrics"], {"steps": 8, "counted_steps": 4, "first_loss": 8.0, "last_loss": 1.0,
-                                               "seconds": 1.0, "tokens_per_second": 650.0, "mfu": None,
+                                               "seconds": 1.0, "foreseen_seconds": None, "tokens_per_second": 650.0, "mfu": None,
                                                "arena_bytes": 7, "peak_rss_bytes": None})
 
     def test_rows_of_benchmarks_are_kept(self):
