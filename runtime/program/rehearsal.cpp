@@ -126,7 +126,7 @@ Rehearsal make_rehearsal(const Program& program, const machine::Machine& machine
                                                                 : 0;
     if (runs == 0) continue;
     limits.seconds -= seconds * runs;
-    repeats[kind.first] = runs;
+    repeats[kind.first] = std::max(repeats[kind.first], runs);  // it may be needed more often
     // In each turn: after the last reader other instructions may have written there.
     for (const int copy : kind.needs) repeats[copy] = std::max(repeats[copy], runs);
   }
