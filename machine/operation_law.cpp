@@ -13,8 +13,8 @@ namespace {
 constexpr std::size_t kParts = 3;
 using Parts = std::array<double, kParts>;
 
-/// The parts of a kind's work over its measured time: where their sum weighted by a law is 1, the
-/// law has that time.
+/// Returns the parts of a kind's work over its measured time. A law is right for this kind if their
+/// sum, each times the law's part, is 1.
 Parts relative_parts(const WorkTime& time) {
   return {1 / time.ns, time.work.flops / time.ns, time.work.bytes / time.ns};
 }

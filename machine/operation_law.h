@@ -7,7 +7,7 @@
 
 namespace strata::machine {
 
-/// What an instruction does: its arithmetic, and the bytes that it reads, writes or sends.
+/// The work of an instruction: its arithmetic, and the bytes that it reads, writes or sends.
 struct Work {
   double flops = 0;
   double bytes = 0;

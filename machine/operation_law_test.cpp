@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kLittle = 1e-6;
 
-/// What a law gives for work of many sizes and shapes.
+/// Returns the times that a law gives for work of many sizes and shapes.
 std::vector<WorkTime> times_of(const OperationLaw& law) {
   std::vector<WorkTime> times;
   for (const double flops : {1e6, 3e7, 8e8, 5e9})

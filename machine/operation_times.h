@@ -51,7 +51,7 @@ class OperationTimes {
   bool operator==(const OperationTimes& other) const { return times_ == other.times_; }
 
  private:
-  /// What the measured kinds of an operation, resource and type say of others.
+  /// Foretells kinds of an operation, resource and type from those of it that were measured.
   struct Family {
     std::string operation;
     Resource resource = Resource::device;

@@ -18,9 +18,8 @@ struct CudnnFiles {
   std::string cudart;  ///< libcudart.so, which the frontend calls; empty: the loader finds it
 };
 
-/// Returns why the file, with symbolic links resolved, is no cuDNN for attention, or "": a name
-/// that says an older version, as distributions give it (libcudnn.so.9.14.0). PyPI's wheels say
-/// none.
+/// Returns why a cuDNN is too old for attention, or "", by its file name alone: distributions name
+/// the version in it (libcudnn.so.9.14.0), PyPI's wheels do not. `path` has no symbolic links.
 std::string why_not_cudnn(const std::string& path);
 
 struct CudnnPlan {

@@ -45,7 +45,7 @@ inline std::vector<std::uint32_t> with_one_nan(std::vector<std::uint32_t> bits) 
   return bits;
 }
 
-/// Alike for bf16.
+/// Gives all NaN of bf16 the same bits.
 inline std::vector<std::uint16_t> with_one_nan(std::vector<std::uint16_t> bits) {
   for (std::uint16_t& number : bits)
     if (std::isnan(bf16_to_f32(number))) number = 0x7FC0;

@@ -127,7 +127,7 @@ Rehearsal make_rehearsal(const Program& program, const machine::Machine& machine
     if (runs == 0) continue;
     limits.seconds -= seconds * runs;
     repeats[kind.first] = std::max(repeats[kind.first], runs);  // it may be needed more often
-    // In each turn: after the last reader other instructions may have written there.
+    // Copies run in each turn, since other instructions may have written there after the last one.
     for (const int copy : kind.needs) repeats[copy] = std::max(repeats[copy], runs);
   }
 

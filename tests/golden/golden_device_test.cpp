@@ -15,10 +15,10 @@ namespace {
 
 /// Bounds between bf16 on the device and on the CPU: both round every activation and gradient to 8
 /// bits, but sums add in other orders, so a few of them differ by a unit.
-constexpr double kBf16Loss = 1e-3;
-/// cuDNN's attention on an H200 is up to 2.8e-2 off in the smallest gradients (of key biases), our
-/// own kernels less than 2e-2.
-constexpr double kBf16Gradients = 4e-2;
+constexpr double kBf16Loss = 1e-3, kBf16Gradients = 2e-2;
+/// Bounds gradients where cuDNN computes attention: on an H200 the smallest ones, of key biases and
+/// key norms, were up to 2.8e-2 off.
+constexpr double kBf16GradientsOfCudnn = 3e-2;
 
 class GoldenDevice : public testing::TestWithParam<GoldenCase> {
  protected:
@@ -71,8 +71,9 @@ TEST_P(GoldenDevice, FollowsTheCpuInBf16) {
   const GoldenResult cpu = run_golden(run);
   EXPECT_NEAR(device.losses.at(0), cpu.losses.at(0), kBf16Loss * cpu.losses.at(0));
   EXPECT_NEAR(device.evaluation, cpu.evaluation, kBf16Loss * cpu.evaluation);
-  EXPECT_TRUE(
-      agree(without_key_bias(device.gradients), without_key_bias(cpu.gradients), kBf16Gradients));
+  const bool cudnn = golden_device(GoldenOrder::forward)->capabilities().cudnn;
+  EXPECT_TRUE(agree(without_key_bias(device.gradients), without_key_bias(cpu.gradients),
+                    cudnn ? kBf16GradientsOfCudnn : kBf16Gradients));
   EXPECT_FALSE(same_bytes(cpu.gradients, run_golden(one_step()).gradients)) << "bf16 was not used";
 }
 

@@ -93,8 +93,8 @@ class Engine {
   /// Runs pending updates and waits for all started work. Returns the last step's metrics, or
   /// nullopt if no step was under way.
   std::optional<kernels::StepMetrics> drain();
-  /// When the step whose metrics were returned last had ended; of drain(), the pending updates,
-  /// too.
+  /// Returns when the step ended whose metrics were returned last; after drain(), when the pending
+  /// updates had ended, too.
   [[nodiscard]] std::chrono::steady_clock::time_point step_end() const { return step_end_; }
   /// Runs one whole step and drains it. `sequence`: as in start_step().
   kernels::StepMetrics train_step(std::int64_t step, const FillBatch& fill,
