@@ -45,8 +45,8 @@ void place_units(runtime::Plan& plan, const Choices& choices,
       unit.optimizer_device_elements =
           std::llround((1 - choices.optimizer_part) * static_cast<double>(cells)) *
           runtime::kCellElements;
-    // Several micro-steps one by one would move the sum over the link in each of them.
-    if (choices.micro_steps == 1 || choices.layer_major) unit.gradient_tier = Tier::pinned;
+    // Several micro-steps one by one move the sum over the link in each of them.
+    if (choices.keeps_sums_away()) unit.gradient_tier = Tier::pinned;
   }
 }
 

@@ -31,6 +31,8 @@ struct Choices {
   /// Actions on saved values. They alone decide if there are any; `again` and `activations` do not.
   std::vector<runtime::BlockActions> actions;
   double optimizer_part = 1;  ///< share of optimizer state that leaves the device, 0 to 1
+  /// Sums of gradients wait off the device between micro-steps, too, if optimizer state does.
+  bool sums_away = false;
   /// Elements per rank that stay in host memory if the parameters' home is the disk: units are
   /// taken in order, each that still fits.
   std::int64_t parameter_host_elements = 0;
@@ -41,6 +43,12 @@ struct Choices {
   /// True if optimizer state, parameters or saved values have this home, not the device.
   [[nodiscard]] bool uses(Home home) const;
   [[nodiscard]] bool moves_state() const { return uses(Home::host) || uses(Home::disk); }
+  /// True if several micro-steps one after another each add to the sums of gradients.
+  [[nodiscard]] bool adds_sums_up() const { return micro_steps > 1 && !layer_major; }
+  /// True if sums of gradients live off the device.
+  [[nodiscard]] bool keeps_sums_away() const {
+    return optimizer != Home::device && (sums_away || !adds_sums_up());
+  }
 };
 
 /// True if steps of both give the same bits on `ranks` ranks, or virtual ranks: their micro-batches

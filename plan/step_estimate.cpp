@@ -218,9 +218,8 @@ void StepEstimates::add_collectives(const runtime::Plan& plan, State& state) con
 }
 
 const StepEstimates::State& StepEstimates::state_of(const Choices& choices) {
-  const bool moves_sums = choices.micro_steps == 1 || choices.layer_major;
   const StateKey key{choices.sharding.stage, choices.optimizer, choices.optimizer_part,
-                     choices.parameters, moves_sums};
+                     choices.parameters, choices.keeps_sums_away()};
   const auto [at, fresh] = states_.try_emplace(key);
   if (!fresh) return at->second;
   State& state = at->second;

@@ -131,6 +131,32 @@ TEST_P(OffloadSameBits, GradientsOnTheDiskOfSeveralMicroSteps) {
     }
 }
 
+/// Sums in host memory come to the device in each micro-step, and go back.
+TEST_P(OffloadSameBits, SumsAwayBetweenMicroSteps) {
+  const int world = GetParam();
+  for (const DType kept : {DType::f32, DType::bf16})
+    for (const int stage : world == 1 ? std::vector<int>{0} : std::vector<int>{0, 1, 2, 3}) {
+      TrainingCase training = small_case(world, stage);
+      training.options.dtype = training.options.communication_dtype = DType::bf16;
+      training.options.accumulation_dtype = kept;
+      training.options.accumulation = 3;
+      training.options.micro_batch = 1;
+      training.options.global_batch = 3 * world;
+      const TrainingResult expected = run_training(training);
+      training.options.offload.optimizer = Home::host;
+      EXPECT_GT(run_training(training).memory.gradients, 0) << "they stay, unless asked";
+      training.options.offload.gradients = true;
+      for (const double ratio : {1.0, 0.5}) {
+        training.options.offload.optimizer_ratio = ratio;
+        const TrainingResult result = run_training(training);
+        expect_same(expected, result,
+                    "sums away, ratio " + std::to_string(ratio) + ", stage " + std::to_string(stage));
+        EXPECT_EQ(result.memory.gradients, 0);
+        EXPECT_GT(result.memory.pinned.gradients, 0);
+      }
+    }
+}
+
 /// The first steps are skipped; then some tiles are updated on the device, some on the host.
 TEST(OffloadSameBitsOf, GradientsOnTheDiskOfSkippedSteps) {
   TrainingCase training = small_case(2, 3);

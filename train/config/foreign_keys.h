@@ -360,7 +360,7 @@ inline constexpr KeyLine kKeyLines[] = {
             "reduction virtual_ranks sequence_length steps epochs seed shuffle no_decay "
             "state_recipe recompute_norms device device_graphs tf32 autotune calibrate threads "
             "tile_elements "
-            "offload_activations nvme_paths device_memory host_memory update_time layer_major "
+            "offload_activations offload_gradients nvme_paths device_memory host_memory update_time layer_major "
             "checksum_swap"),
 };
 

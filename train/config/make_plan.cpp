@@ -88,6 +88,7 @@ plan::Choices choices_of(const TrainOptions& options) {
   choices.micro_batch = options.micro_batch;
   choices.micro_steps = static_cast<int>(options.accumulation);
   choices.layer_major = offload.layer_major;
+  choices.sums_away = offload.gradients;
   choices.again = options.activation_checkpointing ? plan::Again::everything
                   : options.recompute_norms        ? plan::Again::norms
                                                    : plan::Again::nothing;

@@ -220,6 +220,11 @@ const Row kRows[] = {
      {{"plan.order", "by_layer"}, {"big.tier.gradient", "pinned"}, {"small.tier.gradient", "pinned"}, {"large.tier.gradient", "pinned"}},
      {{"accumulation", "2"}, {"offload.optimizer", "cpu"}}},
 
+    {{"offload.gradients", "true"}, {}, {{"accumulation", "2"}}},
+    {{"offload.gradients", "true"},
+     {{"big.tier.gradient", "pinned"}, {"small.tier.gradient", "pinned"}, {"large.tier.gradient", "pinned"}},
+     {{"accumulation", "2"}, {"offload.optimizer", "cpu"}}},
+
     {{"optimizer.type", "adam"}, {{"optimizer.decoupled", "0"}}},
     {{"optimizer.type", "lion"},
      {{"plan.recipe.optimizer.operation", "lion"}, {"plan.recipe.optimizer.moments", "1"}, {"optimizer.eps", ""},

@@ -206,6 +206,11 @@ constexpr OptionRow kModelRows[] = {
     {FIELD(offload.layer_major), Spelling{"--layer-major,--layer_major"}, Key{"strata.layer_major"},
      "all micro-batches of a step through a layer before the next layer, so that its parameters "
      "come once per step; gradients are reduced once per step, too, as at stages 0 and 1"},
+    {FIELD(offload.gradients), Spelling{"--offload-gradients,--offload_gradients"},
+     Key{"strata.offload_gradients"},
+     "sums of gradients wait beside the offloaded optimizer state between micro-steps, too, in "
+     "place of on the device: each micro-step brings them and sends them back; one micro-step, or "
+     "--layer-major, moves them once and keeps them there anyway"},
     {FIELD(offload.checksums), Spelling{"--checksum-swap,--checksum_swap"},
      Key{"strata.checksum_swap"}, "find swapped bytes that come back other than they were written"},
     {FIELD(target.memory), Spelling{"--target-memory", "SIZE|auto"}, Key{"strata.target_memory"},

@@ -84,6 +84,8 @@ struct OffloadOptions {
   UpdateTime updates = UpdateTime::automatic;
   /// Runs all micro-batches of a layer before the next layer: each is brought once per step.
   bool layer_major = false;
+  /// Keeps sums of gradients beside offloaded optimizer state between micro-steps, too.
+  bool gradients = false;
   std::vector<std::string> nvme_paths;  ///< folders, one per drive; data are striped over them
   /// Hard budgets: of a rank's device arena; and of all host memory (pinned, pageable and shared)
   /// of all ranks on a machine, without the arena of a CPU that is the device.

@@ -146,6 +146,7 @@ void Resolver::note_planned() {
                              "offload.parameter_host_elements",
                              "offload.updates",
                              "offload.layer_major",
+                             "offload.gradients",
                              "activation_checkpointing",
                              "recompute_norms",
                              "checkpoint_segments",

@@ -32,6 +32,7 @@ TrainOptions with_choices(TrainOptions options, const plan::Choices& choices) {
   options.actions = choices.actions;
   OffloadOptions& offload = options.offload;
   offload.layer_major = choices.layer_major;
+  offload.gradients = choices.sums_away;
   offload.optimizer = choices.optimizer;
   offload.optimizer_ratio = choices.optimizer_part;
   offload.parameters = choices.parameters;
