@@ -149,8 +149,9 @@ TEST_P(OffloadSameBits, SumsAwayBetweenMicroSteps) {
       for (const double ratio : {1.0, 0.5}) {
         training.options.offload.optimizer_ratio = ratio;
         const TrainingResult result = run_training(training);
-        expect_same(expected, result,
-                    "sums away, ratio " + std::to_string(ratio) + ", stage " + std::to_string(stage));
+        expect_same(
+            expected, result,
+            "sums away, ratio " + std::to_string(ratio) + ", stage " + std::to_string(stage));
         EXPECT_EQ(result.memory.gradients, 0);
         EXPECT_GT(result.memory.pinned.gradients, 0);
       }
