@@ -77,7 +77,7 @@ def main():
         fitting = []
         for number in range(arguments.rounds):
             measure([])
-            for place, flags in enumerate(fitting if number > 0 else list(others)):
+            for place, flags in enumerate(fitting if number > 0 else others):
                 if number == 0 and len(fitting) == arguments.count:
                     break
                 if measure(flags) and number == 0:

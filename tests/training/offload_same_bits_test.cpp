@@ -112,17 +112,23 @@ TEST_P(OffloadSameBits, GradientsOnTheDisk) {
     }
 }
 
+/// Sums up gradients of bf16 in `kept`.
+TrainingCase three_micro_steps(int world, int stage, DType kept) {
+  TrainingCase training = small_case(world, stage);
+  training.options.dtype = training.options.communication_dtype = DType::bf16;
+  training.options.accumulation_dtype = kept;
+  training.options.accumulation = 3;
+  training.options.micro_batch = 1;
+  training.options.global_batch = 3 * world;
+  return training;
+}
+
 /// Gradient sums on the disk are read and written in each micro-step, in fp32 and in bf16.
 TEST_P(OffloadSameBits, GradientsOnTheDiskOfSeveralMicroSteps) {
   const int world = GetParam();
   for (const DType kept : {DType::f32, DType::bf16})
     for (const int stage : world == 1 ? std::vector<int>{0} : std::vector<int>{0, 1, 2, 3}) {
-      TrainingCase training = small_case(world, stage);
-      training.options.dtype = training.options.communication_dtype = DType::bf16;
-      training.options.accumulation_dtype = kept;
-      training.options.accumulation = 3;
-      training.options.micro_batch = 1;
-      training.options.global_batch = 3 * world;
+      TrainingCase training = three_micro_steps(world, stage, kept);
       const TrainingResult expected = run_training(training);
       expect_gradients_may_wait_on_the_disk(training, expected, kAfterTheControl);
       if (stage >= 2 || kept != DType::f32) continue;  // layer-major reduces once per step
@@ -136,12 +142,7 @@ TEST_P(OffloadSameBits, SumsAwayBetweenMicroSteps) {
   const int world = GetParam();
   for (const DType kept : {DType::f32, DType::bf16})
     for (const int stage : world == 1 ? std::vector<int>{0} : std::vector<int>{0, 1, 2, 3}) {
-      TrainingCase training = small_case(world, stage);
-      training.options.dtype = training.options.communication_dtype = DType::bf16;
-      training.options.accumulation_dtype = kept;
-      training.options.accumulation = 3;
-      training.options.micro_batch = 1;
-      training.options.global_batch = 3 * world;
+      TrainingCase training = three_micro_steps(world, stage, kept);
       const TrainingResult expected = run_training(training);
       training.options.offload.optimizer = Home::host;
       EXPECT_GT(run_training(training).memory.gradients, 0) << "they stay, unless asked";

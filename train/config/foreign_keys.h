@@ -356,12 +356,13 @@ inline constexpr KeyLine kKeyLines[] = {
     inside("strata", "Strata's own settings; DeepSpeed ignores them"),
     inside("strata.activation_checkpointing", "true, false or {\"segments\": N, \"ratio\": X}"),
     options("strata.activation_checkpointing"),
-    options("strata",
-            "reduction virtual_ranks sequence_length steps epochs seed shuffle no_decay "
-            "state_recipe recompute_norms device device_graphs tf32 autotune calibrate threads "
-            "tile_elements "
-            "offload_activations offload_gradients nvme_paths device_memory host_memory update_time layer_major "
-            "checksum_swap"),
+    options(
+        "strata",
+        "reduction virtual_ranks sequence_length steps epochs seed shuffle no_decay "
+        "state_recipe recompute_norms device device_graphs tf32 autotune calibrate threads "
+        "tile_elements "
+        "offload_activations offload_gradients nvme_paths device_memory host_memory update_time "
+        "layer_major checksum_swap"),
 };
 
 }  // namespace strata::train::foreign_keys
