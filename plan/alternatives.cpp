@@ -92,6 +92,16 @@ class Listing {
     for (const bool layer_major : {false, true}) {
       if (free_.order ? layer_major && !several : layer_major != asked_.layer_major) continue;
       choices.layer_major = layer_major;
+      add_homes_of_sums(choices);
+    }
+  }
+
+  void add_homes_of_sums(Choices choices) {
+    const bool may_leave =
+        own_device_ && choices.adds_sums_up() && choices.optimizer != Home::device;
+    for (const bool away : {false, true}) {
+      if (free_.sums ? away && !may_leave : away != asked_.sums_away) continue;
+      choices.sums_away = away;
       if (choices != asked_) all_.push_back(choices);
     }
   }

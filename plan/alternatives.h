@@ -14,6 +14,7 @@ struct Freedom {
   bool stage = true;           ///< ZeRO stage
   bool saved = true;           ///< how much of what layers save is recomputed
   bool order = true;           ///< of micro-steps: one by one, or layer by layer
+  bool sums = true;            ///< home of gradients' sums between micro-steps
   bool optimizer = true;       ///< home of optimizer state, and the share that leaves the device
   bool parameters = true;      ///< home of parameters
   bool activations = true;     ///< home of saved values

@@ -22,7 +22,7 @@ std::vector<Choices> others(const Choices& asked, const Freedom& free, int ranks
   return all;
 }
 
-constexpr Freedom kNothing{false, false, false, false, false, false, false, Home::disk};
+constexpr Freedom kNothing{false, false, false, false, false, false, false, false, Home::disk};
 
 TEST(Alternatives, NothingIsOpenIfAllWasGiven) {
   EXPECT_THAT(others({.micro_batch = 4, .micro_steps = 2}, kNothing, 4), IsEmpty());
@@ -84,6 +84,22 @@ TEST(Alternatives, LayersComeFirstOnlyAmongSeveralMicroSteps) {
   EXPECT_THAT(others({.micro_batch = 4}, free), IsEmpty());
   EXPECT_THAT(others({.micro_batch = 2, .micro_steps = 2}, free),
               testing::ElementsAre(Field(&Choices::layer_major, true)));
+}
+
+TEST(Alternatives, SumsLeaveWithOptimizerStateOfSeveralMicroSteps) {
+  Freedom free = kNothing;
+  free.sums = true;
+  const Choices offloaded{.micro_batch = 2, .micro_steps = 2, .optimizer = Home::host};
+  EXPECT_THAT(others(offloaded, free), testing::ElementsAre(Field(&Choices::sums_away, true)));
+  EXPECT_THAT(others(offloaded, free, 1, false), IsEmpty()) << "a CPU's memory is the host's";
+  EXPECT_THAT(others({.micro_batch = 2, .micro_steps = 2}, free), IsEmpty());
+  EXPECT_THAT(others({.micro_batch = 4, .optimizer = Home::host}, free), IsEmpty());
+  Choices by_layer = offloaded;
+  by_layer.layer_major = true;
+  EXPECT_THAT(others(by_layer, free), IsEmpty());
+  Choices asked = offloaded;
+  asked.sums_away = true;
+  EXPECT_THAT(others(asked, kNothing), IsEmpty());
 }
 
 }  // namespace

@@ -92,6 +92,7 @@ class BudgetSearch {
   [[nodiscard]] std::optional<Choices> with_least_again(Choices choices, const MemoryLimits& limits,
                                                         const NeedsOf& needs_of) const;
   [[nodiscard]] MemoryNeeds lacking_like(const Choices& choices) const;
+  [[nodiscard]] Choices with_fastest_again(const Choices& choices);
   [[nodiscard]] std::optional<Entry> guessed_entry(const Choices& choices, std::size_t order,
                                                    const MemoryLimits& limits);
   [[nodiscard]] bool may_work();
@@ -134,7 +135,7 @@ class BudgetSearch {
   std::vector<Attempt> attempts_;
   /// Memory that guesses lacked, by stage, order, micro-batch, and homes of activations and
   /// parameters: what one of them lacked, others with the same are likely to lack, too.
-  using LackKey = std::tuple<int, bool, std::int64_t, Home, Home>;
+  using LackKey = std::tuple<int, bool, std::int64_t, Home, Home, bool>;
   [[nodiscard]] static LackKey lack_key(const Choices& choices);
   std::map<LackKey, MemoryNeeds> lacking_;
   bool complete_ = true;

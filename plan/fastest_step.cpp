@@ -30,18 +30,20 @@ constexpr int kShareSteps = 16;
 constexpr double kShare = 1.0 / kShareSteps;
 /// The part of the memory that what is kept for the backward pass should leave to transfers.
 constexpr double kRoom = 0.03;
-/// True if the choices differ in nothing but parameters or saved values that go farther, or in
-/// more recomputation, which makes no step faster. (State of the optimizer may: its updates are
-/// hidden behind the next step.)
+/// True if the choices differ in nothing but parameters, sums of gradients or saved values that go
+/// farther, or in more recomputation, which makes no step faster. (State of the optimizer may: its
+/// updates are hidden behind the next step.)
 bool costs_more(const Choices& choices, const Choices& than) {
   Choices like = choices;
   like.parameters = than.parameters;
   like.activations = than.activations;
+  like.sums_away = than.sums_away;
   set_again_part(like, again_part_of(than));
   Choices same = than;
   set_again_part(same, again_part_of(than));
   return like == same && again_part_of(choices) >= again_part_of(than) &&
-         choices.parameters >= than.parameters && choices.activations >= than.activations;
+         choices.parameters >= than.parameters && choices.activations >= than.activations &&
+         choices.sums_away >= than.sums_away;
 }
 
 /// Returns the memory that Programs lack and need, as far as `fit` knows it; else 0.
@@ -152,8 +154,8 @@ bool BudgetSearch::may_fit(const Choices& choices, const MemoryLimits& limits) {
 }
 
 BudgetSearch::LackKey BudgetSearch::lack_key(const Choices& choices) {
-  return {choices.sharding.stage, choices.layer_major, choices.micro_batch, choices.activations,
-          choices.parameters};
+  return {choices.sharding.stage, choices.layer_major, choices.micro_batch,
+          choices.activations,    choices.parameters,  choices.sums_away};
 }
 
 /// Returns what guesses of such choices lacked; of choices that were not tried, the least that
@@ -187,8 +189,24 @@ MemoryLimits BudgetSearch::roomy(MemoryLimits limits) const {
   return limits;
 }
 
-/// Returns the choices with as little recomputation as is guessed to fit and leaves some room;
-/// nullopt if they are unlikely to fit at all.
+/// Returns the choices with as much more recomputation as makes steps fastest, as guessed: what is
+/// recomputed need not cross a link.
+Choices BudgetSearch::with_fastest_again(const Choices& choices) {
+  if (!free_.saved || choices.activations == Home::device) return choices;
+  Choices fastest = choices;
+  double best = estimates_.guess(choices).seconds;
+  for (double part = again_part_of(choices) + kShare; part <= 1; part += kShare) {
+    Choices more = choices;
+    set_again_part(more, part);
+    const double seconds = estimates_.guess(more).seconds;
+    if (seconds < best) fastest = more;
+    best = std::min(best, seconds);
+  }
+  return fastest;
+}
+
+/// Returns the choices with as little recomputation as is guessed to fit and leaves some room, or
+/// more where that makes them faster; nullopt if they are unlikely to fit at all.
 std::optional<BudgetSearch::Entry> BudgetSearch::guessed_entry(const Choices& choices,
                                                                std::size_t order,
                                                                const MemoryLimits& limits) {
@@ -198,7 +216,7 @@ std::optional<BudgetSearch::Entry> BudgetSearch::guessed_entry(const Choices& ch
   if (!fitting) fitting = with_least_again(choices, limits, needs_of);
   entry.is_likely = fitting.has_value();
   if (fitting)
-    entry.choices = *fitting;
+    entry.choices = with_fastest_again(*fitting);
   else if (free_.saved)
     set_again_part(entry.choices, 1);  // guesses may be too large
   entry.price = price_of(entry.choices, estimates_.guess(entry.choices).seconds);
@@ -337,8 +355,9 @@ PlannedStep BudgetSearch::polished(PlannedStep best) {
   return best;
 }
 
-/// Brings saved values, parameters or optimizer state of `best` back to the device, with more
-/// recomputation in their place, where steps are as fast: what does not move cannot wait.
+/// Brings saved values, sums of gradients, parameters or optimizer state of `best` back from a
+/// drive to host memory, and to the device, with more recomputation in their place, where steps are
+/// as fast: what does not move cannot wait, and drives wear out.
 PlannedStep BudgetSearch::with_less_offload(PlannedStep best) {
   const double enough = price_of(best) * kNoFaster;
   const auto take_back = [&](bool is_free, const auto& bring) {
@@ -351,11 +370,21 @@ PlannedStep BudgetSearch::with_less_offload(PlannedStep best) {
     std::optional<PlannedStep> step = attempted(entry->choices, best.limits, guessed);
     if (step && price_of(*step) <= enough) best = std::move(*step);
   };
+  const auto from_drive = [](Home& home) { home = std::min(home, Home::host); };
+  if (own_device_) {
+    take_back(free_.parameters || free_.optimizer, [&](Choices& c) {
+      if (free_.parameters) from_drive(c.parameters);
+      if (free_.optimizer && c.parameters != Home::disk) from_drive(c.optimizer);
+    });
+    take_back(free_.activations, [&](Choices& c) { from_drive(c.activations); });
+  }
   take_back(free_.activations, [](Choices& c) { c.activations = Home::device; });
+  take_back(free_.sums, [](Choices& c) { c.sums_away = false; });
   take_back(free_.parameters, [](Choices& c) { c.parameters = Home::device; });
   take_back(free_.optimizer && best.choices.parameters == Home::device, [](Choices& c) {
     c.optimizer = Home::device;
     c.optimizer_part = 1;
+    c.sums_away = false;
   });
   return best;
 }

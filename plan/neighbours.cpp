@@ -97,7 +97,13 @@ std::vector<Choices> further_homes(const Choices& asked, const runtime::Plan& fr
       all.push_back(changed);
     }
     // Layer by layer, sums of gradients need not stay on the device.
-    if (changed.micro_steps == 1 || changed.layer_major || frame.virtual_ranks > 0) continue;
+    if (!changed.adds_sums_up()) continue;
+    if (own_device && !changed.sums_away) {
+      changed.sums_away = true;
+      all.push_back(changed);
+      changed.sums_away = asked.sums_away;
+    }
+    if (frame.virtual_ranks > 0) continue;
     changed.layer_major = true;
     all.push_back(changed);
   }
@@ -121,6 +127,8 @@ std::vector<Choices> with_less(Part part, const Choices& changed, const Choices&
       break;
     case Part::optimizer:
       move_less(&Choices::optimizer);
+      for (Choices& less : all)
+        if (less.optimizer == kStay) less.sums_away = asked.sums_away;
       break;
     case Part::micro_batch:
       for (const std::int64_t size : smaller_micro_batches(asked.micro_batch)) {
@@ -135,6 +143,10 @@ std::vector<Choices> with_less(Part part, const Choices& changed, const Choices&
     case Part::order:
       if (changed.layer_major != asked.layer_major)
         all.emplace_back(changed).layer_major = asked.layer_major;
+      break;
+    case Part::sums:
+      if (changed.sums_away != asked.sums_away)
+        all.emplace_back(changed).sums_away = asked.sums_away;
       break;
     case Part::again:
       if (changed.again == asked.again && changed.again_part == asked.again_part) break;

@@ -33,13 +33,14 @@ enum class Part : std::uint8_t {
   parameters,
   optimizer,
   micro_batch,
+  sums,
   order,
   again,
   stage
 };
 inline constexpr std::array kParts{Part::activations, Part::parameters, Part::optimizer,
-                                   Part::micro_batch, Part::order,      Part::again,
-                                   Part::stage};
+                                   Part::micro_batch, Part::sums,       Part::order,
+                                   Part::again,       Part::stage};
 
 /// Returns variants of `changed` with less of one part of its change from `asked`, the least first.
 std::vector<Choices> with_less(Part part, const Choices& changed, const Choices& asked,

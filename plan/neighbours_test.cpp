@@ -97,6 +97,9 @@ TEST(Neighbours, AChangeIsTakenBackPartByPart) {
   changed.sharding.stage = 2;
   changed.micro_batch = 1;
   changed.micro_steps = 4;
+  changed.sums_away = true;
+  EXPECT_FALSE(with_less(Part::sums, changed, asked, true).at(0).sums_away);
+  changed.sums_away = false;
   changed.layer_major = true;
   changed.again = Again::everything;
   changed.optimizer = changed.parameters = Home::disk;

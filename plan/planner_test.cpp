@@ -79,7 +79,7 @@ TEST_F(PlanRanks, OtherBitsAreTold) {
   asked_.micro_batch = 2;
   asked_.micro_steps = 4;
   Freedom free;
-  free.micro_batch = false;
+  free.micro_batch = free.sums = false;
   std::set<bool> told;
   for (const std::int64_t budget : budgets()) {
     const PlannerAnswer answer = plan(budget, Strategy::balanced, free);
@@ -139,14 +139,14 @@ TEST_F(PlanRun, WhatWasGivenStays) {
     EXPECT_EQ(answer.chosen->choices.micro_batch, asked_.micro_batch);
     EXPECT_EQ(answer.chosen->choices.again, asked_.again);
   }
-  free = {false, false, false, false, false, false, false, Home::disk};
+  free = {false, false, false, false, false, false, false, false, Home::disk};
   EXPECT_FALSE(plan(all[4], Strategy::balanced, free).chosen);
 }
 
 /// Homes stay, and only what becomes of saved values is open.
 Freedom only_saved() {
   Freedom free;
-  free.micro_batch = free.order = free.optimizer = free.parameters = false;
+  free.micro_batch = free.order = free.sums = free.optimizer = free.parameters = false;
   return free;
 }
 

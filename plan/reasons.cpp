@@ -13,7 +13,8 @@ namespace {
 
 constexpr Setting kSettings[] = {Setting::stage,       Setting::micro_batch, Setting::saved,
                                  Setting::activations, Setting::parameters,  Setting::optimizer,
-                                 Setting::order,       Setting::farthest,    Setting::all};
+                                 Setting::order,       Setting::sums,        Setting::farthest,
+                                 Setting::all};
 
 /// Slowdowns below this cannot be told from none.
 constexpr double kLeastSlowdown = 0.0005;
@@ -29,8 +30,11 @@ void take_back(Setting setting, const Choices& asked, Choices& choices) {
     case Setting::micro_batch:
       choices.micro_batch = asked.micro_batch;
       choices.micro_steps = asked.micro_steps;
-      // A single micro-step has no order.
-      if (choices.micro_steps == 1) choices.layer_major = asked.layer_major;
+      // A single micro-step has no order, and adds nothing up.
+      if (choices.micro_steps == 1) {
+        choices.layer_major = asked.layer_major;
+        choices.sums_away = asked.sums_away;
+      }
       break;
     case Setting::saved:
       choices.again = asked.again;
@@ -47,9 +51,13 @@ void take_back(Setting setting, const Choices& asked, Choices& choices) {
     case Setting::optimizer:
       choices.optimizer = asked.optimizer;
       choices.optimizer_part = asked.optimizer_part;
+      if (choices.optimizer == Home::device) choices.sums_away = asked.sums_away;
       break;
     case Setting::order:
       choices.layer_major = asked.layer_major;
+      break;
+    case Setting::sums:
+      choices.sums_away = asked.sums_away;
       break;
     case Setting::farthest:  // no choice, but what some may be
     case Setting::all:
@@ -65,7 +73,7 @@ bool set_free(Setting setting, Freedom& free) {
            }) > 1;
   if (setting == Setting::farthest) return std::exchange(free.farthest, Home::disk) != Home::disk;
   bool* const kinds[] = {&free.stage,      &free.micro_batch, &free.saved, &free.activations,
-                         &free.parameters, &free.optimizer,   &free.order};
+                         &free.parameters, &free.optimizer,   &free.order, &free.sums};
   return !std::exchange(*kinds[static_cast<std::size_t>(setting)], true);
 }
 
@@ -78,7 +86,8 @@ bool needs_no_more(const MemoryNeeds& more) {
 std::string_view name_of(Setting setting) {
   constexpr std::string_view kNames[] = {"stage",       "micro_batch", "saved",
                                          "activations", "parameters",  "optimizer",
-                                         "order",       "farthest",    "all"};
+                                         "order",       "sums",        "farthest",
+                                         "all"};
   return kNames[static_cast<std::size_t>(setting)];
 }
 
@@ -177,6 +186,8 @@ std::vector<std::pair<Setting, Choices>> PriceList::listed_changes(const Choices
   }
   if (!asked.layer_major && asked.micro_steps > 1 && search_.plan.virtual_ranks == 0)
     changed(Setting::order).layer_major = true;
+  if (own_device_ && asked.adds_sums_up() && !asked.sums_away && asked.optimizer != Home::device)
+    changed(Setting::sums).sums_away = true;
   return all;
 }
 

@@ -22,6 +22,7 @@ enum class Setting : std::uint8_t {
   parameters,
   optimizer,
   order,
+  sums,      ///< home of gradients' sums between micro-steps
   farthest,  ///< how far from the device state may go
   all,       ///< all of these
 };

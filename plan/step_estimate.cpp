@@ -27,8 +27,7 @@ double between(double a, double b, double t) { return a + (b - a) * t; }
 struct Busy {
   std::array<double, runtime::kHostResources> of_host{};
   std::array<double, machine::kAllResources.size()> alone{};
-  double micro_step = 0;  ///< arithmetic of one forward and backward pass
-  double update = 0;      ///< arithmetic of updates in a step
+  std::array<double, runtime::kPasses> arithmetic{};  ///< by pass, of one micro-step
 
   /// Returns those of the busiest queue, drive or resource of the host.
   [[nodiscard]] double longest() const {
@@ -53,7 +52,7 @@ Busy busy_of(const compile::StepPrograms& programs, const machine::Machine& mach
       for (const runtime::ResourceShare& share : work.shares)
         busy.of_host[static_cast<std::size_t>(share.resource)] += share.share * seconds;
       if (resource == Resource::device || resource == Resource::host)
-        (in.pass == runtime::Pass::update ? busy.update : busy.micro_step) += seconds;
+        busy.arithmetic[static_cast<std::size_t>(in.pass)] += seconds;
     }
   }
   return busy;
@@ -201,11 +200,8 @@ std::optional<StepEstimate> StepEstimates::bound(const Choices& choices) {
 /// for both passes of each micro-step where they are sharded.
 void StepEstimates::add_collectives(const runtime::Plan& plan, State& state) const {
   const int ranks = plan.data_ranks();
-  double elements = 0, updated = 0;
   for (const runtime::UnitPlan& unit : plan.units) {
     const auto size = static_cast<double>(unit.elements);
-    elements += size;
-    updated += unit.shard_optimizer ? size / ranks : size;
     const double sent = size * static_cast<double>(size_of(plan.gradient.reduced)) *
                         static_cast<double>(ranks - 1) / ranks;
     (unit.shard_gradient ? state.peer_bytes_of_round : state.peer_bytes) += sent;
@@ -214,7 +210,29 @@ void StepEstimates::add_collectives(const runtime::Plan& plan, State& state) con
     else
       state.peer_bytes += sent;
   }
+}
+
+/// Adds who updates what. The host's threads update the elements whose optimizer state is not on
+/// the device: gradients come to them, and parameters go to where they live.
+void StepEstimates::add_updates(const runtime::Plan& plan, State& state) const {
+  double elements = 0, updated = 0, by_host = 0, first_by_host = 0;
+  for (const runtime::UnitPlan& unit : plan.units) {
+    const double part = unit.shard_optimizer ? 1.0 / plan.data_ranks() : 1;
+    const double mine = static_cast<double>(unit.elements) * part;
+    const bool is_away = unit.optimizer_tier != Tier::device;
+    const double on_host =
+        is_away ? std::max(0.0, mine - static_cast<double>(unit.optimizer_device_elements)) : 0;
+    elements += static_cast<double>(unit.elements);
+    by_host += on_host;
+    if (first_by_host == 0) first_by_host = on_host;
+    updated += search_.machine.host_is_device() ? mine : mine - on_host;
+    if (unit.parameter_tier == Tier::device)
+      state.parameters_for_host += on_host * static_cast<double>(size_of(unit.recipe.dtype));
+    if (unit.gradient_tier == Tier::device)
+      state.sums_for_host += on_host * static_cast<double>(size_of(plan.gradient.accumulated));
+  }
   state.updated_part = elements > 0 ? updated / elements : 1;
+  state.first_part_by_host = by_host > 0 ? first_by_host / by_host : 0;
 }
 
 const StepEstimates::State& StepEstimates::state_of(const Choices& choices) {
@@ -229,13 +247,18 @@ const StepEstimates::State& StepEstimates::state_of(const Choices& choices) {
   for (std::size_t t = 0; t < state.tiers.size(); ++t)
     state.tiers[t] = layout.bytes(static_cast<Tier>(t));
   add_collectives(plan, state);
+  add_updates(plan, state);
   for (const runtime::PersistentValue& value : layout.values()) {
     if (value.tier == Tier::device) continue;
     const std::int64_t bytes = value.type.span_bytes();
     const bool on_disk = value.tier == Tier::disk;
-    if (value.role == Role::optimizer || value.role == Role::gradient) {
+    if (value.role == Role::optimizer) {
       state.optimizer_away += bytes;
       if (on_disk) state.optimizer_on_disk += bytes;
+    } else if (value.role == Role::gradient) {
+      state.sums_away += bytes;
+      if (on_disk) state.sums_on_disk += bytes;
+      state.largest_sum_away = std::max(state.largest_sum_away, bytes);
     } else if (value.role == Role::parameter) {
       state.parameters_away += bytes;
       if (on_disk) state.parameters_on_disk += bytes;
@@ -329,16 +352,16 @@ StepEstimates::MicroBatch StepEstimates::measure(const Choices& choices,
        made.programs.find(compile::ProgramKind::train)->instructions)
     if (in.demand.resource == Resource::download && in.pass != runtime::Pass::update)
       found.leaving_bytes += static_cast<double>(in.demand.moved_bytes);
-  found.micro_step_seconds = busy.micro_step;
-  found.update_seconds = busy.update;
+  found.arithmetic = busy.arithmetic;
   return found;
 }
 
 StepEstimates::MicroBatch StepEstimates::mix(const MicroBatch& a, const MicroBatch& b, double t) {
-  return {between(a.transient_bytes, b.transient_bytes, t),
-          between(a.leaving_bytes, b.leaving_bytes, t),
-          between(a.micro_step_seconds, b.micro_step_seconds, t),
-          between(a.update_seconds, b.update_seconds, t)};
+  MicroBatch mixed{between(a.transient_bytes, b.transient_bytes, t),
+                   between(a.leaving_bytes, b.leaving_bytes, t)};
+  for (std::size_t i = 0; i < mixed.arithmetic.size(); ++i)
+    mixed.arithmetic[i] = between(a.arithmetic[i], b.arithmetic[i], t);
+  return mixed;
 }
 
 StepEstimates::MicroBatch StepEstimates::micro_batch_of(const Choices& choices,
@@ -361,47 +384,95 @@ double StepEstimates::seconds_of(Resource resource, double bytes) const {
                     search_.machine, {.resource = resource, .moved_bytes = std::llround(bytes)}));
 }
 
+StepEstimates::Moved& StepEstimates::Moved::operator+=(const Moved& more) {
+  up += more.up;
+  down += more.down;
+  reads += more.reads;
+  writes += more.writes;
+  return *this;
+}
+
+/// What leaves in the forward pass comes back in the backward pass, and gradients go down in that
+/// alone: no direction of the link is busy for the whole step.
+double StepEstimates::step_seconds(const Choices& choices, const State& state,
+                                   const MicroBatch& micro_batch) const {
+  const double steps = choices.micro_steps;
+  const double times_added = choices.adds_sums_up() ? steps : 1;
+  const double rounds = choices.layer_major ? 1 : steps;  // over the layers, in each pass
+  const double leaving = micro_batch.leaving_bytes * steps;
+  const double leaving_to_disk = choices.activations == Home::disk ? leaving : 0;
+  const auto part = [](std::int64_t bytes, double times = 1) {
+    return times * static_cast<double>(bytes);
+  };
+  Moved forward, backward, update;
+  forward.up = part(state.parameters_away, rounds) + state.parameters_for_host;
+  forward.down = leaving;
+  forward.reads = part(state.parameters_on_disk, rounds);
+  forward.writes = leaving_to_disk;
+  backward.up =
+      part(state.parameters_away, rounds) + part(state.sums_away, times_added - 1) + leaving;
+  backward.down = part(state.sums_away, times_added) + state.sums_for_host;
+  backward.reads = part(state.parameters_on_disk, rounds) +
+                   part(state.sums_on_disk, times_added - 1) + leaving_to_disk;
+  backward.writes = part(state.sums_on_disk, times_added);
+  update.reads = part(state.optimizer_on_disk + state.sums_on_disk);
+  update.writes = part(state.optimizer_on_disk + state.parameters_on_disk);
+  const auto arithmetic = [&](runtime::Pass pass, double times) {
+    return times * micro_batch.arithmetic[static_cast<std::size_t>(pass)];
+  };
+  const double host_updates =  // what the host's threads read and write
+      2 * part(state.optimizer_away + state.parameters_away) + part(state.sums_away);
+  Moved all = forward;
+  all += backward;
+  all += update;
+  const double peers =
+      seconds_of(Resource::peers, state.peer_bytes + rounds * state.peer_bytes_of_round);
+  const double host_rate = search_.machine.memory.bytes_per_second;
+  const double host = host_rate > 0 ? (all.total() + host_updates) / host_rate : 0;
+  const double forward_seconds = pass_seconds(forward, arithmetic(runtime::Pass::forward, steps));
+  const double backward_seconds =
+      pass_seconds(backward, arithmetic(runtime::Pass::backward, steps));
+  const double updates = host_rate > 0 ? host_updates / host_rate : 0;
+  // Each update of the host is needed by its layer in the first micro-step, or all of them if
+  // layers come first; it hides behind the layers before it. Nothing is before the first one.
+  const auto waits = [&](double pass) {
+    return std::max(updates * state.first_part_by_host, updates - pass / rounds);
+  };
+  double waiting = updates;
+  if (choices.updates == runtime::Updates::next_step) waiting = waits(forward_seconds);
+  if (choices.updates == runtime::Updates::gradient) waiting = waits(backward_seconds);
+  if (search_.machine.host_is_device()) waiting = 0;  // updates are arithmetic like any other
+  const double passes = forward_seconds + backward_seconds + waiting +
+                        arithmetic(runtime::Pass::update, state.updated_part);
+  return std::max({passes, pass_seconds(all, 0), host, peers});
+}
+
+double StepEstimates::pass_seconds(const Moved& moved, double arithmetic) const {
+  const double up = seconds_of(Resource::upload, moved.up);
+  const double down = seconds_of(Resource::download, moved.down);
+  if (search_.machine.host_is_device())  // copies take a core each
+    arithmetic += (up + down) / search_.machine.processor.cores;
+  const double drive =
+      seconds_of(Resource::disk_read, moved.reads) + seconds_of(Resource::disk_write, moved.writes);
+  return std::max({arithmetic, up, down, drive});
+}
+
 StepEstimate StepEstimates::guess(const Choices& choices) {
   const State& state = state_of(choices);
   const MicroBatch micro_batch = micro_batch_of(choices, choices.micro_batch);
   // Layer by layer, what all micro-batches save waits at the same time.
-  const std::int64_t alive = choices.micro_batch * (choices.layer_major ? choices.micro_steps : 1);
-  const double steps = choices.micro_steps;
-  const double passes = 2 * (choices.layer_major ? 1 : steps);  // over the layers
-  const auto parameters = static_cast<double>(state.parameters_away);
-  const auto optimizer = static_cast<double>(state.optimizer_away);
-  const double leaving = micro_batch.leaving_bytes * steps;
-  const auto of_drive = [](std::int64_t bytes) { return static_cast<double>(bytes); };
-  double reads = of_drive(state.optimizer_on_disk) + passes * of_drive(state.parameters_on_disk);
-  double writes = of_drive(state.optimizer_on_disk + state.parameters_on_disk);
-  if (choices.activations == Home::disk) {
-    reads += leaving;
-    writes += leaving;
-  }
-  const double rounds = choices.layer_major ? 1 : steps;
-  const double peers =
-      seconds_of(Resource::peers, state.peer_bytes + rounds * state.peer_bytes_of_round);
-  const double up_bytes = optimizer + passes * parameters + leaving;
-  const double down_bytes = optimizer + parameters + leaving;
-  const double up = seconds_of(Resource::upload, up_bytes);
-  const double down = seconds_of(Resource::download, down_bytes);
-  const double drive =
-      seconds_of(Resource::disk_read, reads) + seconds_of(Resource::disk_write, writes);
-  const double host_rate = search_.machine.memory.bytes_per_second;
-  const double host = host_rate > 0 ? (up_bytes + down_bytes + reads + writes) / host_rate : 0;
-  double arithmetic =
-      steps * micro_batch.micro_step_seconds + micro_batch.update_seconds * state.updated_part;
-  if (search_.machine.host_is_device())  // copies take a core each
-    arithmetic += (up + down) / search_.machine.processor.cores;
+  const std::int64_t waiting = choices.layer_major ? choices.micro_steps : 1;
+  const std::int64_t alive = choices.micro_batch * waiting;
   StepEstimate estimate;
-  estimate.seconds = std::max({arithmetic, up, down, drive, host, peers});
+  estimate.seconds = step_seconds(choices, state, micro_batch);
   estimate.needs.device = state.tiers[static_cast<std::size_t>(Tier::device)] +
                           std::llround(micro_batch_of(choices, alive).transient_bytes) +
                           2 * state.largest_unit_away;
+  if (choices.adds_sums_up()) estimate.needs.device += 2 * state.largest_sum_away;
   estimate.needs.host = state.tiers[static_cast<std::size_t>(Tier::pinned)] +
                         state.tiers[static_cast<std::size_t>(Tier::pageable)];
   if (choices.activations == Home::host)
-    estimate.needs.host += std::llround(choices.layer_major ? leaving : leaving / steps);
+    estimate.needs.host += std::llround(micro_batch.leaving_bytes * static_cast<double>(waiting));
   estimate.needs.disk = state.tiers[static_cast<std::size_t>(Tier::disk)];
   return estimate;
 }

@@ -54,18 +54,28 @@ class StepEstimates {
   struct MicroBatch {
     double transient_bytes = 0;
     double leaving_bytes = 0;  ///< saved values that leave the device, one direction
-    double micro_step_seconds = 0;
-    double update_seconds = 0;
+    std::array<double, runtime::kPasses> arithmetic{};  ///< seconds by pass
+  };
+  /// Bytes that a pass moves in a step, all micro-steps together.
+  struct Moved {
+    double up = 0, down = 0, reads = 0, writes = 0;
+    [[nodiscard]] double total() const { return up + down + reads + writes; }
+    Moved& operator+=(const Moved& more);
   };
   /// State by home, bytes.
   struct State {
     std::array<std::int64_t, runtime::kTiers> tiers{};
     std::int64_t optimizer_away = 0, optimizer_on_disk = 0;
+    std::int64_t sums_away = 0, sums_on_disk = 0;  ///< of gradients
     std::int64_t parameters_away = 0, parameters_on_disk = 0;
-    double updated_part = 1;             ///< of the elements, that a rank updates
-    double peer_bytes = 0;               ///< sent in a step, whatever its micro-steps
-    double peer_bytes_of_round = 0;      ///< sent in each micro-step, or once if layers come first
+    /// What the host updates of what lives on the device: parameters, and the sums for that.
+    double parameters_for_host = 0, sums_for_host = 0;
+    double updated_part = 1;         ///< of the elements, that a rank's device updates
+    double first_part_by_host = 0;   ///< of the elements that the host updates, the first unit's
+    double peer_bytes = 0;           ///< sent in a step, whatever its micro-steps
+    double peer_bytes_of_round = 0;  ///< sent in each micro-step, or once if layers come first
     std::int64_t largest_unit_away = 0;  ///< parameters of one unit that are not on the device
+    std::int64_t largest_sum_away = 0;   ///< likewise of gradients
   };
   /// A share of recomputation with which equal layers recompute the same.
   struct Knot {
@@ -91,6 +101,11 @@ class StepEstimates {
   /// Values for `samples` in place of a micro-batch, interpolated between probes.
   MicroBatch micro_batch_of(const Choices& choices, std::int64_t samples);
   void add_collectives(const runtime::Plan& plan, State& state) const;
+  void add_updates(const runtime::Plan& plan, State& state) const;
+  [[nodiscard]] double step_seconds(const Choices& choices, const State& state,
+                                    const MicroBatch& micro_batch) const;
+  /// Seconds of a pass: of the busiest of its arithmetic, link and drive.
+  [[nodiscard]] double pass_seconds(const Moved& moved, double arithmetic) const;
   [[nodiscard]] double seconds_of(machine::Resource resource, double bytes) const;
 
   const Search& search_;

@@ -70,6 +70,7 @@ struct Value {
 std::string describe(const Value& value);
 
 enum class Pass : std::uint8_t { forward, backward, update };
+inline constexpr std::size_t kPasses = 3;
 std::string_view name_of(Pass pass);
 
 /// The purpose of a transfer: it brings a value to its next use, or takes a result away.

@@ -71,6 +71,7 @@ std::span<const std::string_view> options_of(plan::Setting setting) {
   static constexpr std::string_view kOptimizer[] = {"offload.optimizer", "offload.optimizer_ratio",
                                                     "offload.updates"};
   static constexpr std::string_view kOrder[] = {"offload.layer_major"};
+  static constexpr std::string_view kSums[] = {"offload.gradients"};
   switch (setting) {
     case stage:
       return kStage;
@@ -86,6 +87,8 @@ std::span<const std::string_view> options_of(plan::Setting setting) {
       return kOptimizer;
     case order:
       return kOrder;
+    case sums:
+      return kSums;
     case farthest:
     case all:
       break;
@@ -113,6 +116,7 @@ plan::Freedom freedom_of(const ResolvedConfig& config, bool has_drive) {
   free.stage = all_free(stage);
   free.saved = all_free(saved);
   free.order = all_free(order);
+  free.sums = all_free(sums);
   free.optimizer = all_free(optimizer);
   free.parameters = all_free(parameters);
   free.activations = all_free(activations);

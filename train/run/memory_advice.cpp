@@ -35,6 +35,7 @@ Flags flags_of(const plan::Nearest& found, const TrainOptions& options) {
   if (then.again_part != now.again_part)
     flags.push_back(fmt::format("--checkpoint-ratio {}", then.again_part));
   if (then.layer_major != now.layer_major) flags.emplace_back("--layer-major");
+  if (then.sums_away != now.sums_away) flags.emplace_back("--offload-gradients");
   const auto move = [&](const char* flag, plan::Home home, plan::Home before) {
     if (home != before) flags.push_back(std::string(flag) + (home == host ? "cpu" : "nvme"));
   };

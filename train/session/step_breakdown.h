@@ -37,7 +37,6 @@ class StepBreakdown final : public runtime::Observer {
   std::optional<std::string> complete(std::int64_t step, double seconds);
 
  private:
-  static constexpr std::size_t kPasses = 3;
   using Time = std::atomic<std::int64_t>;
 
   void add(const runtime::Instruction& in, std::int64_t ns);
@@ -47,7 +46,7 @@ class StepBreakdown final : public runtime::Observer {
   const std::int64_t every_, last_step_;
   std::int64_t steps_ = 0;  ///< steps since the last text
   double seconds_ = 0;
-  std::array<Time, kPasses> passes_{};           ///< time on the compute queue, by Pass
+  std::array<Time, runtime::kPasses> passes_{};  ///< time on the compute queue, by Pass
   std::array<Time, runtime::kQueues> queues_{};  ///< time on the other queues
   Time waited_{0};
   std::array<std::int64_t, runtime::kQueues> begun_ns_{};  ///< one thread writes each
