@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <set>
 
 #include "core/error.h"
@@ -247,45 +246,6 @@ TEST_F(PlanRanks, HigherStagesAreChosenWhereMemoryIsShort) {
   ASSERT_TRUE(answer.chosen);
   EXPECT_LE(bytes(*answer.chosen), all[5]);
   EXPECT_GT(answer.chosen->choices.sharding.stage, 0);
-}
-
-/// The planner beside all alternatives that are open, with many shares of recomputation, compiled.
-class Exhaustive : public PlanRun {
- protected:
-  Exhaustive() {
-    model_ = small_training(3);
-    asked_.micro_batch = 4;
-    asked_.micro_steps = 2;
-    free_.micro_batch = free_.parameters = free_.activations = free_.order = false;
-  }
-  [[nodiscard]] double best_of_all(std::int64_t budget) const {
-    runtime::Plan frame = frame_;
-    frame.budget_bytes[static_cast<std::size_t>(Tier::device)] =
-        std::llround(share_of_budget(Strategy::balanced) * static_cast<double>(budget));
-    double best = std::numeric_limits<double>::infinity();
-    for (Choices choices : alternatives(asked_, free_, frame, true))
-      for (const double part : {0.0, 0.25, 0.5, 0.75, 1.0}) {
-        set_again_part(choices, part);
-        const compile::Compiled found = find_plan(
-            {model_, with_choices(frame, choices, model_.build), machine_, {frame.mesh, {}}});
-        if (!found.fit.fits()) continue;
-        best = std::min(best, foresee(found.programs, machine_).step_seconds);
-      }
-    return best;
-  }
-
-  Freedom free_;
-};
-
-TEST_F(Exhaustive, ThePlannerComesCloseToTheBestOfAll) {
-  const std::vector<std::int64_t> all = budgets();
-  for (const std::int64_t budget : {all[1], all[3], all[5]}) {
-    const PlannerAnswer answer = plan(budget, Strategy::balanced, free_);
-    const double best = best_of_all(budget);
-    EXPECT_EQ(answer.chosen.has_value(), std::isfinite(best)) << budget;
-    if (!answer.chosen) continue;
-    EXPECT_LE(seconds(*answer.chosen), 1.02 * best) << budget;
-  }
 }
 
 }  // namespace
