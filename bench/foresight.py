@@ -20,6 +20,7 @@ MODEL_TYPES = ["gpt2", "llama"]
 # Some of what the forward pass of a layer saves (docs/formats/plan.md).
 SAVED_VALUES = {"gpt2": ["0.norm", "2.attention", "4.residual_norm.1", "5.linear", "6.gelu"],
                 "llama": ["0.norm", "4.attention", "6.residual_norm.1", "7.linear", "8.swiglu"]}
+LEARNED_STEPS = 6  # first steps refine times until the fifth
 DRIVE = ["--nvme-path", "drive"]  # a folder of the run's own
 
 
@@ -121,7 +122,7 @@ def main():
         home = pathlib.Path(folder)
         draw = random.Random(arguments.seed + 1_000_000)
         for _ in range(arguments.learn):
-            train(binaries, home, draw_configuration(draw), 3, "again")
+            train(binaries, home, draw_configuration(draw), LEARNED_STEPS, "again")
         draw = random.Random(arguments.seed)
         for number in range(arguments.count):
             row = compare(binaries, home, draw_configuration(draw))

@@ -32,8 +32,10 @@ struct OperationLaw {
 };
 
 /// Fits a law whose three parts are 0 or more to what was measured, by least squares of relative
-/// errors, so that short instructions count as much as long ones. nullopt: fewer than
-/// kLeastKindsOfLaw kinds with known work are given, which say too little of three parts.
+/// errors, so that short instructions count as much as long ones; errors are over the square root
+/// of the ratio of both times, so that twice and half of what was measured count alike. nullopt:
+/// fewer than kLeastKindsOfLaw kinds with known work are given, which say too little of three
+/// parts.
 std::optional<OperationLaw> fit_law(std::span<const WorkTime> measured);
 
 inline constexpr int kLeastKindsOfLaw = 4;

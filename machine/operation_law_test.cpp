@@ -63,6 +63,15 @@ TEST(OperationLaw, RelativeErrorsCount) {
   EXPECT_NEAR(found->ns({1e7, 1e3}), 1e4, 1e2);
 }
 
+TEST(OperationLaw, LongerAndShorterTimesCountAlike) {
+  // Kinds of the same work that take half and twice as long as a law: it lies between them.
+  std::vector<WorkTime> times = times_of({0, 1e-3, 0});
+  for (std::size_t i = 0; i < times.size(); ++i) times[i].ns *= i % 2 == 0 ? 0.5 : 2;
+  const auto found = fit_law(times);
+  ASSERT_TRUE(found);
+  EXPECT_NEAR(found->ns({1e9, 0}), 1e6, 0.05e6);
+}
+
 TEST(OperationLaw, FewKindsGiveNone) {
   std::vector<WorkTime> times = times_of({1000, 2e-3, 0.1});
   times.resize(kLeastKindsOfLaw - 1);

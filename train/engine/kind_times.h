@@ -18,6 +18,10 @@ class KindTimes {
   /// Returns the median of each kind (of an even number the smaller one, since the first run of all
   /// may be slow); of collectives the least, since waiting for peers is part of the others.
   [[nodiscard]] machine::OperationTimes typical(const machine::Machine& machine) const;
+  /// Returns the mean of each kind, whose sum over a step's instructions is the step's, without
+  /// those that take three times the median or more, which something else held up. Collectives wait
+  /// for peers in it, as steps do.
+  [[nodiscard]] machine::OperationTimes mean(const machine::Machine& machine) const;
 
  private:
   struct Kind {
@@ -26,6 +30,10 @@ class KindTimes {
     bool of_collective = false;
     std::vector<std::int64_t> runs_ns;
   };
+  template <typename TimeOf>  // of a kind, and its sorted nanoseconds
+  [[nodiscard]] machine::OperationTimes times(const machine::Machine& machine,
+                                              const TimeOf& time_of) const;
+
   std::map<std::uint64_t, Kind> kinds_;
 };
 

@@ -48,8 +48,8 @@ class SimulatedKinds final : public runtime::Observer {
   /// Returns by kind the part of its time in the simulated step that it would take alone.
   [[nodiscard]] std::map<std::uint64_t, double> parts() const {
     std::map<std::uint64_t, double> parts;
-    const machine::OperationTimes alone = alone_.typical(machine_);
-    const machine::OperationTimes taken = taken_.typical(machine_);
+    const machine::OperationTimes alone = alone_.mean(machine_);
+    const machine::OperationTimes taken = taken_.mean(machine_);
     for (const machine::OperationTime& time : taken.all())
       if (const auto ns = alone.find(time.signature))
         parts[time.signature] =
@@ -84,7 +84,7 @@ machine::OperationTimes observed_times(const runtime::TraceRecorder& recorder,
                                        const compile::StepPrograms& programs,
                                        const machine::Machine& machine) {
   std::vector<machine::OperationTime> times =
-      recorded_kinds(recorder, programs).typical(machine).all();
+      recorded_kinds(recorder, programs).mean(machine).all();
   if (times.empty()) return {};
   SimulatedKinds simulated(machine);
   (void)plan::foresee(programs, machine, {.observers = {&simulated}});
