@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <climits>
 #include <cstdlib>
+#include <iterator>
 #include <optional>
 #include <string_view>
 
@@ -80,6 +81,40 @@ void refuse_nested(const char* size_name, const RankContext& context, const char
                       "mpi` starts mpirun itself)");
 }
 
+/// Parses STRATA_FIRST_RANKS, as in "0,4,8": the first rank of each host.
+std::vector<int> first_ranks_of(int world) {
+  const char* name = "STRATA_FIRST_RANKS";
+  std::vector<int> first_ranks;
+  std::string_view rest = text_of(name) != nullptr ? text_of(name) : "";
+  while (true) {
+    const std::string_view word = rest.substr(0, rest.find(','));
+    const auto rank = parse_integer(word);
+    const int least = first_ranks.empty() ? 0 : first_ranks.back() + 1;
+    const int most = first_ranks.empty() ? 0 : world - 1;
+    if (!rank || *rank < least || *rank > most)
+      throw ConfigError(assignment(name) +
+                        ": expected the first rank of each host, as in 0,4,8, below " +
+                        assignment("STRATA_WORLD"));
+    first_ranks.push_back(static_cast<int>(*rank));
+    if (word.size() == rest.size()) return first_ranks;
+    rest.remove_prefix(word.size() + 1);
+  }
+}
+
+/// Throws if rank, local rank and local world are not those of the rank's node.
+void refuse_other_place(const RankContext& context) {
+  const auto node = static_cast<std::size_t>(context.node);
+  const int first = context.first_ranks[node];
+  const int end =
+      node + 1 < context.first_ranks.size() ? context.first_ranks[node + 1] : context.world;
+  if (context.local_world != end - first)
+    throw ConfigError(assignment("STRATA_LOCAL_WORLD") + " contradicts " +
+                      assignment("STRATA_FIRST_RANKS"));
+  if (context.rank != first + context.local_rank)
+    throw ConfigError(assignment("STRATA_LOCAL_RANK") + " contradicts " +
+                      assignment("STRATA_RANK") + " and " + assignment("STRATA_FIRST_RANKS"));
+}
+
 RankContext from_mlaunch() {
   RankContext context;
   context.started_by = "mlaunch";
@@ -90,6 +125,12 @@ RankContext from_mlaunch() {
   if (context.local_world > context.world)
     throw ConfigError(assignment("STRATA_LOCAL_WORLD") + " contradicts " +
                       assignment("STRATA_WORLD") + ": a host cannot have more ranks than the run");
+  context.first_ranks = first_ranks_of(context.world);
+  context.node = integer("STRATA_NODE", 0);
+  if (context.node >= std::ssize(context.first_ranks))
+    throw ConfigError(assignment("STRATA_NODE") + " contradicts " +
+                      assignment("STRATA_FIRST_RANKS") + ": no such host is named there");
+  refuse_other_place(context);
   refuse_nested("OMPI_COMM_WORLD_SIZE", context, "STRATA_WORLD");
   if (is_given("TORCHELASTIC_RUN_ID")) refuse_nested("WORLD_SIZE", context, "STRATA_WORLD");
   context.host = text_or("STRATA_HOST", host_name());

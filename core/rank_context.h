@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/unique_fd.h"
 
@@ -31,6 +32,9 @@ struct RankContext {
   int world = 1;
   int local_rank = 0;
   int local_world = 1;
+  int node = 0;  ///< number of this host among those of the run; 0 if the launcher did not say
+  /// First rank of each host, in order; empty if the launcher did not say.
+  std::vector<int> first_ranks;
   std::string host;  ///< name as the launcher gave it
   std::string run_id;
   int attempt = 0;

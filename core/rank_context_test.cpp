@@ -45,6 +45,8 @@ class RankContextTest : public ::testing::Test {
             {"STRATA_WORLD", "8"},
             {"STRATA_LOCAL_RANK", "3"},
             {"STRATA_LOCAL_WORLD", "8"},
+            {"STRATA_NODE", "0"},
+            {"STRATA_FIRST_RANKS", "0"},
             {"STRATA_HOST", "node"},
             {"STRATA_RUN_ID", "abc"},
             {"STRATA_ATTEMPT", "1"},
@@ -99,12 +101,31 @@ TEST_F(RankContextTest, ReadsMlaunch) {
   EXPECT_TRUE(context.stderr_is_terminal);
 }
 
+TEST_F(RankContextTest, ReadsTheHostsOfMlaunch) {
+  auto variables = mlaunch_variables();
+  for (const auto& [name, value] :
+       std::map<std::string, std::string>{{"STRATA_LOCAL_RANK", "1"},
+                                          {"STRATA_LOCAL_WORLD", "4"},
+                                          {"STRATA_NODE", "1"},
+                                          {"STRATA_FIRST_RANKS", "0,2,6"}})
+    variables[name] = value;
+  set(variables);
+  const RankContext context = rank_context_from_environment();
+  EXPECT_EQ(context.rank, 3);
+  EXPECT_EQ(context.local_rank, 1);
+  EXPECT_EQ(context.node, 1);
+  EXPECT_EQ(context.first_ranks, (std::vector{0, 2, 6}));
+}
+
 TEST_F(RankContextTest, RefusesContradictionsOfMlaunchByName) {
   const std::vector<std::pair<std::string, std::string>> cases{
-      {"STRATA_RANK", "8"},        {"STRATA_RANK", "-1"},      {"STRATA_RANK", "x"},
-      {"STRATA_WORLD", "0"},       {"STRATA_LOCAL_RANK", "9"}, {"STRATA_LOCAL_WORLD", "9"},
-      {"STRATA_ATTEMPT", "1.5"},   {"STRATA_GRACE", "-1"},     {"STRATA_STORE_FD", "99999"},
-      {"STRATA_STATUS_FD", "0x1"}, {"STRATA_STATUS_FD", "-2"}, {"OMPI_COMM_WORLD_SIZE", "4"}};
+      {"STRATA_RANK", "8"},          {"STRATA_RANK", "-1"},         {"STRATA_RANK", "x"},
+      {"STRATA_WORLD", "0"},         {"STRATA_LOCAL_RANK", "9"},    {"STRATA_LOCAL_WORLD", "9"},
+      {"STRATA_ATTEMPT", "1.5"},     {"STRATA_GRACE", "-1"},        {"STRATA_STORE_FD", "99999"},
+      {"STRATA_STATUS_FD", "0x1"},   {"STRATA_STATUS_FD", "-2"},    {"OMPI_COMM_WORLD_SIZE", "4"},
+      {"STRATA_NODE", "1"},          {"STRATA_FIRST_RANKS", "1"},   {"STRATA_FIRST_RANKS", "0,8"},
+      {"STRATA_FIRST_RANKS", "0,0"}, {"STRATA_FIRST_RANKS", "0,4"}, {"STRATA_FIRST_RANKS", ""},
+      {"STRATA_LOCAL_RANK", "2"}};
   for (const auto& [name, value] : cases) {
     auto variables = mlaunch_variables();
     variables[name] = value;

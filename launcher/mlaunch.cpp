@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/host_name.h"
+#include "core/own_files.h"
 #include "core/rank_context.h"
 #include "core/run_id.h"
 #include "core/system_call.h"

@@ -59,13 +59,6 @@ std::vector<std::string> programs_in(const std::string& directory) {
 
 }  // namespace
 
-std::string own_directory() {
-  std::error_code error;
-  const fs::path self = fs::read_symlink("/proc/self/exe", error);
-  if (error) throw HostError("reading /proc/self/exe: " + error.message() + "; is /proc mounted?");
-  return self.parent_path();
-}
-
 std::string find_program(const std::string& name, const std::string& first_directory,
                          const std::string& search_path) {
   if (name.find('/') != std::string::npos) {

@@ -5,9 +5,6 @@
 
 namespace strata::launcher {
 
-/// Returns the directory that holds the running mlaunch.
-std::string own_directory();
-
 /// Returns `name` itself when it contains a slash; else the executable of that name in
 /// `first_directory`, else in the colon-separated `search_path`. Throws InvalidArgument that says
 /// where it looked and what is there.

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/nearest_name.h"
+#include "core/own_files.h"
 #include "train/models/unusable_model.h"
 
 namespace strata::train {
@@ -14,9 +15,7 @@ namespace fs = std::filesystem;
 
 std::string configs_directory() {
   std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  if (error) throw HostError("cannot read /proc/self/exe: " + error.message());
-  const fs::path bin = program.parent_path();
+  const fs::path bin = own_directory();
   // Tries build/bin, build/PRESET/bin, an installed prefix with configs beside bin, share/strata.
   const fs::path tried[] = {bin / "../../configs", bin / "../../../configs", bin / "../configs",
                             bin / "../share/strata/configs"};

@@ -110,6 +110,22 @@ TEST_F(CheckpointSaverTest, AStateIsAcquittedByItsNextBatch) {
   EXPECT_EQ(not_finite(), "");
 }
 
+/// What two starts of one run leave unfinished must not meet under one name.
+TEST(OutputFolderTest, EachStartOfARunHasATagOfItsOwn) {
+  const RunListeners listeners;
+  const CheckpointOptions options;
+  const auto tag_of = [&](const std::string& run_id, int attempt) {
+    const TestDirectory directory;
+    RankContext context;
+    context.run_id = run_id;
+    context.attempt = attempt;
+    const auto communicator = comm::make_communicator(context, "single");
+    return OutputFolder(options, directory / "out", context, *communicator, listeners).run_tag();
+  };
+  EXPECT_EQ(tag_of("12.0", 0), "12-0");
+  EXPECT_EQ(tag_of("12.0", 2), "12-0-attempt-2");
+}
+
 /// Metrics come a step late. Those of a step that began before the stage say nothing about it, and
 /// a saver that took them for an answer would wait for the drive.
 TEST(CheckpointSaver, GoesOnAfterTheFirstStepThatSpeaksOfItsStage) {

@@ -18,12 +18,18 @@ namespace {
 
 constexpr std::string_view kProbe = ".strata-probe-";
 
-/// Replaces all but letters, digits, '-' and '_' in a run's id by '-', for names of folders:
-/// schedulers' ids contain dots and more.
-std::string plain_tag(std::string run_id) {
-  for (char& c : run_id)
+/// Names this start of the run: what an earlier start left has another name.
+std::string attempt_of(const RankContext& context) {
+  return context.attempt == 0 ? context.run_id
+                              : fmt::format("{}-attempt-{}", context.run_id, context.attempt);
+}
+
+/// Replaces all but letters, digits, '-' and '_' in the name of an attempt by '-', for names of
+/// folders: schedulers' ids contain dots and more.
+std::string plain_tag(std::string attempt) {
+  for (char& c : attempt)
     if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-' && c != '_') c = '-';
-  return run_id;
+  return attempt;
 }
 
 /// The file system of the part of a path that exists.
@@ -39,7 +45,7 @@ OutputFolder::OutputFolder(const CheckpointOptions& options, std::string path,
                            const RunListeners& listeners)
     : path_(std::move(path)),
       context_(context),
-      run_tag_(plain_tag(context.run_id)),
+      run_tag_(plain_tag(attempt_of(context))),
       communicator_(communicator),
       listeners_(listeners) {
   if (path_.empty()) return;
@@ -71,7 +77,7 @@ OutputFolder::OutputFolder(const CheckpointOptions& options, std::string path,
 std::unique_ptr<OutputLock> OutputFolder::lock() const {
   if (!first()) return std::make_unique<OutputLock>(OutputLock::join(path_));
   return std::make_unique<OutputLock>(
-      path_, LockOwner{context_.host, static_cast<std::int64_t>(::getpid()), context_.run_id});
+      path_, LockOwner{context_.host, static_cast<std::int64_t>(::getpid()), attempt_of(context_)});
 }
 
 std::string OutputFolder::from_first(const std::string& text) {

@@ -29,7 +29,7 @@ class OutputFolder {
 
   /// Returns the folder. Not collective, like all functions up to first().
   [[nodiscard]] const std::string& path() const { return path_; }
-  /// The run's id in a form for names of files.
+  /// The id of this start of the run in a form for names of files.
   [[nodiscard]] const std::string& run_tag() const { return run_tag_; }
   [[nodiscard]] FileSystem& files() { return files_; }
   [[nodiscard]] comm::Communicator& communicator() { return communicator_; }

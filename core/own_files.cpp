@@ -1,0 +1,43 @@
+#include "core/own_files.h"
+
+#include <dlfcn.h>
+
+#include <filesystem>
+
+#include "core/error.h"
+
+namespace strata {
+namespace fs = std::filesystem;
+
+static fs::path find_module(const ModuleSearch& search) {
+  const fs::path programs = own_directory();
+  std::string looked;
+  for (const fs::path& folder : {programs / ".." / "lib", programs}) {
+    const fs::path candidate = (folder / search.file).lexically_normal();
+    if (fs::exists(candidate)) return candidate;
+    looked += (looked.empty() ? "" : ", ") + candidate.string();
+  }
+  throw HostError(search.purpose + " needs " + search.file + ", which is not at " + looked + "; " +
+                  search.if_missing);
+}
+
+std::string own_directory() {
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  if (error) throw HostError("reading /proc/self/exe: " + error.message() + "; is /proc mounted?");
+  return self.parent_path();
+}
+
+void* module_entry(const ModuleSearch& search) {
+  const fs::path path = find_module(search);
+  void* module = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (module == nullptr)
+    throw HostError("cannot load " + path.string() + ": " + ::dlerror() + "; " +
+                    search.if_refused);
+  void* entry = ::dlsym(module, search.entry.c_str());
+  if (entry == nullptr)
+    throw HostError(path.string() + " is no module of this Strata: " + ::dlerror());
+  return entry;
+}
+
+}  // namespace strata

@@ -1,0 +1,26 @@
+// What lies beside the running program: its folder, and modules of Strata, shared libraries with
+// dependencies of their own that a program opens when a run needs them.
+#pragma once
+
+#include <string>
+
+namespace strata {
+
+/// Returns the folder of the running program, symbolic links resolved. Throws HostError without
+/// /proc.
+std::string own_directory();
+
+struct ModuleSearch {
+  std::string file;        ///< "libstrata_mpi.so"
+  std::string entry;       ///< its only function
+  std::string purpose;     ///< begins the message if it is missing: "communication over MPI"
+  std::string if_missing;  ///< what to do then
+  std::string if_refused;  ///< what may be missing if it cannot be loaded
+};
+
+/// Opens a module in ../lib of the program's folder or in that folder, and returns its entry. It
+/// stays loaded until the process ends. Throws HostError that says where it was looked for, or why
+/// it cannot be used.
+void* module_entry(const ModuleSearch& search);
+
+}  // namespace strata

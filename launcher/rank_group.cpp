@@ -1,0 +1,158 @@
+#include "launcher/rank_group.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "core/error.h"
+#include "core/system_call.h"
+#include "launcher/descendants.h"
+#include "launcher/rank_environment.h"
+
+namespace strata::launcher {
+
+RankGroup::RankGroup(const Run& run, Screen& screen)
+    : run_(run), screen_(screen), foreign_children_(children()) {
+  checked(::getrlimit(RLIMIT_NOFILE, &open_files_), "reading the limit of open files");
+  rlimit raised = open_files_;
+  raised.rlim_cur = raised.rlim_max;
+  checked(::setrlimit(RLIMIT_NOFILE, &raised), "raising the limit of open files");
+}
+
+std::vector<Event> RankGroup::start() {
+  std::vector<Event> events;
+  for (int rank = 0; rank < run_.options.ranks; ++rank) {
+    ranks_.push_back({StatusPage::create(rank), {}});
+    if (!events.empty()) {
+      events.emplace_back(SpawnFailed{rank, "an earlier rank could not be started"});
+      continue;
+    }
+    try {
+      ranks_.back().process = start(rank, ranks_.back().page);
+    } catch (const Error& error) {
+      events.emplace_back(SpawnFailed{rank, error.what()});
+    }
+  }
+  return events;
+}
+
+RankProcess RankGroup::start(int rank, const StatusPage& page) {
+  const UniqueFd store = server_.add_client(rank);
+  RankIdentity identity;
+  identity.placement.slots = {run_.options.ranks};
+  identity.local_rank = rank;
+  identity.run_id = run_.run_id;
+  identity.host = run_.host;
+  identity.grace = std::chrono::floor<std::chrono::seconds>(run_.options.grace);
+  identity.store_fd = store.get();
+  identity.status_fd = page.fd();
+  identity.master_port = run_.master_port;
+  identity.visible_devices = run_.visible_devices;
+  if (rank == 0) {
+    identity.output_on_terminal = screen_.queue(OutputKind::standard_output).is_terminal();
+    identity.error_on_terminal = screen_.queue(OutputKind::standard_error).is_terminal();
+  }
+  std::vector<std::string> inherited;
+  for (char** entry = environ; *entry != nullptr; ++entry) inherited.emplace_back(*entry);
+  RankCommand command;
+  command.path = run_.program_path;
+  command.arguments = run_.options.command;
+  command.environment = rank_environment(inherited, identity);
+  command.kept_fds = {store.get(), page.fd()};
+  // A rank is a background process of the terminal, so reading from it would stop the rank.
+  command.reads_input = rank == 0 && ::isatty(STDIN_FILENO) != 1;
+  command.open_files = open_files_;
+  return start_rank(command);
+}
+
+void RankGroup::add_polls(std::vector<pollfd>& entries) {
+  entries.push_back({server_.poll_fd(), POLLIN, 0});
+  for (const OutputKind kind : kOutputKinds) {
+    if (screen_.queue(kind).full()) continue;  // its writers shall wait
+    for (int rank = 0; rank < size(); ++rank)
+      if (const UniqueFd& fd = pipe(rank, kind); fd.valid())
+        entries.push_back({fd.get(), POLLIN, 0});
+  }
+}
+
+std::vector<Event> RankGroup::read_outputs() {
+  std::vector<Event> events;
+  for (const OutputKind kind : kOutputKinds)
+    for (int rank = 0; rank < size(); ++rank)
+      if (!screen_.queue(kind).full()) read_output(rank, kind, events);
+  return events;
+}
+
+void RankGroup::read_output(int rank, OutputKind kind, std::vector<Event>& events) {
+  UniqueFd& fd = pipe(rank, kind);
+  if (!fd.valid()) return;
+  std::array<char, 64 * 1024> bytes;
+  const ssize_t count = ::read(fd.get(), bytes.data(), bytes.size());
+  if (count > 0) return screen_.feed(rank, kind, {bytes.data(), static_cast<std::size_t>(count)});
+  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  screen_.finish_line(rank, kind);
+  fd.close();
+  const RankProcess& process = at(rank).process;
+  if (!process.output.valid() && !process.error.valid()) events.emplace_back(RankOutputEnded{rank});
+}
+
+std::vector<Event> RankGroup::reap() {
+  std::vector<Event> events;
+  for (;;) {
+    int status = 0;
+    rusage usage{};
+    const pid_t pid = ::wait4(-1, &status, WNOHANG, &usage);
+    if (pid < 0 && errno == EINTR) continue;
+    if (pid <= 0) return events;  // nothing ended, or there is no child
+    const int rank = rank_of(pid);
+    if (rank < 0) continue;  // pid is of an orphan
+    at(rank).process.pid = -1;
+    at(rank).peak_rss_bytes = std::int64_t{usage.ru_maxrss} * 1024;
+    events.emplace_back(RankEnded{rank, Ending::from_wait_status(status)});
+  }
+}
+
+std::set<pid_t> RankGroup::children_left() const {
+  std::set<pid_t> left = children();
+  for (const pid_t foreign : foreign_children_) left.erase(foreign);
+  return left;
+}
+
+void RankGroup::kill_children() {
+  // Children not waited for: their numbers cannot be reused.
+  for (const pid_t pid : children_left()) (void)::kill(pid, SIGKILL);
+}
+
+void RankGroup::signal(int rank, int number) {
+  if (rank < size() && at(rank).process.pid > 0) signal_rank(at(rank).process.pid, number);
+}
+
+std::string RankGroup::where(int rank) const {
+  const std::string text = at(rank).page.describe();
+  return text == name_of(Phase::starting) ? "" : text;
+}
+
+std::string RankGroup::error_of(int rank) const {
+  const auto& error = at(rank).page.data().error;
+  return {error, ::strnlen(error, sizeof error)};
+}
+
+bool RankGroup::is_done(int rank) const {
+  return at(rank).page.data().phase.load() == static_cast<std::uint32_t>(Phase::done);
+}
+
+UniqueFd& RankGroup::pipe(int rank, OutputKind kind) {
+  RankProcess& process = at(rank).process;
+  return kind == OutputKind::standard_output ? process.output : process.error;
+}
+
+int RankGroup::rank_of(pid_t pid) const {
+  for (int rank = 0; rank < size(); ++rank)
+    if (at(rank).process.pid == pid) return rank;
+  return -1;
+}
+
+}  // namespace strata::launcher

@@ -1,0 +1,19 @@
+// What mlaunch runs on this host.
+#pragma once
+
+#include <string>
+
+#include "launcher/options.h"
+
+namespace strata::launcher {
+
+struct Run {
+  Options options;
+  std::string program_path;
+  std::string run_id;
+  std::string host;
+  int master_port = 0;
+  std::string visible_devices;  ///< CUDA_VISIBLE_DEVICES of the ranks; empty: mlaunch's own
+};
+
+}  // namespace strata::launcher
