@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::size_t kParts = 3;
 using Parts = std::array<double, kParts>;
-/// Squares of relative errors alone make a law too short: half the time costs 1/4, twice the
-/// time 1. Over the ratio of both times they cost the same. The ratios are those of the turn
-/// before.
+/// Squares of relative errors alone make a law too short: half the time costs 1/4, twice the time 1.
+/// Over the ratio of both times they cost the same, 1/2. Weights have the same slope as that cost;
+/// their ratios are those of the turn before.
 constexpr int kTurns = 8;
 constexpr double kLeastRatio = 1.0 / 16;
 
@@ -117,8 +117,10 @@ std::optional<OperationLaw> fit_law(std::span<const WorkTime> measured) {
   std::vector<double> weights(kinds.size(), 1);
   Parts best = best_parts(kinds, weights);
   for (int turn = 0; turn < kTurns; ++turn) {
-    for (std::size_t k = 0; k < kinds.size(); ++k)
-      weights[k] = 1 / std::max(ratio_of(kinds[k], best), kLeastRatio);
+    for (std::size_t k = 0; k < kinds.size(); ++k) {
+      const double ratio = std::max(ratio_of(kinds[k], best), kLeastRatio);
+      weights[k] = (ratio + 1) / (2 * ratio * ratio);
+    }
     best = best_parts(kinds, weights);
   }
   for (std::size_t i = 0; i < kParts; ++i)

@@ -91,7 +91,9 @@ class BudgetSearch {
   template <typename NeedsOf>
   [[nodiscard]] std::optional<Choices> with_least_again(Choices choices, const MemoryLimits& limits,
                                                         const NeedsOf& needs_of) const;
-  [[nodiscard]] MemoryNeeds lacking_like(const Choices& choices) const;
+  bool corrects_like(const Choices& choices);
+  [[nodiscard]] std::optional<MemoryNeeds> lacking_like(const Choices& choices) const;
+  [[nodiscard]] bool is_corrected(const Choices& choices) const;
   [[nodiscard]] Choices with_fastest_again(const Choices& choices);
   [[nodiscard]] std::optional<Entry> guessed_entry(const Choices& choices, std::size_t order,
                                                    const MemoryLimits& limits);

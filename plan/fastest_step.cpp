@@ -20,6 +20,8 @@ constexpr double kReached = 1.02;
 constexpr int kTellingTries = 3;
 /// Steps that are foreseen to be faster by less are as fast: then what moves less is taken.
 constexpr double kNoFaster = 1.01;
+/// A step that takes so many times its guess waits.
+constexpr double kFarFromGuess = 1.05;
 /// Quickly compiled steps in a row that are no faster than the best one, after which no more are
 /// tried.
 constexpr int kPatience = 5;
@@ -28,6 +30,8 @@ constexpr std::size_t kFinalists = 3;
 /// The share of recomputation goes in steps of 1 / kShareSteps.
 constexpr int kShareSteps = 16;
 constexpr double kShare = 1.0 / kShareSteps;
+/// Micro-steps of Programs by layer that are compiled only to correct guesses.
+constexpr int kFewCopies = 16;
 /// The part of the memory that what is kept for the backward pass should leave to transfers.
 constexpr double kRoom = 0.03;
 /// True if the choices differ in nothing but parameters, sums of gradients or saved values that go
@@ -146,10 +150,18 @@ std::optional<BudgetSearch::Entry> BudgetSearch::bounded(Entry entry, const Memo
   return fitting;
 }
 
+/// True unless Programs by layer hold each layer so many times that compiling one more takes long.
+static bool has_few_copies(const Choices& choices) {
+  return !choices.layer_major || choices.micro_steps <= kFewCopies;
+}
+
 bool BudgetSearch::may_fit(const Choices& choices, const MemoryLimits& limits) {
+  // Layer by layer, guesses count what one micro-batch needs besides its saved values for all.
+  const double least =
+      choices.layer_major && has_few_copies(choices) && !is_corrected(choices) ? 0.4 : 0.7;
   MemoryNeeds guessed = corrected_guess(choices);
-  guessed.device = scaled(guessed.device, 0.7);
-  guessed.host = scaled(guessed.host, 0.7);
+  guessed.device = scaled(guessed.device, least);
+  guessed.host = scaled(guessed.host, least);
   return fits(guessed, limits);
 }
 
@@ -158,9 +170,23 @@ BudgetSearch::LackKey BudgetSearch::lack_key(const Choices& choices) {
           choices.activations,    choices.parameters,  choices.sums_away};
 }
 
+/// Compiles the first of choices with equal keys without a schedule, and so corrects guesses of
+/// all of them, which may be too small or too large. Returns false if that was done before, if it
+/// takes too long, or if the choices exclude one another.
+bool BudgetSearch::corrects_like(const Choices& choices) {
+  if (lacking_.contains(lack_key(choices)) || !has_few_copies(choices)) return false;
+  MemoryNeeds& lacking = lacking_[lack_key(choices)];
+  const std::optional<StepEstimate> bound = estimates_.bound(choices);
+  if (!bound) return false;
+  const MemoryNeeds guess = estimates_.guess(choices).needs;
+  lacking.device = bound->needs.device - guess.device;
+  lacking.host = bound->needs.host - guess.host;
+  return true;
+}
+
 /// Returns what guesses of such choices lacked; of choices that were not tried, the least that
-/// others of their stage, order and micro-batch lacked.
-MemoryNeeds BudgetSearch::lacking_like(const Choices& choices) const {
+/// others of their stage, order and micro-batch lacked; nullopt if none of them was tried.
+std::optional<MemoryNeeds> BudgetSearch::lacking_like(const Choices& choices) const {
   const LackKey key = lack_key(choices);
   if (const auto at = lacking_.find(key); at != lacking_.end()) return at->second;
   std::optional<MemoryNeeds> least;
@@ -170,12 +196,16 @@ MemoryNeeds BudgetSearch::lacking_like(const Choices& choices) const {
                          std::get<2>(other) == std::get<2>(key);
     if (is_like && (!least || lacking.device < least->device)) least = lacking;
   }
-  return least.value_or(MemoryNeeds{});
+  return least;
+}
+
+bool BudgetSearch::is_corrected(const Choices& choices) const {
+  return lacking_like(choices).has_value();
 }
 
 MemoryNeeds BudgetSearch::corrected_guess(const Choices& choices) {
   MemoryNeeds needs = estimates_.guess(choices).needs;
-  const MemoryNeeds lacking = lacking_like(choices);
+  const MemoryNeeds lacking = lacking_like(choices).value_or(MemoryNeeds{});
   needs.device += lacking.device;
   needs.host += lacking.host;
   return needs;
@@ -227,8 +257,13 @@ std::optional<BudgetSearch::Entry> BudgetSearch::guessed_entry(const Choices& ch
 
 std::vector<BudgetSearch::Entry> BudgetSearch::guessed(const MemoryLimits& limits) {
   std::vector<Entry> entries;
-  for (std::size_t i = 0; i < all_.size(); ++i)
-    if (const auto entry = guessed_entry(all_[i], i, limits)) entries.push_back(*entry);
+  for (std::size_t i = 0; i < all_.size(); ++i) {
+    std::optional<Entry> entry = guessed_entry(all_[i], i, limits);
+    if (entry && !entry->is_likely && !divides(limits) && !is_corrected(entry->choices) &&
+        corrects_like(entry->choices))
+      entry = guessed_entry(all_[i], i, limits);
+    if (entry) entries.push_back(*entry);
+  }
   return entries;
 }
 
@@ -305,6 +340,10 @@ std::vector<BudgetSearch::Tried> BudgetSearch::try_all(const MemoryLimits& limit
       if (std::optional<Entry> entry = bounded(*next, limits)) open.push(*entry);
       continue;
     }
+    if (!divides(limits) && corrects_like(next->choices)) {
+      if (auto entry = guessed_entry(next->choices, next->order, limits)) open.push(*entry);
+      continue;
+    }
     if (!divides(limits) && !fits(corrected_guess(next->choices), limits) &&
         again_part_of(next->choices) < 1 && free_.saved) {
       // Guesses have been corrected since.
@@ -347,7 +386,9 @@ PlannedStep BudgetSearch::polished(PlannedStep best) {
       if (part < 0 || part > 1) break;
       set_again_part(other, part);
       std::optional<PlannedStep> step = fitting_step(other, best.limits);
-      if (!step || price_of(*step) >= price_of(best)) break;
+      // Less of it may change nothing for some steps: shares come in whole values of whole layers.
+      if (!step || price_of(*step) > price_of(best)) break;
+      if (change > 0 && price_of(*step) == price_of(best)) break;
       best = std::move(*step);
     }
     if (price_of(best) < before) break;
@@ -393,23 +434,33 @@ std::optional<PlannedStep> BudgetSearch::fastest(const MemoryLimits& limits) {
   begun_ = work();
   std::vector<Tried> tried = try_all(limits);
   std::ranges::stable_sort(tried, {}, &Tried::price);
-  std::vector<std::pair<std::size_t, PlannedStep>> finalists;  // with their order
+  struct Finalist {
+    std::size_t order = 0;
+    PlannedStep step;
+    bool is_polished = false;
+  };
+  std::vector<Finalist> finalists;
   double best = std::numeric_limits<double>::infinity();
   for (Tried& one : tried) {
     if (finalists.size() == kFinalists) break;
     std::optional<PlannedStep> step =
         one.step ? std::move(one.step) : fitting_step(one.choices, limits);
     if (!step) continue;
+    // Transfers that wait for memory may be worth more recomputation.
+    const double guess = estimates_.guess(step->choices).seconds;
+    const bool waits = step->forecast.step_seconds > kFarFromGuess * guess;
+    if (waits) step = polished(std::move(*step));
     best = std::min(best, price_of(*step));
-    finalists.emplace_back(one.order, std::move(*step));
+    finalists.push_back({one.order, std::move(*step), waits});
   }
   // The first of the alternatives that are equally fast moves least.
-  std::erase_if(finalists,
-                [&](const auto& finalist) { return price_of(finalist.second) > best * kNoFaster; });
-  const auto first =
-      std::ranges::min_element(finalists, {}, [](const auto& finalist) { return finalist.first; });
+  std::erase_if(finalists, [&](const Finalist& finalist) {
+    return price_of(finalist.step) > best * kNoFaster;
+  });
+  const auto first = std::ranges::min_element(finalists, {}, &Finalist::order);
   if (first == finalists.end()) return {};
-  return with_less_offload(polished(std::move(first->second)));
+  PlannedStep step = std::move(first->step);
+  return with_less_offload(first->is_polished ? std::move(step) : polished(std::move(step)));
 }
 
 }  // namespace strata::plan

@@ -78,7 +78,7 @@ TEST_F(PlanRanks, OtherBitsAreTold) {
   asked_.micro_batch = 2;
   asked_.micro_steps = 4;
   Freedom free;
-  free.micro_batch = free.sums = false;
+  free.micro_batch = free.order = free.sums = false;
   std::set<bool> told;
   for (const std::int64_t budget : budgets()) {
     const PlannerAnswer answer = plan(budget, Strategy::balanced, free);
