@@ -251,6 +251,12 @@ TEST(OffloadConfig, WhatHasNothingToActOnIsNoted) {
               HasSubstr("--nvme-path: accepted, unused: nothing is offloaded to nvme"));
   EXPECT_THAT(notes(with_batch(""), {"--update-time", "step_end"}),
               HasSubstr("--update-time: accepted, unused: no optimizer state leaves"));
+  EXPECT_THAT(notes(with_batch(""), {"--offload-gradients"}),
+              HasSubstr("--offload-gradients: accepted, unused: no optimizer state leaves"));
+  EXPECT_THAT(notes(with_batch(""), {"--offload-gradients", "--offload-optimizer", "cpu"}),
+              Not(HasSubstr("unused")));
+  EXPECT_THAT(notes(with_batch(""), {"--offload-gradients", "--target-memory", "8GB"}),
+              Not(HasSubstr("--offload-gradients: accepted, unused")));
 }
 
 TEST(OffloadConfig, FlagsThatAPlanOverridesAreNamed) {

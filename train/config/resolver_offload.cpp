@@ -109,6 +109,10 @@ void Resolver::check_unused_offload() {
     }
     if (o.updates != UpdateTime::gradient)
       unused(given("offload.updates"), "no optimizer state leaves the device");
+    const bool is_open = given("target.memory") || given("target.strategy");
+    if (o.gradients && !is_open)
+      unused(given("offload.gradients"),
+             "no optimizer state leaves the device, and sums stay with it");
   }
   if (o.optimizer != plan::Home::device && o.optimizer_ratio < 1 &&
       o.parameters == plan::Home::disk)
