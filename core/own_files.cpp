@@ -32,8 +32,7 @@ void* module_entry(const ModuleSearch& search) {
   const fs::path path = find_module(search);
   void* module = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (module == nullptr)
-    throw HostError("cannot load " + path.string() + ": " + ::dlerror() + "; " +
-                    search.if_refused);
+    throw HostError("cannot load " + path.string() + ": " + ::dlerror() + "; " + search.if_refused);
   void* entry = ::dlsym(module, search.entry.c_str());
   if (entry == nullptr)
     throw HostError(path.string() + " is no module of this Strata: " + ::dlerror());
