@@ -135,8 +135,9 @@ class BudgetSearch {
   std::vector<Choices> all_;
   std::int64_t compiled_ = 0;  ///< work on Programs beside those of estimates
   std::vector<Attempt> attempts_;
-  /// Memory that guesses lacked, by stage, order, micro-batch, and homes of activations and
-  /// parameters: what one of them lacked, others with the same are likely to lack, too.
+  /// Memory that guesses lacked, by stage, order, micro-batch, homes of activations and parameters,
+  /// and whether sums of gradients wait off the device: what one of them lacked, others with the
+  /// same are likely to lack, too. Less than 0: they need less than was guessed.
   using LackKey = std::tuple<int, bool, std::int64_t, Home, Home, bool>;
   [[nodiscard]] static LackKey lack_key(const Choices& choices);
   std::map<LackKey, MemoryNeeds> lacking_;

@@ -422,10 +422,10 @@ PlannedStep BudgetSearch::with_less_offload(PlannedStep best) {
   take_back(free_.activations, [](Choices& c) { c.activations = Home::device; });
   take_back(free_.sums, [](Choices& c) { c.sums_away = false; });
   take_back(free_.parameters, [](Choices& c) { c.parameters = Home::device; });
-  take_back(free_.optimizer && best.choices.parameters == Home::device, [](Choices& c) {
+  take_back(free_.optimizer && best.choices.parameters == Home::device, [&](Choices& c) {
     c.optimizer = Home::device;
     c.optimizer_part = 1;
-    c.sums_away = false;
+    if (free_.sums) c.sums_away = false;
   });
   return best;
 }
