@@ -9,10 +9,12 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <limits>
 #include <new>
 #include <utility>
 
 #include "core/check.h"
+#include "core/clock.h"
 #include "core/error.h"
 #include "core/system_call.h"
 
@@ -20,7 +22,7 @@ namespace strata {
 namespace {
 
 constexpr std::uint64_t kPageMagic = 0x6567'6170'5441'5453;  // "STATpage"
-constexpr std::uint32_t kVersion = 4;
+constexpr std::uint32_t kVersion = 5;
 constexpr const char* kSameBuild = "; start programs and launcher from the same build";
 constexpr std::array<std::string_view, 11> kPhaseNames{"starting", "loading", "planning", "forward",
                                                        "backward", "update",  "evaluate", "running",
@@ -60,7 +62,7 @@ std::string_view name_of(Phase phase) {
   return index < kPhaseNames.size() ? kPhaseNames[index] : "?";
 }
 
-StatusPage StatusPage::create(int rank) {
+StatusPage StatusPage::create(int rank, int attempt) {
   UniqueFd fd(checked(::memfd_create("strata-status", MFD_CLOEXEC | MFD_ALLOW_SEALING),
                       "creating the memory file of a status page"));
   checked(::ftruncate(fd.get(), sizeof(StatusPageData)), "sizing a status page");
@@ -73,6 +75,11 @@ StatusPage StatusPage::create(int rank) {
   data->version = kVersion;
   data->step.store(-1, std::memory_order_relaxed);
   data->instruction.store(-1, std::memory_order_relaxed);
+  data->attempt = attempt;
+  data->phase_since_ns.store(boot_time_ns(), std::memory_order_relaxed);
+  data->committed_step.store(-1, std::memory_order_relaxed);
+  data->loss.store(std::numeric_limits<double>::quiet_NaN(), std::memory_order_relaxed);
+  data->lease_until_ns.store(kNoLeaseEnd, std::memory_order_relaxed);
   data->magic = kPageMagic;
   return StatusPage(std::move(fd), data);
 }
@@ -106,26 +113,70 @@ StatusPage::~StatusPage() {
   if (data_ != nullptr) STRATA_CHECK(::munmap(data_, sizeof(StatusPageData)) == 0);
 }
 
-void StatusPage::set_step(std::int64_t step) { data_->step.store(step, std::memory_order_relaxed); }
+void StatusPage::set_step(std::int64_t step) {
+  data_->step.store(step, std::memory_order_relaxed);
+  beat();
+}
 
 void StatusPage::set_phase(Phase phase) {
-  data_->phase.store(static_cast<std::uint32_t>(phase), std::memory_order_relaxed);
+  const auto number = static_cast<std::uint32_t>(phase);
+  if (data_->phase.exchange(number, std::memory_order_relaxed) != number)
+    data_->phase_since_ns.store(boot_time_ns(), std::memory_order_relaxed);
+  beat();
 }
 
 void StatusPage::set_instruction(std::int64_t index, std::string_view name) {
   copy_text(data_->instruction_name, name);
   data_->instruction.store(index, std::memory_order_relaxed);
+  beat();
 }
 
 void StatusPage::begin_collective(std::int64_t number, std::string_view name) {
   copy_text(data_->collective_name, name);
   data_->collective.store(number, std::memory_order_relaxed);
+  beat();
 }
 
-void StatusPage::end_collective() { data_->collective_name[0] = '\0'; }
+void StatusPage::end_collective() {
+  data_->collective_name[0] = '\0';
+  beat();
+}
 
 void StatusPage::set_error(std::string_view message) {
   if (data_->error[0] == '\0') copy_text(data_->error, message);
+}
+
+void StatusPage::beat() { data_->beats.fetch_add(1, std::memory_order_relaxed); }
+
+void StatusPage::set_committed(std::int64_t step, std::string_view folder) {
+  copy_text(data_->checkpoint, folder);
+  data_->committed_step.store(step, std::memory_order_release);
+  beat();
+}
+
+void StatusPage::set_rates(double loss, double tokens_per_second) {
+  data_->loss.store(loss, std::memory_order_relaxed);
+  data_->tokens_per_second.store(tokens_per_second, std::memory_order_relaxed);
+  beat();
+}
+
+void StatusPage::set_lease(std::int64_t until_ns) {
+  data_->lease_until_ns.store(until_ns, std::memory_order_release);
+}
+
+void StatusPage::order_stop(std::string_view reason) {
+  if (data_->stop.load(std::memory_order_relaxed) != 0) return;
+  copy_text(data_->stop_reason, reason);
+  data_->stop.store(1, std::memory_order_release);
+}
+
+bool StatusPage::lease_ended() const {
+  return boot_time_ns() > data_->lease_until_ns.load(std::memory_order_acquire);
+}
+
+std::optional<std::string> StatusPage::stop_reason() const {
+  if (data_->stop.load(std::memory_order_acquire) == 0) return {};
+  return shown_text(data_->stop_reason);
 }
 
 std::string StatusPage::describe() const {

@@ -1,9 +1,12 @@
-// One page per rank that outlives the rank and says where it is. The executor's observer writes it
-// with plain stores, the launcher reads it after the rank died (design 2.16). No locks.
+// One page per rank that outlives the rank and says where it is and how far it has come. The rank
+// writes it with plain stores; the launcher reads it while the rank lives and after it died (design
+// 2.16). The other way it carries what the rank must obey: its lease and a word to stop. No locks.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -36,15 +39,32 @@ struct StatusPageData {
   std::atomic<std::int64_t> instruction;  ///< index in the running Program; -1: none
   std::atomic<std::int64_t> collective;   ///< number of the collective begun last
   char instruction_name[128];
-  char collective_name[128];  ///< the collective under way; empty: none
-  char error[2048];           ///< first error of this rank, as it will be thrown
+  char collective_name[128];                 ///< the collective under way; empty: none
+  char error[2048];                          ///< first error of this rank, as it will be thrown
+  std::int32_t attempt;                      ///< start of the run that the rank belongs to, from 0
+  std::atomic<std::int64_t> phase_since_ns;  ///< boot_time_ns when the phase was entered
+  /// Grows with whatever the rank gets done, and stands still while it waits.
+  std::atomic<std::uint64_t> beats;
+  std::atomic<std::int64_t> committed_step;  ///< of the last checkpoint; -1: none by this process
+  char checkpoint[1024];                     ///< its folder; empty: none
+  std::atomic<double> loss;                  ///< of the last step, NaN: none yet
+  std::atomic<double> tokens_per_second;     ///< of all ranks, smoothed; 0: not known yet
+  std::atomic<std::int64_t> tier_bytes[4];   ///< arenas on the device, pinned, pageable, on disk
+
+  // What follows is written by the launcher.
+  std::atomic<std::int64_t> lease_until_ns;  ///< boot_time_ns; after it the rank must not commit
+  std::atomic<std::uint32_t> stop;           ///< not 0: the rank must end
+  char stop_reason[512];                     ///< complete before `stop` is set
 };
+
+/// A lease that does not end.
+inline constexpr std::int64_t kNoLeaseEnd = std::numeric_limits<std::int64_t>::max();
 
 /// A mapped status page. The rank writes, the launcher reads.
 class StatusPage {
  public:
   /// Creates a memfd of the right size, in the launcher or in a rank without a launcher.
-  static StatusPage create(int rank);
+  static StatusPage create(int rank, int attempt = 0);
   /// Maps an existing page. Throws HostError when its size or layout version differs.
   static StatusPage open(int fd);
   StatusPage(StatusPage&&) noexcept;
@@ -55,6 +75,7 @@ class StatusPage {
   [[nodiscard]] StatusPageData& data() const { return *data_; }
 
   void set_step(std::int64_t step);
+  /// Time in the phase starts again only if it is another phase.
   void set_phase(Phase phase);
   /// `name` is copied, and truncated if it is too long.
   void set_instruction(std::int64_t index, std::string_view name);
@@ -62,6 +83,18 @@ class StatusPage {
   void begin_collective(std::int64_t number, std::string_view name);
   void end_collective();
   void set_error(std::string_view message);
+  /// Tells the launcher that the rank gets on. Every other setter of the rank does so, too. Any
+  /// thread may call.
+  void beat();
+  void set_committed(std::int64_t step, std::string_view folder);
+  void set_rates(double loss, double tokens_per_second);
+
+  /// The launcher's part. The first word to stop stays.
+  void set_lease(std::int64_t until_ns);
+  void order_stop(std::string_view reason);
+  /// The rank's answers: true if the lease has ended; the reason to stop, nullopt: none.
+  [[nodiscard]] bool lease_ended() const;
+  [[nodiscard]] std::optional<std::string> stop_reason() const;
 
   /// Describes where the rank is, as in "step 12, backward, instruction 340
   /// 'layer3.attention_backward', in collective 18 'reduce_scatter layer4.matrices'".

@@ -7,6 +7,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cmath>
+
+#include "core/clock.h"
 #include "core/error.h"
 
 namespace strata {
@@ -58,6 +61,62 @@ TEST(StatusPage, ShowsNoControlCharacters) {
   StatusPage page = StatusPage::create(0);
   page.set_instruction(1, "a\x1b[2Jb");
   EXPECT_EQ(page.describe(), "starting, instruction 1 'a?[2Jb'");
+}
+
+TEST(StatusPage, TimesAPhaseFromWhenItWasEntered) {
+  StatusPage page = StatusPage::create(0, 3);
+  EXPECT_EQ(page.data().attempt, 3);
+  page.data().phase_since_ns = 1;
+  page.set_phase(Phase::starting);
+  EXPECT_EQ(page.data().phase_since_ns.load(), 1) << "it is the phase that the rank was in";
+  const std::int64_t before = boot_time_ns();
+  page.set_phase(Phase::loading);
+  EXPECT_GE(page.data().phase_since_ns.load(), before);
+  EXPECT_LE(page.data().phase_since_ns.load(), boot_time_ns());
+}
+
+TEST(StatusPage, BeatsWithWhateverARankDoes) {
+  StatusPage page = StatusPage::create(0);
+  const auto beats = [&](const auto& act) {
+    const std::uint64_t before = page.data().beats.load();
+    act();
+    return page.data().beats.load() > before;
+  };
+  EXPECT_TRUE(beats([&] { page.beat(); }));
+  EXPECT_TRUE(beats([&] { page.set_step(1); }));
+  EXPECT_TRUE(beats([&] { page.set_phase(Phase::starting); }));
+  EXPECT_TRUE(beats([&] { page.set_instruction(1, "a"); }));
+  EXPECT_TRUE(beats([&] { page.begin_collective(1, "b"); }));
+  EXPECT_TRUE(beats([&] { page.end_collective(); }));
+  EXPECT_TRUE(beats([&] { page.set_committed(4, "out/step-4"); }));
+  EXPECT_TRUE(beats([&] { page.set_rates(2.5, 100); }));
+  EXPECT_FALSE(beats([&] { page.set_error("an error is no progress"); }));
+}
+
+TEST(StatusPage, SaysWhatWasCommittedAndHowFastItTrains) {
+  StatusPage page = StatusPage::create(0);
+  EXPECT_EQ(page.data().committed_step.load(), -1);
+  EXPECT_TRUE(std::isnan(page.data().loss.load()));
+  page.set_committed(40, "out/step-000040");
+  page.set_rates(2.5, 1000);
+  EXPECT_EQ(page.data().committed_step.load(), 40);
+  EXPECT_STREQ(page.data().checkpoint, "out/step-000040");
+  EXPECT_EQ(page.data().loss.load(), 2.5);
+  EXPECT_EQ(page.data().tokens_per_second.load(), 1000);
+}
+
+TEST(StatusPage, CarriesTheLaunchersLeaseAndWordToStop) {
+  StatusPage launcher = StatusPage::create(0);
+  const StatusPage rank = StatusPage::open(launcher.fd());
+  EXPECT_FALSE(rank.lease_ended());
+  EXPECT_FALSE(rank.stop_reason());
+  launcher.set_lease(boot_time_ns() - 1);
+  EXPECT_TRUE(rank.lease_ended());
+  launcher.set_lease(boot_time_ns() + 60'000'000'000);
+  EXPECT_FALSE(rank.lease_ended());
+  launcher.order_stop("rank 3 was killed");
+  launcher.order_stop("a later reason");
+  EXPECT_EQ(rank.stop_reason(), "rank 3 was killed");
 }
 
 TEST(StatusPage, RefusesAnotherLayoutOrSize) {
