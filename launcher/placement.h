@@ -17,6 +17,8 @@ struct Placement {
   [[nodiscard]] int first_rank(int host) const {
     return std::accumulate(slots.begin(), slots.begin() + host, 0);
   }
+  bool operator==(const Placement&) const = default;
+
   /// Returns the number of hosts, of the first `end`, that have a rank with this local number.
   [[nodiscard]] int hosts_with(int local_rank, int end) const {
     return static_cast<int>(std::count_if(slots.begin(), slots.begin() + end,

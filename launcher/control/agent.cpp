@@ -1,0 +1,119 @@
+#include "launcher/control/agent.h"
+
+#include "core/check.h"
+
+namespace strata::launcher {
+
+Agent::Agent(Hello hello, std::optional<std::chrono::milliseconds> lease)
+    : hello_(std::move(hello)), lease_(lease) {}
+
+std::vector<AgentAction> Agent::connect(TimePoint now) {
+  STRATA_CHECK(now >= now_);
+  now_ = now;
+  send(hello_);
+  if (last_end_) send(*last_end_);
+  next_beat_ = now_;  // at once, so that a lease begins
+  return std::exchange(actions_, {});
+}
+
+std::vector<AgentAction> Agent::handle(TimePoint now, const AgentEvent& event) {
+  STRATA_CHECK(now >= now_);
+  now_ = now;
+  std::visit([this](const auto& e) { on(e); }, event);
+  return std::exchange(actions_, {});
+}
+
+std::optional<Agent::TimePoint> Agent::next_deadline() const {
+  std::optional<TimePoint> next = next_beat_;
+  if (has_ranks_ && lease_end_ && (!next || *lease_end_ < *next)) next = lease_end_;
+  return next;
+}
+
+void Agent::on(const CoordinatorSaid& event) {
+  std::visit([this](const auto& message) { obey(message); }, event.message);
+}
+
+void Agent::on(const FirstFailure& event) { send(event.failed); }
+
+void Agent::on(const GroupEnded& event) {
+  has_ranks_ = false;
+  last_end_ = AttemptEnded{hello_.newest, event.facts};
+  send(*last_end_);
+  next_beat_ = now_;
+  end_if_dismissed();
+}
+
+void Agent::on(const AgentTick& event) {
+  if (has_ranks_ && !may_have_ranks()) {
+    actions_.emplace_back(
+        KillGroup{"the coordinator of the run has not answered this host in time"});
+    lease_end_.reset();
+  }
+  if (next_beat_ && *next_beat_ <= now_) beat(event.ranks);
+}
+
+/// A late message must start nothing: the coordinator may count on this host no longer.
+void Agent::obey(const StartAttempt& start) {
+  if (has_ranks_ || dismissed_ || start.placement.attempt <= hello_.newest || !may_have_ranks())
+    return;
+  hello_.newest = start.placement.attempt;
+  has_ranks_ = true;
+  last_end_.reset();
+  actions_.emplace_back(StartGroup{start});
+  if (lease_end_) actions_.emplace_back(SetLease{*lease_end_});
+  next_beat_ = now_;
+}
+
+void Agent::obey(const StopAttempt& stop) {
+  if (has_ranks_ && stop.attempt == hello_.newest) actions_.emplace_back(EndGroup{stop.reason});
+  if (has_ranks_ || stop.attempt <= hello_.newest) return;
+  hello_.newest = stop.attempt;  // the word to start it may still be on its way
+  next_beat_ = now_;
+}
+
+void Agent::obey(const ForwardSignal& signal) {
+  if (has_ranks_) actions_.emplace_back(SignalGroup{signal.number});
+}
+
+void Agent::obey(const Lease& lease) {
+  if (!lease_) return;
+  std::optional<TimePoint> sent;
+  while (!unanswered_.empty() && unanswered_.front().first <= lease.heartbeat) {
+    if (unanswered_.front().first == lease.heartbeat) sent = unanswered_.front().second;
+    unanswered_.pop_front();
+  }
+  if (!sent) return;  // answered before, or never sent by this process
+  const TimePoint until = *sent + *lease_;
+  if (until <= now_ || (has_ranks_ && !lease_end_)) return;  // ranks were killed already
+  if (lease_end_ && until <= *lease_end_) return;
+  lease_end_ = until;
+  if (has_ranks_) actions_.emplace_back(SetLease{until});
+}
+
+void Agent::obey(const Dismiss&) {
+  dismissed_ = true;
+  if (has_ranks_) actions_.emplace_back(EndGroup{"the run is over"});
+  end_if_dismissed();
+}
+
+void Agent::end_if_dismissed() {
+  if (dismissed_ && !has_ranks_) actions_.emplace_back(EndAgent{});
+}
+
+bool Agent::may_have_ranks() const { return !lease_ || (lease_end_ && now_ < *lease_end_); }
+
+void Agent::beat(std::vector<RankState> ranks) {
+  const Heartbeat heartbeat{beats_++, hello_.newest, has_ranks_, std::move(ranks)};
+  if (lease_) unanswered_.emplace_back(heartbeat.number, now_);
+  // Without answers for long, old ones could not give a lease any more.
+  constexpr std::size_t kMostUnanswered = 64;
+  if (unanswered_.size() > kMostUnanswered) unanswered_.pop_front();
+  send(heartbeat);
+  next_beat_ = now_ + kHeartbeat;
+}
+
+void Agent::send(AgentMessage message) {
+  actions_.emplace_back(SendToCoordinator{std::move(message)});
+}
+
+}  // namespace strata::launcher

@@ -1,0 +1,105 @@
+// The agent of one host, as a pure function of events and their times: it starts and ends the ranks
+// that the coordinator says, and ends them by itself when its lease ends. It asks nobody then, so
+// that a host that is cut off never has ranks while others start in their place.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "launcher/control/messages.h"
+
+namespace strata::launcher {
+
+inline constexpr std::chrono::milliseconds kHeartbeat{1000};
+/// Ranks may live so long after the sending of the last heartbeat that was answered.
+inline constexpr std::chrono::milliseconds kLease{5000};
+
+// Events besides messages of the coordinator.
+struct CoordinatorSaid {
+  CoordinatorMessage message;
+};
+struct FirstFailure {  ///< of a rank of this host, before the coordinator knows of it
+  RankFailed failed;
+};
+struct GroupEnded {  ///< ranks and their descendants are gone
+  AttemptFacts facts;
+};
+struct AgentTick {                    ///< next_deadline() has passed
+  std::vector<RankState> ranks = {};  ///< as they are now
+};
+using AgentEvent = std::variant<CoordinatorSaid, FirstFailure, GroupEnded, AgentTick>;
+
+// Actions, to be done in the given order.
+struct SendToCoordinator {
+  AgentMessage message;
+};
+struct StartGroup {
+  StartAttempt start;
+};
+struct EndGroup {  ///< as after the failure of a peer
+  std::string reason;
+};
+struct SignalGroup {
+  int number = 0;
+};
+struct KillGroup {  ///< SIGKILL to all at once
+  std::string reason;
+};
+struct SetLease {  ///< on the status pages of all ranks
+  std::chrono::steady_clock::time_point until;
+};
+struct EndAgent {};
+using AgentAction = std::variant<SendToCoordinator, StartGroup, EndGroup, SignalGroup, KillGroup,
+                                 SetLease, EndAgent>;
+
+class Agent {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  /// `lease`: nullopt if the coordinator is in the same process, so that none is needed.
+  Agent(Hello hello, std::optional<std::chrono::milliseconds> lease);
+
+  /// Says Hello, and what a broken connection may have lost. Call it for each new connection.
+  std::vector<AgentAction> connect(TimePoint now);
+  /// Times of events must not decrease.
+  std::vector<AgentAction> handle(TimePoint now, const AgentEvent& event);
+  [[nodiscard]] std::optional<TimePoint> next_deadline() const;
+
+  [[nodiscard]] bool has_ranks() const { return has_ranks_; }
+
+ private:
+  void on(const CoordinatorSaid& event);
+  void on(const FirstFailure& event);
+  void on(const GroupEnded& event);
+  void on(const AgentTick& event);
+  void obey(const StartAttempt& start);
+  void obey(const StopAttempt& stop);
+  void obey(const ForwardSignal& signal);
+  void obey(const Lease& lease);
+  void obey(const Dismiss&);
+
+  void beat(std::vector<RankState> ranks);
+  void send(AgentMessage message);
+  void end_if_dismissed();
+  [[nodiscard]] bool may_have_ranks() const;
+
+  Hello hello_;  ///< hello_.newest: older attempts never start again
+  std::optional<std::chrono::milliseconds> lease_;
+  TimePoint now_{};
+  bool has_ranks_ = false;
+  bool dismissed_ = false;
+  std::int64_t beats_ = 0;
+  std::optional<TimePoint> next_beat_;
+  std::optional<TimePoint> lease_end_;
+  std::deque<std::pair<std::int64_t, TimePoint>> unanswered_;  ///< heartbeats, oldest first
+  std::optional<AttemptEnded> last_end_;
+  std::vector<AgentAction> actions_;
+};
+
+}  // namespace strata::launcher

@@ -1,0 +1,185 @@
+#include "launcher/control/agent.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace strata::launcher {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class AgentTest : public testing::Test {
+ protected:
+  void connect() { keep(agent_.connect(now_)); }
+  void tick() { keep(agent_.handle(now_, AgentTick{})); }
+  void hear(CoordinatorMessage message) {
+    keep(agent_.handle(now_, CoordinatorSaid{std::move(message)}));
+  }
+  void group_ended() { keep(agent_.handle(now_, GroupEnded{})); }
+  void keep(std::vector<AgentAction> actions) { actions_ = std::move(actions); }
+
+  /// Beats, and gets an answer `later`.
+  void get_lease(milliseconds later = milliseconds(0)) {
+    tick();
+    const std::int64_t number = sent<Heartbeat>().value().number;
+    now_ += later;
+    hear(Lease{number});
+  }
+  static StartAttempt attempt(int number) { return {.placement = {.attempt = number}}; }
+
+  template <typename Action>
+  [[nodiscard]] std::optional<Action> done() const {
+    for (const AgentAction& action : actions_)
+      if (const auto* found = std::get_if<Action>(&action)) return *found;
+    return {};
+  }
+  template <typename Message>
+  [[nodiscard]] std::optional<Message> sent() const {
+    for (const AgentAction& action : actions_)
+      if (const auto* message = std::get_if<SendToCoordinator>(&action))
+        if (const auto* found = std::get_if<Message>(&message->message)) return *found;
+    return {};
+  }
+
+  Agent agent_{Hello{.host = "a"}, kLease};
+  Agent::TimePoint now_{};
+  std::vector<AgentAction> actions_;
+};
+
+TEST_F(AgentTest, SaysHelloAndBeatsEverySecond) {
+  connect();
+  EXPECT_EQ(sent<Hello>().value().host, "a");
+  EXPECT_EQ(agent_.next_deadline(), now_);
+  tick();
+  EXPECT_EQ(sent<Heartbeat>().value().number, 0);
+  EXPECT_EQ(agent_.next_deadline(), now_ + kHeartbeat);
+  now_ += kHeartbeat;
+  tick();
+  EXPECT_EQ(sent<Heartbeat>().value().number, 1);
+}
+
+TEST_F(AgentTest, StartsRanksOnlyUnderALease) {
+  connect();
+  hear(attempt(0));
+  EXPECT_FALSE(done<StartGroup>()) << "no heartbeat has been answered";
+  get_lease();
+  hear(attempt(0));
+  EXPECT_EQ(done<StartGroup>().value().start, attempt(0));
+  EXPECT_EQ(done<SetLease>().value().until, now_ + kLease);
+}
+
+TEST_F(AgentTest, StartsNoAttemptTwiceAndNoneBesideAnother) {
+  connect();
+  get_lease();
+  hear(attempt(0));
+  hear(attempt(0));
+  EXPECT_FALSE(done<StartGroup>());
+  hear(attempt(1));
+  EXPECT_FALSE(done<StartGroup>()) << "ranks of attempt 0 are left";
+  group_ended();
+  hear(attempt(0));
+  EXPECT_FALSE(done<StartGroup>());
+  hear(attempt(1));
+  EXPECT_TRUE(done<StartGroup>());
+}
+
+TEST_F(AgentTest, CountsALeaseFromWhenItsHeartbeatWasSent) {
+  connect();
+  const Agent::TimePoint sent = now_;
+  get_lease(milliseconds(3000));
+  hear(attempt(0));
+  EXPECT_EQ(done<SetLease>().value().until, sent + kLease);
+}
+
+TEST_F(AgentTest, KillsItsRanksWhenTheLeaseEnds) {
+  connect();
+  const Agent::TimePoint sent = now_;
+  get_lease();
+  hear(attempt(0));
+  now_ = sent + kLease - milliseconds(1);
+  tick();
+  EXPECT_FALSE(done<KillGroup>());
+  const std::int64_t late = this->sent<Heartbeat>().value().number;
+  EXPECT_EQ(agent_.next_deadline(), sent + kLease);
+  now_ = sent + kLease;
+  tick();
+  EXPECT_TRUE(done<KillGroup>());
+  hear(Lease{late});
+  EXPECT_FALSE(done<SetLease>()) << "the ranks are being killed";
+  hear(attempt(1));
+  EXPECT_FALSE(done<StartGroup>());
+  group_ended();
+  get_lease();
+  hear(attempt(1));
+  EXPECT_TRUE(done<StartGroup>());
+}
+
+TEST_F(AgentTest, ObeysNoAnswerToAHeartbeatOfLongAgo) {
+  connect();
+  tick();
+  const std::int64_t first = sent<Heartbeat>().value().number;
+  now_ += seconds(6);
+  hear(Lease{first});
+  hear(attempt(0));
+  EXPECT_FALSE(done<StartGroup>());
+}
+
+TEST_F(AgentTest, NeverStartsWhatWasStoppedBeforeItBegan) {
+  connect();
+  get_lease();
+  hear(StopAttempt{.attempt = 0, .reason = "rank 3 was killed"});
+  EXPECT_FALSE(done<EndGroup>());
+  EXPECT_EQ(agent_.next_deadline(), now_) << "the coordinator waits for the answer";
+  hear(attempt(0));
+  EXPECT_FALSE(done<StartGroup>());
+  tick();
+  EXPECT_EQ(sent<Heartbeat>().value().newest, 0);
+}
+
+TEST_F(AgentTest, EndsRanksOfTheAttemptThatIsNamed) {
+  connect();
+  get_lease();
+  hear(attempt(1));
+  hear(StopAttempt{.attempt = 0, .reason = "an old one"});
+  EXPECT_FALSE(done<EndGroup>());
+  hear(StopAttempt{.attempt = 1, .reason = "rank 3 was killed"});
+  EXPECT_EQ(done<EndGroup>().value().reason, "rank 3 was killed");
+}
+
+TEST_F(AgentTest, TellsAgainOverANewConnectionHowAnAttemptEnded) {
+  connect();
+  get_lease();
+  hear(attempt(0));
+  group_ended();
+  EXPECT_EQ(sent<AttemptEnded>().value().attempt, 0);
+  connect();
+  EXPECT_EQ(sent<Hello>().value().newest, 0);
+  EXPECT_EQ(sent<AttemptEnded>().value().attempt, 0);
+}
+
+TEST_F(AgentTest, EndsOnceItIsDismissedAndHasNoRanks) {
+  connect();
+  get_lease();
+  hear(attempt(0));
+  hear(Dismiss{});
+  EXPECT_FALSE(done<EndAgent>());
+  EXPECT_TRUE(done<EndGroup>());
+  group_ended();
+  EXPECT_TRUE(done<EndAgent>());
+}
+
+TEST_F(AgentTest, NeedsNoLeaseInTheCoordinatorsProcess) {
+  agent_ = Agent(Hello{.host = "a"}, std::nullopt);
+  connect();
+  hear(attempt(0));
+  EXPECT_TRUE(done<StartGroup>());
+  EXPECT_FALSE(done<SetLease>());
+  now_ += seconds(60);
+  tick();
+  EXPECT_FALSE(done<KillGroup>());
+}
+
+}  // namespace
+}  // namespace strata::launcher

@@ -1,0 +1,38 @@
+// What a host knows of an attempt once none of its ranks is left.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/ending.h"
+
+namespace strata::launcher {
+
+/// Facts about one rank, most of them from its status page.
+struct EndedRank {
+  Ending ending;
+  std::string where = {};           ///< "step 12, backward, ..."; empty: unknown
+  std::string error = {};           ///< its first error; empty: none
+  std::int64_t step = -1;           ///< -1: none
+  std::int64_t peak_rss_bytes = 0;  ///< 0: unknown
+};
+
+struct AttemptFacts {
+  /// A rank of the run, and what is told of the rank that failed first on the host.
+  struct Failed {
+    int rank = 0;
+    std::string spawn_error;  ///< not empty: its program could not be started
+    std::string error_tail;   ///< end of its standard error
+  };
+  int exit_code = 0;                     ///< that mlaunch would end with if this host were alone
+  bool was_asked = false;                ///< all is done, or stopped on request
+  std::optional<Failed> failed;          ///< nullopt: no rank failed by itself
+  std::vector<EndedRank> ranks;          ///< of this host, in order
+  std::int64_t out_of_memory_kills = 0;  ///< by the kernel of this host during the attempt
+  std::int64_t committed = -1;           ///< step of the newest checkpoint; -1: none
+  std::string checkpoint;                ///< its folder
+};
+
+}  // namespace strata::launcher

@@ -1,0 +1,326 @@
+#include "launcher/control/coordinator.h"
+
+#include <fmt/core.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/check.h"
+#include "core/error.h"
+
+namespace strata::launcher {
+namespace {
+
+constexpr int kTryAgain = static_cast<int>(ExitCode::try_again);
+
+/// A signal that leaves time to save asks for another start later; Ctrl-C does not.
+int exit_code_without_ranks(int signal) {
+  const bool later = signal == SIGTERM || signal == SIGHUP;
+  return later ? kTryAgain : static_cast<int>(ExitCode::signal_base) + signal;
+}
+
+bool ends_the_run(int signal) {
+  return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT ||
+         signal == SIGPIPE;
+}
+
+}  // namespace
+
+Coordinator::Coordinator(TimePoint now, Settings settings)
+    : settings_(std::move(settings)),
+      policy_(settings_.restarts),
+      now_(now),
+      gathering_since_(now) {
+  for (const std::string& name : settings_.hosts) hosts_.push_back({.name = name});
+}
+
+std::vector<CoordinatorAction> Coordinator::handle(TimePoint now, const CoordinatorEvent& event) {
+  STRATA_CHECK(state_ != State::finished);
+  STRATA_CHECK(now >= now_);
+  now_ = now;
+  std::visit([this](const auto& e) { on(e); }, event);
+  settle();
+  return std::exchange(actions_, {});
+}
+
+std::optional<Coordinator::TimePoint> Coordinator::next_deadline() const {
+  std::optional<TimePoint> next;
+  const auto consider = [&](TimePoint time) {
+    if (!next || time < *next) next = time;
+  };
+  if (state_ == State::gathering) consider(gathering_since_ + settings_.rejoin);
+  for (const Host& host : hosts_) {
+    const bool has_part = is_in_attempt(host) && !host.is_over;
+    if (!has_part && !(state_ == State::gathering && has_lease(host))) continue;
+    if (state_ == State::running && host.broke) consider(*host.broke + kReconnect);
+    if (const auto end = lease_ends(host)) consider(*end);
+  }
+  return next;
+}
+
+void Coordinator::on(const AgentSaid& event) {
+  Host* host = find(event.host);
+  if (host == nullptr) return;  // the shell refuses hosts that are not the run's
+  if (const auto* hello = std::get_if<Hello>(&event.message)) return hear(*host, *hello);
+  if (event.agent != host->agent) return;  // it counts once nothing of the agent before is left
+  std::visit([&](const auto& message) { hear(*host, message); }, event.message);
+}
+
+void Coordinator::on(const ConnectionBroke& event) {
+  Host* host = find(event.host);
+  if (host == nullptr) return;
+  if (host->successor && host->successor->agent == event.agent) host->successor.reset();
+  if (host->agent != event.agent || !host->connected) return;
+  host->connected = false;
+  host->broke = now_;
+}
+
+void Coordinator::on(const RunSignal& event) {
+  if (ends_the_run(event.number)) user_signal_ = event.number;
+  if (state_ == State::gathering) {
+    if (user_signal_ != 0) finish(exit_code_without_ranks(user_signal_));
+    return;
+  }
+  for (const Host& host : hosts_)
+    if (is_in_attempt(host) && !host.is_over) send(host, ForwardSignal{event.number});
+}
+
+void Coordinator::on(const RanksHang& event) {
+  if (state_ != State::running) return;
+  int node = 0;
+  while (node + 1 < placement_->hosts() && placement_->first_rank(node + 1) <= event.rank) ++node;
+  fail({.node = node, .hung_rank = event.rank, .hung = event.reason}, event.reason);
+}
+
+void Coordinator::on(const CoordinatorTick&) {
+  for (Host& host : hosts_) {
+    if (!is_in_attempt(host) || host.is_over) continue;
+    if (const auto end = lease_ends(host); end && *end <= now_) {
+      lose(host, "it has given no sign of life for " +
+                     std::to_string((now_ - host.last_beat) / std::chrono::seconds(1)) + " s");
+      host.is_over = true;  // its agent has killed what it had, or is gone with all of it
+    } else if (state_ == State::running && host.broke && *host.broke + kReconnect <= now_) {
+      lose(host, "its agent has ended, or the connection to it broke");
+    }
+  }
+}
+
+void Coordinator::hear(Host& host, const Hello& hello) {
+  const bool is_another = !host.agent.empty() && host.agent != hello.agent;
+  if (!is_another || !is_in_attempt(host) || host.is_over) return adopt(host, hello);
+  host.successor = hello;
+  lose(host, "its agent has ended, and another one has come");
+}
+
+void Coordinator::adopt(Host& host, const Hello& hello) {
+  if (host.agent != hello.agent) host.has_ranks = false;
+  host.agent = hello.agent;
+  host.newest = hello.newest;
+  host.slots = hello.slots;
+  host.connected = true;
+  host.broke.reset();
+  host.last_beat = now_;
+  host.successor.reset();
+}
+
+void Coordinator::hear(Host& host, const Heartbeat& heartbeat) {
+  host.last_beat = now_;
+  host.newest = heartbeat.newest;
+  host.has_ranks = heartbeat.has_ranks;
+  if (settings_.lease) send(host, Lease{heartbeat.number});
+  if (is_in_attempt(host) && !host.is_over) remind(host);
+}
+
+/// Says again what the host has not done yet, or learns that it has none of the ranks any more.
+void Coordinator::remind(Host& host) {
+  const bool has_heard = host.newest >= placement_->attempt;
+  if (state_ == State::running && !has_heard)
+    send(host, StartAttempt{*placement_, host.node, last_step_});
+  if (state_ != State::ending) return;
+  if (has_heard && !host.has_ranks)
+    host.is_over = true;
+  else
+    send(host, StopAttempt{placement_->attempt, stop_reason_});
+}
+
+void Coordinator::hear(Host& host, const RankFailed& failed) {
+  if (!is_in_attempt(host) || failed.attempt != placement_->attempt) return;
+  fail({.node = host.node, .blames_a_peer = failed.blames_a_peer}, failed.reason);
+}
+
+void Coordinator::hear(Host& host, const AttemptEnded& ended) {
+  if (!is_in_attempt(host) || ended.attempt != placement_->attempt || host.facts) return;
+  host.facts = ended.facts;
+  host.is_over = true;
+  host.has_ranks = false;
+  if (ended.facts.committed > committed_) {
+    committed_ = ended.facts.committed;
+    checkpoint_ = ended.facts.checkpoint;
+  }
+  for (const EndedRank& rank : ended.facts.ranks) last_step_ = std::max(last_step_, rank.step);
+  if (ended.facts.failed && !ended.facts.was_asked)
+    fail({.node = host.node, .blames_a_peer = ended.facts.exit_code == kTryAgain},
+         fmt::format("rank {} failed", ended.facts.failed->rank));
+}
+
+/// Keeps the first cause; but one that only blames a peer gives way to one that does not.
+void Coordinator::fail(Cause cause, const std::string& reason) {
+  if (!cause_ || (cause_->blames_a_peer && !cause.blames_a_peer)) cause_ = std::move(cause);
+  if (state_ != State::running) return;
+  state_ = State::ending;
+  stop_reason_ = reason;
+  for (const Host& host : hosts_)
+    if (is_in_attempt(host) && !host.is_over)
+      send(host, StopAttempt{placement_->attempt, stop_reason_});
+}
+
+void Coordinator::lose(Host& host, const std::string& why) {
+  const std::string reason = fmt::format("host {} is lost: {}", host.name, why);
+  fail({.node = host.node, .lost = reason}, reason);
+}
+
+/// Makes the transitions that follow from the state alone; called after every event.
+void Coordinator::settle() {
+  for (Host& host : hosts_)
+    if (host.successor && (!is_in_attempt(host) || host.is_over))
+      adopt(host, Hello(*host.successor));
+  if (state_ == State::gathering) gather();
+  if (state_ != State::running && state_ != State::ending) return;
+  const bool all_over = std::ranges::all_of(
+      hosts_, [&](const Host& host) { return !is_in_attempt(host) || host.is_over; });
+  if (all_over) conclude();
+}
+
+void Coordinator::gather() {
+  std::vector<Host*> free;
+  for (Host& host : hosts_)
+    if (is_free(host)) free.push_back(&host);
+  if (may_start(free.size())) return start(free);
+  if (now_ < gathering_since_ + settings_.rejoin) return;
+  actions_.emplace_back(Announce{
+      fmt::format("{} of {} hosts are there, and the run needs {}; start it again when they are",
+                  free.size(), hosts_.size(), settings_.least_hosts)});
+  finish(kTryAgain);
+}
+
+/// True if `free` hosts are all there will be: at first each has the time to come, later those that
+/// are there need not wait for others.
+bool Coordinator::may_start(std::size_t free) const {
+  if (free == hosts_.size()) return true;
+  if (free < static_cast<std::size_t>(settings_.least_hosts)) return false;
+  if (now_ >= gathering_since_ + settings_.rejoin) return true;
+  const bool another_comes = std::ranges::any_of(
+      hosts_, [&](const Host& host) { return has_lease(host) && !is_free(host); });
+  return attempt() >= 0 && !another_comes;
+}
+
+void Coordinator::start(const std::vector<Host*>& hosts) {
+  Placement next{.slots = {}, .attempt = attempt() + 1};
+  for (Host& host : hosts_) host.node = -1;
+  for (Host* host : hosts) {
+    host->node = static_cast<int>(next.slots.size());
+    host->is_over = false;
+    host->facts.reset();
+    next.slots.push_back(host->slots);
+  }
+  placement_ = std::move(next);
+  cause_.reset();
+  state_ = State::running;
+  for (const Host* host : hosts) send(*host, StartAttempt{*placement_, host->node, last_step_});
+}
+
+/// All ranks of the attempt are gone: starts again, or ends.
+void Coordinator::conclude() {
+  const AttemptReport told = report();
+  if (cause_ || user_signal_ != 0) actions_.emplace_back(TellReport{told});
+  const AttemptEnd end = end_of_attempt(told);
+  const RestartPolicy::Decision decision = policy_.after(now_, end);
+  if (!decision.restart) {
+    if (!decision.why.empty()) actions_.emplace_back(Announce{decision.why});
+    if (decision.gave_up) actions_.emplace_back(KeepEvidence{decision.why});
+    return finish(decision.exit_code);
+  }
+  const std::string from = committed_ >= 0
+                               ? fmt::format("step {}, saved in {}", committed_, checkpoint_)
+                               : std::string("the beginning: nothing has been saved");
+  actions_.emplace_back(
+      Announce{fmt::format("starting the ranks again from {} (restart {} of {} in an hour)", from,
+                           policy_.restarts_within(now_), policy_.most_restarts())});
+  state_ = State::gathering;
+  gathering_since_ = now_;
+  gather();
+}
+
+AttemptReport Coordinator::report() const {
+  AttemptReport report{.attempt = placement_->attempt};
+  report.hosts.resize(static_cast<std::size_t>(placement_->hosts()));
+  for (const Host& host : hosts_)
+    if (is_in_attempt(host))
+      report.hosts[static_cast<std::size_t>(host.node)] = {
+          host.name, placement_->first_rank(host.node), host.facts};
+  if (cause_) {
+    report.failed_host = cause_->node;
+    report.lost_because = cause_->lost;
+    report.hung_rank = cause_->hung_rank;
+    report.hung_because = cause_->hung;
+  }
+  return report;
+}
+
+AttemptEnd Coordinator::end_of_attempt(const AttemptReport& report) const {
+  AttemptEnd end{.was_asked = user_signal_ != 0 || !cause_, .committed = committed_};
+  if (!cause_) {
+    for (const AttemptReport::OfHost& host : report.hosts)
+      if (end.exit_code == 0) end.exit_code = host.facts ? host.facts->exit_code : kTryAgain;
+    return end;
+  }
+  const AttemptReport::OfHost& host = report.hosts[static_cast<std::size_t>(report.failed_host)];
+  end.exit_code = kTryAgain;
+  end.signature = report.hung_rank ? report.hung_because : "host " + host.host + " is lost";
+  if (!report.lost_because.empty() || report.hung_rank || !host.facts) return end;
+  end.exit_code = host.facts->exit_code;
+  if (!host.facts->failed) return end;
+  const AttemptFacts::Failed& failed = *host.facts->failed;
+  const EndedRank& rank =
+      host.facts->ranks.at(static_cast<std::size_t>(failed.rank - host.first_rank));
+  end.could_start = failed.spawn_error.empty();
+  end.out_of_memory = rank.ending.kind == Ending::Kind::killed && rank.ending.number == SIGKILL &&
+                      host.facts->out_of_memory_kills > 0;
+  end.step = rank.step;
+  end.signature = fmt::format("rank {} {}: {}", failed.rank, rank.ending.describe(), rank.error);
+  return end;
+}
+
+void Coordinator::finish(int exit_code) {
+  state_ = State::finished;
+  for (const Host& host : hosts_)
+    if (host.connected) send(host, Dismiss{});
+  actions_.emplace_back(EndRun{exit_code});
+}
+
+void Coordinator::send(const Host& host, CoordinatorMessage message) {
+  if (host.connected) actions_.emplace_back(SendToAgent{host.name, std::move(message)});
+}
+
+Coordinator::Host* Coordinator::find(const std::string& name) {
+  const auto found = std::ranges::find(hosts_, name, &Host::name);
+  return found == hosts_.end() ? nullptr : &*found;
+}
+
+/// Returns when the ranks of a host have ended for certain; nullopt if no lease limits them.
+std::optional<Coordinator::TimePoint> Coordinator::lease_ends(const Host& host) const {
+  if (!settings_.lease) return {};
+  return host.last_beat + *settings_.lease + kLeaseMargin;
+}
+
+/// True if the host is there and answers.
+bool Coordinator::has_lease(const Host& host) const {
+  const auto end = lease_ends(host);
+  return host.connected && (!end || now_ < *end);
+}
+
+/// True if ranks may start on the host.
+bool Coordinator::is_free(const Host& host) const { return has_lease(host) && !host.has_ranks; }
+
+}  // namespace strata::launcher

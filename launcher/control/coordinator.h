@@ -1,0 +1,176 @@
+// The coordinator of a run, as a pure function of events and their times: when ranks start and on
+// which hosts, when all of them end, and whether the run starts again. Two attempts of a run never
+// have ranks at one time: the next begins when each host of the last has said that none is left, or
+// its lease has ended for certain.
+//
+//   gathering --hosts suffice--> running --a rank or host fails--> ending
+//   running --all ranks ended--> ending --none left anywhere--> gathering, or finished
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "launcher/control/messages.h"
+#include "launcher/control/restart_policy.h"
+
+namespace strata::launcher {
+
+/// After the last heartbeat of a host came, its ranks have ended for certain: a lease, and a margin
+/// for clocks whose rates differ by up to 10 % and for late timers.
+inline constexpr std::chrono::milliseconds kLeaseMargin{1500};
+/// A connection that breaks may be made again within this time, and nothing is lost.
+inline constexpr std::chrono::milliseconds kReconnect{800};
+
+// Events.
+struct AgentSaid {
+  std::string host;
+  std::string agent;  ///< as its Hello named it
+  AgentMessage message;
+};
+struct ConnectionBroke {
+  std::string host;
+  std::string agent;
+};
+struct RunSignal {  ///< to mlaunch, from the user or a scheduler
+  int number = 0;
+};
+struct RanksHang {  ///< as HangWatch says, over all hosts
+  int rank = 0;     ///< the first that is behind
+  std::string reason;
+};
+struct CoordinatorTick {};
+using CoordinatorEvent =
+    std::variant<AgentSaid, ConnectionBroke, RunSignal, RanksHang, CoordinatorTick>;
+
+/// Why an attempt did not end well, and what each host told of it.
+struct AttemptReport {
+  struct OfHost {
+    std::string host;
+    int first_rank = 0;
+    std::optional<AttemptFacts> facts;  ///< nullopt: the host was lost, or is gone
+  };
+  int attempt = 0;
+  int failed_host = 0;  ///< index below, of the host whose rank failed first, or that was lost
+  std::string lost_because = {};  ///< not empty: a host was lost, and no rank is to blame
+  std::optional<int> hung_rank = {};
+  std::string hung_because = {};
+  std::vector<OfHost> hosts = {};
+};
+
+// Actions, to be done in the given order.
+struct SendToAgent {
+  std::string host;
+  CoordinatorMessage message;
+};
+struct TellReport {
+  AttemptReport report;
+};
+struct Announce {  ///< one line for people
+  std::string text;
+};
+struct KeepEvidence {  ///< of a run that gave up
+  std::string why;
+};
+struct EndRun {
+  int exit_code = 0;
+};
+using CoordinatorAction = std::variant<SendToAgent, TellReport, Announce, KeepEvidence, EndRun>;
+
+class Coordinator {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  struct Settings {
+    std::vector<std::string> hosts;  ///< in the order of their ranks; others are not let in
+    int least_hosts = 1;             ///< with which the run may go on
+    std::optional<std::chrono::milliseconds> lease = {};  ///< nullopt: all is in one process
+    std::chrono::milliseconds rejoin{60'000};  ///< time that lost hosts have to come back
+    RestartPolicy::Limits restarts;
+  };
+  Coordinator(TimePoint now, Settings settings);
+
+  /// Times of events must not decrease. Do not call it after EndRun.
+  std::vector<CoordinatorAction> handle(TimePoint now, const CoordinatorEvent& event);
+  [[nodiscard]] std::optional<TimePoint> next_deadline() const;
+
+  /// The attempt under way, or the last one; -1: none has begun.
+  [[nodiscard]] int attempt() const { return placement_ ? placement_->attempt : -1; }
+  [[nodiscard]] bool is_running() const { return state_ == State::running; }
+
+ private:
+  enum class State { gathering, running, ending, finished };
+  struct Host {
+    std::string name;
+    std::string agent = {};               ///< empty: none has come
+    std::optional<Hello> successor = {};  ///< came while ranks of the agent before may be left
+    bool connected = false;
+    int slots = 1;
+    int newest = -1;
+    bool has_ranks = false;
+    TimePoint last_beat{};
+    std::optional<TimePoint> broke = {};  ///< when its connection broke
+    int node = -1;                        ///< in the attempt; -1: not in it
+    bool is_over = false;                 ///< none of the attempt's ranks is left
+    std::optional<AttemptFacts> facts = {};
+  };
+  /// The first failure of the attempt.
+  struct Cause {
+    int node = 0;
+    bool blames_a_peer = false;
+    std::string lost = {};  ///< not empty: the host was lost
+    std::optional<int> hung_rank = {};
+    std::string hung = {};
+  };
+
+  void on(const AgentSaid& event);
+  void on(const ConnectionBroke& event);
+  void on(const RunSignal& event);
+  void on(const RanksHang& event);
+  void on(const CoordinatorTick&);
+  void hear(Host& host, const Hello& hello);
+  void hear(Host& host, const Heartbeat& heartbeat);
+  void hear(Host& host, const RankFailed& failed);
+  void hear(Host& host, const AttemptEnded& ended);
+
+  void settle();
+  void adopt(Host& host, const Hello& hello);
+  void gather();
+  [[nodiscard]] bool may_start(std::size_t free) const;
+  void start(const std::vector<Host*>& hosts);
+  void remind(Host& host);
+  void fail(Cause cause, const std::string& reason);
+  void lose(Host& host, const std::string& why);
+  void conclude();
+  [[nodiscard]] AttemptReport report() const;
+  [[nodiscard]] AttemptEnd end_of_attempt(const AttemptReport& report) const;
+  void finish(int exit_code);
+  void send(const Host& host, CoordinatorMessage message);
+
+  [[nodiscard]] Host* find(const std::string& name);
+  [[nodiscard]] bool is_in_attempt(const Host& host) const { return host.node >= 0; }
+  [[nodiscard]] std::optional<TimePoint> lease_ends(const Host& host) const;
+  [[nodiscard]] bool has_lease(const Host& host) const;
+  [[nodiscard]] bool is_free(const Host& host) const;
+
+  const Settings settings_;
+  RestartPolicy policy_;
+  State state_ = State::gathering;
+  TimePoint now_;
+  TimePoint gathering_since_;
+  std::vector<Host> hosts_;
+  std::optional<Placement> placement_;
+  std::optional<Cause> cause_;
+  std::string stop_reason_;
+  int user_signal_ = 0;
+  std::int64_t committed_ = -1;
+  std::string checkpoint_;
+  std::int64_t last_step_ = -1;
+  std::vector<CoordinatorAction> actions_;
+};
+
+}  // namespace strata::launcher

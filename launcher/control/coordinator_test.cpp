@@ -1,0 +1,250 @@
+#include "launcher/control/coordinator.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+
+namespace strata::launcher {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+/// Facts of a host with one rank, which a signal killed after a checkpoint of `committed` steps.
+AttemptFacts killed(int rank, std::int64_t step, std::int64_t committed) {
+  AttemptFacts facts;
+  facts.exit_code = 137;
+  facts.failed = AttemptFacts::Failed{rank, "", ""};
+  facts.ranks = {{.ending = {Ending::Kind::killed, SIGKILL}, .step = step}};
+  facts.committed = committed;
+  facts.checkpoint = "out/step";
+  return facts;
+}
+/// Facts of a host whose rank ended because of a peer.
+AttemptFacts blames_a_peer(std::int64_t committed) {
+  AttemptFacts facts = killed(0, 0, committed);
+  facts.exit_code = 75;
+  facts.ranks[0].ending = {Ending::Kind::exited, 75};
+  return facts;
+}
+AttemptFacts well_done() {
+  AttemptFacts facts;
+  facts.was_asked = true;
+  facts.ranks.resize(1);
+  return facts;
+}
+
+class CoordinatorTest : public testing::Test {
+ protected:
+  void open(std::vector<std::string> hosts, int least = 0) {
+    Coordinator::Settings settings;
+    settings.least_hosts = least == 0 ? static_cast<int>(hosts.size()) : least;
+    settings.hosts = hosts;
+    settings.lease = milliseconds(5000);
+    run_ = std::make_unique<Coordinator>(now_, settings);
+    for (const std::string& host : hosts) hello(host);
+  }
+  void hello(const std::string& host, const std::string& agent = "1", int newest = -1) {
+    tell(AgentSaid{host, agent, Hello{.host = host, .agent = agent, .newest = newest}});
+  }
+  void beat(const std::string& host, int newest, bool has_ranks, const std::string& agent = "1") {
+    tell(AgentSaid{host, agent, Heartbeat{.newest = newest, .has_ranks = has_ranks}});
+  }
+  void ended(const std::string& host, AttemptFacts facts) {
+    tell(AgentSaid{host, "1", AttemptEnded{run_->attempt(), std::move(facts)}});
+  }
+  void tell(CoordinatorEvent event) {
+    for (CoordinatorAction& action : run_->handle(now_, event)) actions_.push_back(action);
+  }
+  void tick_after(milliseconds time) {
+    now_ += time;
+    tell(CoordinatorTick{});
+  }
+  /// Returns the last message of a kind that was sent to the host, and forgets all.
+  template <typename Message>
+  std::optional<Message> sent(const std::string& host) {
+    std::optional<Message> last;
+    for (const CoordinatorAction& action : actions_)
+      if (const auto* send = std::get_if<SendToAgent>(&action); send && send->host == host)
+        if (const auto* message = std::get_if<Message>(&send->message)) last = *message;
+    return last;
+  }
+  template <typename Action>
+  std::optional<Action> done() {
+    std::optional<Action> last;
+    for (const CoordinatorAction& action : actions_)
+      if (const auto* found = std::get_if<Action>(&action)) last = *found;
+    return last;
+  }
+  void forget() { actions_.clear(); }
+
+  Coordinator::TimePoint now_{};
+  std::unique_ptr<Coordinator> run_;
+  std::vector<CoordinatorAction> actions_;
+};
+
+TEST_F(CoordinatorTest, StartsWhenAllHostsAreThere) {
+  open({"a", "b"});
+  const auto start = sent<StartAttempt>("b").value();
+  EXPECT_EQ(start.placement.slots, (std::vector{1, 1}));
+  EXPECT_EQ(start.placement.attempt, 0);
+  EXPECT_EQ(start.node, 1);
+  EXPECT_EQ(sent<StartAttempt>("a").value().node, 0);
+}
+
+TEST_F(CoordinatorTest, WaitsForHostsAndGivesUpInTime) {
+  run_ = std::make_unique<Coordinator>(
+      now_, Coordinator::Settings{.hosts = {"a", "b"}, .least_hosts = 2, .restarts = {}});
+  hello("a");
+  EXPECT_FALSE(sent<StartAttempt>("a"));
+  EXPECT_EQ(run_->next_deadline(), now_ + seconds(60));
+  tick_after(seconds(60));
+  EXPECT_EQ(done<EndRun>().value().exit_code, 75);
+  EXPECT_NE(done<Announce>().value().text.find("1 of 2 hosts"), std::string::npos);
+}
+
+TEST_F(CoordinatorTest, EndsWellWhenAllRanksHave) {
+  open({"a", "b"});
+  ended("a", well_done());
+  EXPECT_FALSE(done<EndRun>());
+  ended("b", well_done());
+  EXPECT_EQ(done<EndRun>().value().exit_code, 0);
+  EXPECT_TRUE(sent<Dismiss>("a"));
+  EXPECT_FALSE(done<TellReport>());
+}
+
+TEST_F(CoordinatorTest, StopsOthersWhenARankFailsAndStartsAgainWhenNoneIsLeft) {
+  open({"a", "b"});
+  forget();
+  tell(AgentSaid{"b", "1", RankFailed{0, 1, "rank 1 was killed", false}});
+  EXPECT_EQ(sent<StopAttempt>("a").value().reason, "rank 1 was killed");
+  ended("a", blames_a_peer(40));
+  EXPECT_FALSE(sent<StartAttempt>("a")) << "b may have ranks";
+  ended("b", killed(1, 57, 40));
+  EXPECT_EQ(done<TellReport>().value().report.failed_host, 1);
+  EXPECT_EQ(sent<StartAttempt>("a").value().placement.attempt, 1);
+  EXPECT_EQ(sent<StartAttempt>("a").value().last_step, 57);
+  EXPECT_NE(done<Announce>().value().text.find("step 40"), std::string::npos);
+}
+
+TEST_F(CoordinatorTest, AHostThatNeverHeardOfAnAttemptSaysSoBeforeTheNext) {
+  open({"a", "b"});
+  beat("a", 0, true);
+  ended("a", killed(0, 57, 40));
+  forget();
+  beat("b", -1, false);
+  EXPECT_EQ(sent<StopAttempt>("b").value().attempt, 0) << "the word to start may be on its way";
+  EXPECT_FALSE(sent<StartAttempt>("b"));
+  beat("b", 0, false);
+  EXPECT_EQ(sent<StartAttempt>("b").value().placement.attempt, 1);
+}
+
+TEST_F(CoordinatorTest, SaysAgainWhatAHostHasNotDone) {
+  open({"a"});
+  forget();
+  beat("a", -1, false);
+  EXPECT_TRUE(sent<StartAttempt>("a"));
+  forget();
+  beat("a", 0, true);
+  EXPECT_FALSE(sent<StartAttempt>("a"));
+  EXPECT_TRUE(sent<Lease>("a"));
+}
+
+TEST_F(CoordinatorTest, WaitsForTheLeaseOfASilentHost) {
+  open({"a", "b"}, 1);
+  beat("a", 0, true);
+  beat("b", 0, true);
+  for (int i = 0; i < 6; ++i) {
+    now_ += seconds(1);
+    beat("a", 0, true);
+  }
+  EXPECT_FALSE(sent<StopAttempt>("a"));
+  tick_after(milliseconds(500));
+  EXPECT_NE(sent<StopAttempt>("a").value().reason.find("host b is lost"), std::string::npos);
+  ended("a", blames_a_peer(40));
+  EXPECT_FALSE(done<TellReport>().value().report.lost_because.empty());
+  EXPECT_EQ(sent<StartAttempt>("a").value().placement.slots, std::vector{1}) << "b is not there";
+}
+
+TEST_F(CoordinatorTest, SeesAnAgentEndAtOnceButWaitsForItsLease) {
+  open({"a", "b"}, 1);
+  beat("a", 0, true);
+  beat("b", 0, true);
+  tell(ConnectionBroke{"b", "1"});
+  tick_after(kReconnect);
+  EXPECT_TRUE(sent<StopAttempt>("a"));
+  ended("a", blames_a_peer(40));
+  EXPECT_FALSE(done<TellReport>());
+  now_ += seconds(4);
+  beat("a", 0, false);
+  tick_after(seconds(2));
+  EXPECT_EQ(sent<StartAttempt>("a").value().placement.attempt, 1);
+}
+
+TEST_F(CoordinatorTest, LosesNothingWhenAConnectionIsMadeAgainInTime) {
+  open({"a", "b"});
+  beat("b", 0, true);
+  tell(ConnectionBroke{"b", "1"});
+  now_ += milliseconds(300);
+  hello("b", "1", 0);
+  tick_after(kReconnect);
+  EXPECT_FALSE(sent<StopAttempt>("a"));
+  EXPECT_TRUE(run_->is_running());
+}
+
+TEST_F(CoordinatorTest, ListensToANewAgentOnlyOnceNothingOfTheOldIsLeft) {
+  open({"a", "b"});
+  beat("a", 0, true);
+  beat("b", 0, true);
+  hello("b", "2");
+  EXPECT_TRUE(sent<StopAttempt>("a"));
+  ended("a", blames_a_peer(40));
+  for (int i = 0; i < 6; ++i) {
+    now_ += seconds(1);
+    beat("a", 0, false);
+    beat("b", -1, false, "2");
+  }
+  EXPECT_FALSE(done<TellReport>()) << "the lease of the old agent lasts";
+  tick_after(milliseconds(500));
+  EXPECT_EQ(sent<StartAttempt>("b").value().placement.attempt, 1);
+}
+
+TEST_F(CoordinatorTest, NamesTheFirstFailureThatDoesNotBlameAPeer) {
+  open({"a", "b"});
+  tell(AgentSaid{"a", "1", RankFailed{0, 0, "rank 0 lost a peer", true}});
+  tell(AgentSaid{"b", "1", RankFailed{0, 1, "rank 1 was killed", false}});
+  ended("a", blames_a_peer(40));
+  ended("b", killed(1, 57, 40));
+  EXPECT_EQ(done<TellReport>().value().report.failed_host, 1);
+}
+
+TEST_F(CoordinatorTest, EndsRanksThatHangAndNamesTheFirstBehind) {
+  open({"a", "b"});
+  tell(RanksHang{1, "rank 1 is behind"});
+  EXPECT_EQ(sent<StopAttempt>("b").value().reason, "rank 1 is behind");
+  ended("a", blames_a_peer(40));
+  ended("b", killed(1, 57, 40));
+  EXPECT_EQ(done<TellReport>().value().report.hung_rank, 1);
+  EXPECT_TRUE(sent<StartAttempt>("a").value().placement.attempt == 1);
+}
+
+TEST_F(CoordinatorTest, PassesSignalsOnAndStartsNothingAfterThem) {
+  open({"a"});
+  tell(RunSignal{SIGUSR1});
+  EXPECT_EQ(sent<ForwardSignal>("a").value().number, SIGUSR1);
+  tell(RunSignal{SIGTERM});
+  EXPECT_EQ(sent<ForwardSignal>("a").value().number, SIGTERM);
+  ended("a", killed(0, 57, 40));
+  EXPECT_EQ(done<EndRun>().value().exit_code, 137);
+}
+
+TEST_F(CoordinatorTest, EndsByASignalBeforeAnyRankHasStarted) {
+  run_ = std::make_unique<Coordinator>(
+      now_, Coordinator::Settings{.hosts = {"a", "b"}, .least_hosts = 2, .restarts = {}});
+  tell(RunSignal{SIGINT});
+  EXPECT_EQ(done<EndRun>().value().exit_code, 130);
+}
+
+}  // namespace
+}  // namespace strata::launcher

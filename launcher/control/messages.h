@@ -1,0 +1,89 @@
+// What the coordinator of a run and the agents of its hosts tell one another. Plain values: on one
+// host they are handed over in the process, between hosts a module sends them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "launcher/control/attempt_facts.h"
+#include "launcher/control/rank_state.h"
+#include "launcher/placement.h"
+
+namespace strata::launcher {
+
+// From an agent.
+
+/// The first word of an agent, and of one that comes back after its connection broke.
+struct Hello {
+  std::string host;        ///< its name, unique in the run
+  std::string agent = "";  ///< differs for each process that is an agent of the host
+  int slots = 1;           ///< ranks that it may start
+  int newest = -1;         ///< the newest attempt that it has started ranks of; -1: none
+};
+
+/// Comes every second, and at once after ranks were started or ended.
+struct Heartbeat {
+  std::int64_t number = 0;  ///< counts the agent's heartbeats; a lease names it
+  int newest = -1;          ///< as in Hello
+  bool has_ranks = false;   ///< false: none is left, and no descendant of one
+  std::vector<RankState> ranks = {};
+};
+
+/// A rank of the host failed, and its peers will end because of it. Facts follow in AttemptEnded.
+struct RankFailed {
+  int attempt = 0;
+  int rank = 0;        ///< in the whole run
+  std::string reason;  ///< one line for peers: "rank 3 was killed by signal 9 (SIGKILL)"
+  bool blames_a_peer = false;
+};
+
+/// No rank of the attempt is left on the host, and no descendant of one. Told again after a
+/// connection broke.
+struct AttemptEnded {
+  int attempt = 0;
+  AttemptFacts facts;
+};
+
+using AgentMessage = std::variant<Hello, Heartbeat, RankFailed, AttemptEnded>;
+
+// From the coordinator.
+
+/// Start the ranks of `placement` on host number `node`. Told again until a heartbeat shows that
+/// they were started; an agent whose lease has ended, or that has ranks, does not obey.
+struct StartAttempt {
+  Placement placement;
+  int node = 0;
+  std::int64_t last_step = -1;  ///< the last step that an earlier attempt was seen in; -1: none
+  bool operator==(const StartAttempt&) const = default;
+};
+
+/// A rank elsewhere failed, or a host is lost: end the ranks as if a peer on this host had failed.
+struct StopAttempt {
+  int attempt = 0;
+  std::string reason;
+  bool operator==(const StopAttempt&) const = default;
+};
+
+/// The user or a scheduler sent mlaunch a signal, which all ranks are to get.
+struct ForwardSignal {
+  int number = 0;
+  bool operator==(const ForwardSignal&) const = default;
+};
+
+/// Answers a heartbeat: ranks may live for the time of a lease from when that one was sent.
+struct Lease {
+  std::int64_t heartbeat = 0;
+  bool operator==(const Lease&) const = default;
+};
+
+/// The run is over, or can do without this host: end.
+struct Dismiss {
+  bool operator==(const Dismiss&) const = default;
+};
+
+using CoordinatorMessage = std::variant<StartAttempt, StopAttempt, ForwardSignal, Lease, Dismiss>;
+
+}  // namespace strata::launcher
