@@ -15,6 +15,7 @@ enum class OptionUse {
   launcher_arguments,
   no_prefix,
   grace,
+  max_restarts,
   master_port,
   master_address,
   node_count,
