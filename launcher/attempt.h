@@ -18,7 +18,7 @@ namespace strata::launcher {
 
 class Attempt {
  public:
-  /// Starts the ranks. Borrows run and screen. `suspend`: stops mlaunch itself (Ctrl-Z).
+  /// Starts the ranks. Borrows run and screen.
   Attempt(const Run& run, const StartAttempt& start, Screen& screen);
 
   /// Adds what to poll for.
@@ -34,6 +34,7 @@ class Attempt {
   /// Kills all at once.
   void kill() { ranks_.kill_children(); }
 
+  [[nodiscard]] std::vector<RankState> look() const { return ranks_.look(); }
   /// The first failure of a rank, once; nullopt: none, or told before.
   [[nodiscard]] std::optional<RankFailed> take_failure();
   /// True once no process is left, or ranks that were killed do not end.

@@ -56,6 +56,7 @@ constexpr auto kTable = std::to_array<OptionEntry>({
     {"--monitor-interval", no_effect, true, "a rank that ends is noticed at once"},
     {"--multi-gpu", no_effect, false, "-np N says how many ranks there are"},
     {"--max-restarts", max_restarts, true},
+    {"--hang-timeout", hang_timeout, true},
     {"--log-dir", refused, true, kOneLog},
     {"--tee", refused, true, kOneLog},
     {"-t", refused, true, kOneLog},

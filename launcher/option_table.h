@@ -16,6 +16,7 @@ enum class OptionUse {
   no_prefix,
   grace,
   max_restarts,
+  hang_timeout,
   master_port,
   master_address,
   node_count,

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/system_call.h"
 #include "launcher/descendants.h"
+#include "launcher/process_state.h"
 #include "launcher/rank_environment.h"
 
 namespace strata::launcher {
@@ -128,6 +129,26 @@ void RankGroup::kill_children() {
 
 void RankGroup::signal(int rank, int number) {
   if (rank < size() && at(rank).process.pid > 0) signal_rank(at(rank).process.pid, number);
+}
+
+std::vector<RankState> RankGroup::look() const {
+  std::vector<RankState> states;
+  for (int rank = 0; rank < size(); ++rank) {
+    const StatusPageData& page = at(rank).page.data();
+    const pid_t pid = at(rank).process.pid;
+    const ProcessState process = pid > 0 ? read_process_state(pid) : ProcessState{};
+    states.push_back({.rank = page.rank,
+                      .phase = static_cast<Phase>(page.phase.load()),
+                      .step = page.step.load(),
+                      .beats = page.beats.load(),
+                      .collective = page.collective.load(),
+                      .collective_name = at(rank).page.collective_name(),
+                      .where = where(rank),
+                      .ended = pid <= 0,
+                      .held = process.held,
+                      .traced = process.traced});
+  }
+  return states;
 }
 
 std::string RankGroup::where(int rank) const {

@@ -54,6 +54,8 @@ class RankGroup {
   [[nodiscard]] int size() const { return static_cast<int>(ranks_.size()); }
   /// Says where a rank is; "" for programs that do not write their status page.
   [[nodiscard]] std::string where(int rank) const;
+  /// Looks at all ranks and their processes.
+  [[nodiscard]] std::vector<RankState> look() const;
   /// What a rank wrote to its status page.
   [[nodiscard]] const StatusPageData& page(int rank) const { return at(rank).page.data(); }
   /// Returns the error on the rank's status page; "": none.

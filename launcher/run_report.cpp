@@ -48,6 +48,7 @@ FailureFacts facts_of_failure(const Run& run, const AttemptReport& report) {
 
 void report_attempt(const Run& run, const AttemptReport& report, Screen& screen) {
   const AttemptReport::OfHost& host = report.hosts[static_cast<std::size_t>(report.failed_host)];
+  if (report.hung_rank) return screen.say("mlaunch: " + report.hung_because);
   if (!host.facts) return screen.say("mlaunch: " + report.lost_because);
   if (!host.facts->failed) return say_why_it_ended(*host.facts, screen);
   std::string text = failure_report(facts_of_failure(run, report));

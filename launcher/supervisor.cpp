@@ -57,7 +57,7 @@ class Supervisor {
 Supervisor::Supervisor(const Run& run)
     : run_(run),
       screen_(run.options.ranks, run.options.prefix, STDOUT_FILENO, STDERR_FILENO),
-      control_(now(), run.options.ranks, run.options.restarts) {
+      control_(now(), run.options.ranks, run.options.restarts, run.options.hang_timeout) {
   run_.open_files = raise_open_files();
   become_subreaper();
 }
@@ -70,7 +70,7 @@ int Supervisor::run() {
     if (attempt_) watch_attempt();
     if (const auto deadline = control_.next_deadline();
         !exit_code_ && deadline && *deadline <= now()) {
-      tell(AgentEvent(AgentTick{}));
+      tell(AgentEvent(AgentTick{attempt_ ? attempt_->look() : std::vector<RankState>{}}));
       if (!exit_code_) tell(CoordinatorEvent(CoordinatorTick{}));
     }
     write_outputs();
@@ -146,6 +146,8 @@ void Supervisor::act(const LocalAction& action) {
     if (attempt_) attempt_->signal(signal->number);
   } else if (std::holds_alternative<KillGroup>(action)) {
     if (attempt_) attempt_->kill();
+  } else if (const auto* hang = std::get_if<TellHang>(&action)) {
+    say(hang->hang.describe() + "; ending the ranks");
   } else if (const auto* told = std::get_if<TellReport>(&action)) {
     report_attempt(run_, told->report, screen_);
   } else if (const auto* words = std::get_if<Announce>(&action)) {

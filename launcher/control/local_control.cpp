@@ -12,9 +12,11 @@ Hello hello_of(int ranks) { return {.host = kHere, .agent = kAgent, .slots = ran
 
 }  // namespace
 
-LocalControl::LocalControl(TimePoint now, int ranks, RestartPolicy::Limits restarts)
+LocalControl::LocalControl(TimePoint now, int ranks, RestartPolicy::Limits restarts,
+                           std::chrono::seconds hang_limit)
     : agent_(hello_of(ranks), std::nullopt),
-      coordinator_(now, {.hosts = {kHere}, .restarts = restarts}) {}
+      coordinator_(now, {.hosts = {kHere}, .restarts = restarts}),
+      watch_(hang_limit) {}
 
 std::vector<LocalAction> LocalControl::begin(TimePoint now) {
   take(agent_.connect(now));
@@ -74,6 +76,7 @@ std::vector<LocalAction> LocalControl::deliver(TimePoint now) {
       const AgentMessage message = std::move(to_coordinator_.front());
       to_coordinator_.pop_front();
       take(coordinator_.handle(now, AgentSaid{kHere, kAgent, message}));
+      if (const auto* heartbeat = std::get_if<Heartbeat>(&message)) watch(now, *heartbeat);
     } else {
       const CoordinatorMessage message = std::move(to_agent_.front());
       to_agent_.pop_front();
@@ -81,6 +84,15 @@ std::vector<LocalAction> LocalControl::deliver(TimePoint now) {
     }
   }
   return std::exchange(actions_, {});
+}
+
+void LocalControl::watch(TimePoint now, const Heartbeat& heartbeat) {
+  if (ended_ || !coordinator_.is_running() || heartbeat.newest != coordinator_.attempt()) return;
+  if (std::exchange(watched_, heartbeat.newest) != heartbeat.newest) watch_.start_again();
+  const std::optional<Hang> hang = watch_.look(now, heartbeat.ranks);
+  if (!hang) return;
+  actions_.emplace_back(TellHang{*hang});
+  take(coordinator_.handle(now, RanksHang{hang->rank, hang->describe()}));
 }
 
 }  // namespace strata::launcher

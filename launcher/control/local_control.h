@@ -9,18 +9,26 @@
 
 #include "launcher/control/agent.h"
 #include "launcher/control/coordinator.h"
+#include "launcher/control/hang_watch.h"
 
 namespace strata::launcher {
 
+/// Ranks hang: say so, and keep evidence, before they are ended.
+struct TellHang {
+  Hang hang;
+};
+
 /// What is left to do for the process that holds both.
-using LocalAction = std::variant<StartGroup, EndGroup, SignalGroup, KillGroup, TellReport, Announce,
-                                 KeepEvidence, EndRun>;
+using LocalAction = std::variant<StartGroup, EndGroup, SignalGroup, KillGroup, TellHang, TellReport,
+                                 Announce, KeepEvidence, EndRun>;
 
 class LocalControl {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  LocalControl(TimePoint now, int ranks, RestartPolicy::Limits restarts);
+  /// `hang_limit`: as HangWatch has it.
+  LocalControl(TimePoint now, int ranks, RestartPolicy::Limits restarts,
+               std::chrono::seconds hang_limit);
 
   /// The first actions: they start the ranks.
   std::vector<LocalAction> begin(TimePoint now);
@@ -33,9 +41,12 @@ class LocalControl {
   void take(std::vector<AgentAction> actions);
   void take(std::vector<CoordinatorAction> actions);
   std::vector<LocalAction> deliver(TimePoint now);
+  void watch(TimePoint now, const Heartbeat& heartbeat);
 
   Agent agent_;
   Coordinator coordinator_;
+  HangWatch watch_;
+  int watched_ = -1;  ///< attempt whose ranks are watched
   std::deque<AgentMessage> to_coordinator_;
   std::deque<CoordinatorMessage> to_agent_;
   std::vector<LocalAction> actions_;

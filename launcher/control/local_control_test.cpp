@@ -26,7 +26,7 @@ AttemptFacts killed(std::int64_t committed) {
 class LocalControlTest : public testing::Test {
  protected:
   LocalControl::TimePoint now_{};
-  LocalControl control_{now_, 2, {}};
+  LocalControl control_{now_, 2, {}, std::chrono::seconds(30)};
 };
 
 TEST_F(LocalControlTest, StartsAtOnceAndAgainAfterAFailure) {
@@ -53,6 +53,28 @@ TEST_F(LocalControlTest, PassesSignalsOn) {
   control_.begin(now_);
   const auto actions = control_.handle(now_, CoordinatorEvent(RunSignal{SIGTERM}));
   EXPECT_EQ(found<SignalGroup>(actions).value().number, SIGTERM);
+}
+
+TEST_F(LocalControlTest, TellsOfRanksThatHangAndEndsThem) {
+  control_.begin(now_);
+  const std::vector<RankState> ranks{
+      {.rank = 0, .phase = Phase::forward, .step = 7, .beats = 9},
+      {.rank = 1, .phase = Phase::forward, .step = 7, .beats = 9, .held = true}};
+  std::optional<TellHang> told;
+  std::vector<LocalAction> last;
+  for (int second = 0; second < 9 && !told; ++second) {
+    now_ += kHeartbeat;
+    last = control_.handle(now_, AgentEvent(AgentTick{ranks}));
+    told = found<TellHang>(last);
+  }
+  EXPECT_EQ(told.value().hang.rank, 1);
+  EXPECT_TRUE(std::holds_alternative<TellHang>(last.front())) << "before they are ended";
+  EXPECT_TRUE(found<EndGroup>(last));
+  AttemptFacts facts = killed(40);
+  facts.failed.reset();
+  const auto ended = control_.handle(now_, AgentEvent(GroupEnded{facts}));
+  EXPECT_EQ(found<TellReport>(ended).value().report.hung_rank, 1);
+  EXPECT_EQ(found<StartGroup>(ended).value().start.placement.attempt, 1);
 }
 
 TEST_F(LocalControlTest, IsDueEverySecond) {

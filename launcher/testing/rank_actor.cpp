@@ -184,6 +184,14 @@ int commit(Actor& actor) {
   return ending == 'c' ? 78 : 1;
 }
 
+/// stop RANK: that rank stops itself for good inside a step; the others wait for it.
+int stop(Actor& actor) {
+  pretend_to_train(actor);
+  if (actor.context.rank != actor.number(0)) sleep_long();
+  ::raise(SIGSTOP);
+  return 0;
+}
+
 /// garbage: sends an invalid message to the rendezvous, then uses it properly.
 int garbage(Actor& actor) {
   const int store = std::atoi(std::getenv("STRATA_STORE_FD"));
@@ -201,7 +209,8 @@ int run(const std::string& mode, const Arguments& arguments) {
       {"fail", fail},       {"signal", signal_self}, {"stubborn", stubborn},
       {"lines", lines},     {"meet", meet},          {"grandchildren", grandchildren},
       {"blame", blame},     {"abandon", abandon},    {"garbage", garbage},
-      {"quarrel", quarrel}, {"save", save},          {"commit", commit}};
+      {"quarrel", quarrel}, {"save", save},          {"commit", commit},
+      {"stop", stop}};
   try {
     return modes.at(mode)(actor);
   } catch (const Error& error) {

@@ -104,6 +104,27 @@ TEST(Mlaunch, StartsNothingAgainThatWouldEndAlike) {
   EXPECT_EQ(told_not_to.wait(), 128 + SIGKILL);
 }
 
+TEST(Mlaunch, NamesARankThatIsStoppedAndEndsTheRun) {
+  const auto begin = std::chrono::steady_clock::now();
+  MlaunchProcess mlaunch(actors(2, {"stop", "1"}));
+  EXPECT_TRUE(mlaunch.wait_for_error("has been stopped")) << "within 8 s";
+  EXPECT_EQ(mlaunch.wait(), 75);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(14));
+  EXPECT_TRUE(contains(mlaunch.error(),
+                       "mlaunch: rank 1 has been stopped or frozen for 5 s; it is "
+                       "at step 12, backward"))
+      << mlaunch.error();
+  expect_nothing_left(mlaunch);
+}
+
+TEST(Mlaunch, WaitsForAStoppedRankIfToldTo) {
+  std::vector<std::string> arguments = actors(2, {"stop", "1"});
+  arguments.insert(arguments.begin(), {"--hang-timeout", "0"});
+  MlaunchProcess mlaunch(arguments);
+  EXPECT_FALSE(mlaunch.wait_for_error("rank"));
+  EXPECT_EQ(mlaunch.error(), "");
+}
+
 TEST(Mlaunch, GivesUpARunThatFailsAlike) {
   MlaunchProcess mlaunch([] {
     std::vector<std::string> arguments = actors(2, {"commit", "0", "kkkk"});
