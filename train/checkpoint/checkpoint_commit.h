@@ -50,9 +50,10 @@ std::string create_staging_folder(FileSystem& files, const std::string& output, 
 
 /// Called on rank 0 when every rank's BlockWriter has finished: writes the small files (those of
 /// the manifest, with their texts) and the manifest, syncs, renames. After it returns, the
-/// checkpoint survives a crash of the machine. Replaces an older one of the same step. On an error
-/// (IoError) the older checkpoints are as before, and the staging folder is left for
-/// abandon_checkpoint or remove_leftovers.
+/// checkpoint survives a crash of the machine. Replaces an older one of the same step, but throws
+/// PeerError if a later attempt of the same run wrote it (checkpoint_run.h). On an error (IoError)
+/// the older checkpoints are as before, and the staging folder is left for abandon_checkpoint or
+/// remove_leftovers.
 void commit_checkpoint(FileSystem& files, const std::string& output, const Manifest& manifest,
                        std::span<const WholeFile> whole_files, const SaveAttempt& attempt);
 

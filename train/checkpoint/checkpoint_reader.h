@@ -17,6 +17,10 @@
 
 namespace strata::train {
 
+/// Reads a manifest. Throws DataError as parse_manifest does, or for a file larger than
+/// kManifestLimitBytes; IoError.
+Manifest read_manifest(FileSystem& files, const std::string& path);
+
 struct CheckpointReaderOptions {
   int threads = 4;  ///< threads that read and verify blocks in one call; each holds one block
   Caching caching = Caching::direct;
