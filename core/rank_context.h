@@ -13,6 +13,8 @@
 
 namespace strata {
 
+class StatusPage;
+
 /// The run's small shared dictionary: bootstrap addresses, fingerprints, file descriptors. Keys
 /// carry run id and attempt (the client adds them). A get sleeps until the key exists; after
 /// `timeout` it throws PeerError that names the key.
@@ -48,6 +50,7 @@ struct RankContext {
   std::shared_ptr<KeyValueStore> store;  ///< nullptr for several ranks of mpirun or srun
   std::chrono::seconds grace{0};         ///< time until SIGKILL follows a SIGTERM; 0: not known
   int status_fd = -1;  ///< memfd of the status page, owned by the launcher; -1: the rank makes one
+  StatusPage* page = nullptr;  ///< the opened page, which outlives the run; null: nobody watches
   bool stdout_is_terminal =
       false;  ///< true if what this rank prints reaches a terminal, through mlaunch too
   bool stderr_is_terminal = false;

@@ -140,7 +140,8 @@ std::string create_staging_folder(FileSystem& files, const std::string& output, 
 }
 
 void commit_checkpoint(FileSystem& files, const std::string& output, const Manifest& manifest,
-                       std::span<const WholeFile> whole_files, const SaveAttempt& attempt) {
+                       std::span<const WholeFile> whole_files, const SaveAttempt& attempt,
+                       const std::function<void()>& before_renames) {
   STRATA_CHECK(whole_files.size() == manifest.whole_files.size());
   const std::string staging =
       output + "/" + folder_name(manifest.step, FolderState::staging, attempt);
@@ -155,6 +156,7 @@ void commit_checkpoint(FileSystem& files, const std::string& output, const Manif
   write_new_file(files, staging + "/" + kManifestName, to_text(manifest));
   for (const std::string& folder : folders) files.sync_directory(folder);
   refuse_to_replace_later(files, output, manifest);
+  if (before_renames) before_renames();
   publish(files, output, manifest.step, attempt);
 }
 

@@ -227,6 +227,26 @@ TEST_F(CheckpointDirectoryTest, AnEarlierAttemptDoesNotReplaceALaterOnesCheckpoi
   EXPECT_EQ(holds(), "another 0");
 }
 
+TEST_F(CheckpointDirectoryTest, WhoForbidsTheRenamesKeepsWhatWasThere) {
+  save(5);
+  const Manifest manifest = CheckpointReader(files_, output() + "/step-00000005").manifest();
+  const SaveAttempt attempt{"run", 7};
+  create_staging_folder(files_, output(), 5, attempt);
+  Manifest empty = manifest;
+  empty.whole_files.clear();
+  bool asked = false;
+  EXPECT_THROW(commit_checkpoint(files_, output(), empty, {}, attempt,
+                                 [&] {
+                                   asked = is_name_taken(output() + "/step-00000005.tmp-run-7/" +
+                                                         kManifestName);
+                                   throw PeerError("no");
+                                 }),
+               PeerError);
+  EXPECT_TRUE(asked) << "all is written before";
+  EXPECT_EQ(newest(), 5);
+  EXPECT_EQ(names(), (std::set<std::string>{"step-00000005", "step-00000005.tmp-run-7"}));
+}
+
 TEST_F(CheckpointDirectoryTest, ASecondRunIsRefusedByTheOwnersName) {
   {
     const OutputLock lock(root_.path(), {"node7", 4711, "abc"});

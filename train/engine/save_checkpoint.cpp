@@ -333,7 +333,8 @@ bool CheckpointSave::advance() {
       if (!not_finite_.empty()) facts.emplace_back(kNotFiniteFact, not_finite_);
       const Manifest manifest =
           make_manifest(state_.layout(), request_.step, std::move(facts), small, hashes);
-      commit_checkpoint(files_, request_.output, manifest, small, request_.attempt);
+      commit_checkpoint(files_, request_.output, manifest, small, request_.attempt,
+                        request_.before_renames);
       if (request_.after_commit) request_.after_commit(not_finite_);
     });
   return false;

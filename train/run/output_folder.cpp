@@ -47,6 +47,7 @@ OutputFolder::OutputFolder(const CheckpointOptions& options, std::string path,
       context_(context),
       run_tag_(plain_tag(attempt_of(context))),
       restart_(restart_of(context)),
+      watch_(context.page),
       communicator_(communicator),
       listeners_(listeners) {
   if (path_.empty()) return;

@@ -14,6 +14,7 @@
 #include "core/rank_context.h"
 #include "train/checkpoint/output_lock.h"
 #include "train/config/options.h"
+#include "train/run/page_watch.h"
 #include "train/run/restart.h"
 #include "train/run/run_listeners.h"
 
@@ -39,6 +40,7 @@ class OutputFolder {
   [[nodiscard]] bool first() const { return context_.rank == 0; }
   /// Nullopt: this is the first start of the run.
   [[nodiscard]] const std::optional<Restart>& restart() const { return restart_; }
+  [[nodiscard]] const PageWatch& watch() const { return watch_; }
 
   /// Steps of another run's checkpoints, to remove once this run has one; on rank 0, and only once.
   [[nodiscard]] std::vector<std::int64_t> take_replaced() { return std::exchange(replaced_, {}); }
@@ -75,6 +77,7 @@ class OutputFolder {
   const RankContext& context_;
   std::string run_tag_;
   std::optional<Restart> restart_;
+  PageWatch watch_;
   comm::Communicator& communicator_;
   const RunListeners& listeners_;
   PosixFileSystem files_;
