@@ -153,7 +153,9 @@ TEST(WarmUp, EachKindOfCollectiveRunsOnOneElementAndLarge) {
     RankDevice device;
     const train::EngineParts parts = engine_parts(training, communicator, device);
     Listening listening(*device.communicator);
-    train::warm_up(*device.device, listening, parts.programs);
+    int beats = 0;
+    train::warm_up(*device.device, listening, parts.programs, Beat([&beats] { ++beats; }));
+    EXPECT_GT(beats, 10);
     for (const char* kind : {"all_gather ", "reduce_scatter ", "all_reduce "}) {
       EXPECT_NE(listening.smallest.find(kind), std::string::npos) << listening.smallest;
       EXPECT_NE(listening.others.find(kind), std::string::npos) << listening.others;

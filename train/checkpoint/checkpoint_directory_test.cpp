@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -312,7 +313,10 @@ TEST_F(CheckpointDirectoryTest, ADyingRankIsWaitedFor) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     rank.reset();
   });
-  EXPECT_NO_THROW(OutputLock(root_.path(), {"node8", 1, "def"}));
+  std::atomic<int> beats = 0;
+  EXPECT_NO_THROW(
+      OutputLock(root_.path(), {"node8", 1, "def"}, kDyingProcess, Beat([&beats] { ++beats; })));
+  EXPECT_GE(beats, 2) << "who waits says that it does";
   dying.join();
 }
 

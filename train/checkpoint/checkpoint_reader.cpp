@@ -212,6 +212,7 @@ std::span<const std::byte> CheckpointReader::read_block(std::size_t file, std::i
   if (found != expected)
     throw DataError(block_text(file, block) + " has hash " + found.hex() + ", expected " +
                     expected.hex() + kAdvice);
+  options_.beat();
   return data;
 }
 

@@ -87,7 +87,8 @@ Engine::Engine(EngineParts parts)
       exchange_(
           make_shared_arena(communicator(), "exchange", kExchangeWords * size_of(DType::i64))),
       disk_bytes_(programs_.arena_bytes(runtime::Tier::disk)),
-      seed_(parts.seed.value_or(programs_.seed)) {
+      seed_(parts.seed.value_or(programs_.seed)),
+      beat_(std::move(parts.beat)) {
   site_->program_communicator().register_arena({arena().base(), arena().bytes(), arena().memfd()});
   communicator().register_arena({exchange_.base(), exchange_.bytes(), exchange_.memfd()});
   for (const runtime::Tier tier : runtime::kAllTiers)

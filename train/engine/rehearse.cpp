@@ -32,6 +32,7 @@ machine::OperationTimes rehearse(Engine& engine, const machine::Machine& machine
   KindTimes times;
   for (const runtime::Rehearsal& rehearsal : list_rehearsals(engine.programs(), machine, limits)) {
     runtime::ProfileRecorder recorder(of, 0);
+    engine.beat()();
     engine.rehearse(rehearsal, recorder);
     for (const runtime::InstructionTime& time : recorder.instructions())
       times.add(rehearsal.program.instructions[static_cast<std::size_t>(time.instruction)],

@@ -125,6 +125,7 @@ std::string CheckpointSave::staging() const {
 std::unique_ptr<BlockWriter> CheckpointSave::make_writer(const std::string& directory,
                                                          BlockWriter::Role role) const {
   BlockWriterOptions options;
+  options.beat = engine_.beat();
   if (engine_.programs().persistent.has(runtime::kSaveBlocks))
     options.memory = engine_.storage(runtime::kSaveBlocks).data();
   return std::make_unique<BlockWriter>(files_, directory, state_.layout(),

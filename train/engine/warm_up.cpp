@@ -43,8 +43,8 @@ bool is_in_place(CollectiveKind kind) {
 class WarmUp {
  public:
   WarmUp(kernels::Device& device, comm::Communicator& communicator,
-         const compile::StepPrograms& programs)
-      : device_(device), communicator_(communicator) {
+         const compile::StepPrograms& programs, const Beat& beat)
+      : device_(device), communicator_(communicator), beat_(beat) {
     for (const auto& [key, program] : programs.programs) programs_.push_back(&program);
     find_collectives();
     moved_to_ = padded(programs.arena_bytes(Tier::device));
@@ -160,6 +160,7 @@ class WarmUp {
         bind_instruction(program, in, parts, device_.kernels(), device_.backend());
     // Earlier runs have left results where this one has its operands, tokens among them.
     wait(stream);
+    beat_();
     for (const runtime::Operand& input : in.inputs)
       if (input.bytes > 0) device_.clear_now(arena_.base() + input.offset_bytes, input.bytes);
     if (in.collective)
@@ -189,6 +190,7 @@ class WarmUp {
 
   kernels::Device& device_;
   comm::Communicator& communicator_;
+  const Beat& beat_;
   std::vector<const runtime::Program*> programs_;
   std::map<std::tuple<CollectiveKind, DType, DType>, Largest> collectives_;
   std::set<std::string> met_;
@@ -199,8 +201,8 @@ class WarmUp {
 }  // namespace
 
 void warm_up(kernels::Device& device, comm::Communicator& communicator,
-             const compile::StepPrograms& programs) {
-  WarmUp(device, communicator, programs).run();
+             const compile::StepPrograms& programs, const Beat& beat) {
+  WarmUp(device, communicator, programs, beat).run();
 }
 
 }  // namespace strata::train

@@ -89,7 +89,7 @@ std::unique_ptr<OutputLock> OutputFolder::lock() const {
       restart_ && context_.lock_wait ? *context_.lock_wait : kDyingProcess;
   return std::make_unique<OutputLock>(
       path_, LockOwner{context_.host, static_cast<std::int64_t>(::getpid()), attempt_of(context_)},
-      wait);
+      wait, watch_.beat());
 }
 
 std::string OutputFolder::from_first(const std::string& text) {

@@ -1,4 +1,4 @@
-// The status page of a rank, as its communicators and its saves know it.
+// The status page of a rank, as its communicators and its long work know it.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "comm/watch.h"
+#include "core/beat.h"
 #include "core/status_page.h"
 
 namespace strata::train {
@@ -26,6 +27,10 @@ class PageWatch final : public comm::Watch {
     if (page_ != nullptr) page_->end_collective();
   }
 
+  /// Says on the page that the rank gets on.
+  [[nodiscard]] Beat beat() const {
+    return page_ != nullptr ? Beat([page = page_] { page->beat(); }) : Beat();
+  }
   /// True if the launcher no longer counts on this rank, which must then not commit anything.
   [[nodiscard]] bool lease_ended() const { return page_ != nullptr && page_->lease_ended(); }
 

@@ -169,7 +169,7 @@ ResumePoint ResumeSource::load(Engine& engine, ResumePoint point, const Terms& t
                                std::vector<std::string>& notes) {
   while (true) try {
       folder_.fail_together([&] {
-        const CheckpointReader reader(folder_.files(), point.directory);
+        const CheckpointReader reader(folder_.files(), point.directory, {.beat = engine.beat()});
         notes = load_checkpoint(engine, reader);
         write_scalars(engine, point.state.scalars, point.directory + "/" + kTrainerStateName);
       });

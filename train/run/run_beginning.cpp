@@ -109,7 +109,7 @@ void find_beginning(RunParts& run) {
   run.resume_source.emplace(run.options.checkpoint, run.request.own, *run.output, run.listeners);
   run.resume_point = run.resume_source->find();
   if (run.resume_point || !run.options.output.empty())
-    run.data_digest = digest_tokens(*run.corpus.training);
+    run.data_digest = digest_tokens(*run.corpus.training, run.beat);
   if (run.resume_point) {
     tell_from(run, *run.resume_point);
     go_on_from(run, *run.resume_point);
@@ -149,7 +149,7 @@ void load(RunParts& run) {
         load_stored_weights(*run.engine, options.model, run.request.model, *run.communicator));
     PosixFileSystem files;  // errors of the folder itself were thrown above
     check_weights(files, resolve_model_directory(options.model), run.communicator->rank(),
-                  run.communicator->size());
+                  run.communicator->size(), run.beat);
   } else {
     initialize_weights(*run.engine, options.seed);
   }

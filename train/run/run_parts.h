@@ -74,6 +74,7 @@ struct RunParts {
 
   RunRequest& request;             ///< plan_memory makes settings in it
   PageWatch watch;                 ///< of the rank's status page
+  Beat beat;                       ///< reaches that page
   TargetPlan target_plan;          ///< what plan_memory was asked for, and what it made
   std::string planned_anew_since;  ///< rank 0's: why it did not take a checkpoint's settings
   TrainOptions options;            ///< a copy: resuming may change the accumulation
