@@ -100,8 +100,11 @@ class Communicator {
                        const std::byte* input, std::byte* output,
                        std::span<std::byte> workspace) = 0;
 
+  friend class ShownCollective;
+
   std::atomic<std::int64_t> begun_{0};
   Watch* watch_ = nullptr;
+  const char* shown_ = nullptr;  ///< name of the ShownCollective that lives
 };
 
 }  // namespace strata::comm

@@ -9,6 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "comm/host_stream.h"
+#include "comm/shown_collective.h"
 #include "core/check.h"
 #include "core/error.h"
 #include "core/hash.h"
@@ -368,6 +370,7 @@ void Engine::barrier() {
   comm::Collective barrier;
   barrier.partition.bounds.assign(static_cast<std::size_t>(communicator().size()) + 1, 0);
   comm::HostStream stream;
+  const comm::ShownCollective shown(communicator(), "meet between steps");
   communicator().run(stream, barrier, nullptr, nullptr, {});
 }
 
@@ -382,6 +385,7 @@ void Engine::sum_over_ranks(std::span<std::int64_t> values) {
         comm::integer_sum(static_cast<std::int64_t>(part.size()), communicator().size());
     std::vector<std::byte> workspace(static_cast<std::size_t>(communicator().workspace_bytes(sum)));
     std::memcpy(exchange_.base(), part.data(), part.size_bytes());
+    const comm::ShownCollective shown(communicator(), "add up numbers of ranks");
     communicator().run(stream, sum, exchange_.base(), exchange_.base(), workspace);
     std::memcpy(part.data(), exchange_.base(), part.size_bytes());
   }

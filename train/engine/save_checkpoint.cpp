@@ -10,6 +10,7 @@
 #include "comm/fail_together.h"
 #include "comm/gather_texts.h"
 #include "comm/host_stream.h"
+#include "comm/shown_collective.h"
 #include "core/error.h"
 #include "runtime/graph/state_names.h"
 
@@ -58,6 +59,7 @@ class CheckpointSave::PieceCarrier {
     std::vector<std::byte> workspace(
         static_cast<std::size_t>(communicator_.workspace_bytes(message)));
     comm::HostStream stream;
+    const comm::ShownCollective shown(communicator_, "exchange pieces of a checkpoint");
     const bool sends = kind == comm::CollectiveKind::send;
     communicator_.run(stream, message, sends ? arena_.base() : nullptr,
                       sends ? nullptr : arena_.base(), workspace);

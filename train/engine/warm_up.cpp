@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "comm/shown_collective.h"
 #include "core/round_up.h"
 #include "runtime/execute/arena.h"
 #include "runtime/execute/bound_instruction.h"
@@ -65,6 +66,7 @@ class WarmUp {
         if (is_new(in)) run_bound(*stream, *program, in);
     // Collectives run one at a time: each may have to connect peers.
     for (const auto& [kind, largest] : collectives_) {
+      const comm::ShownCollective shown(communicator_, "connect ranks");
       run_smallest(*stream, *largest.in->collective);
       run_bound(*stream, *largest.program, *largest.in);
     }
