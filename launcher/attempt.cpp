@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "launcher/descendants.h"
 
@@ -121,8 +122,10 @@ AttemptFacts Attempt::facts() const {
   facts.was_asked = facts.user_signal != 0 || !facts.failed;
   for (int rank = 0; rank < ranks_.size(); ++rank) {
     const StatusPageData& page = ranks_.page(rank);
-    facts.ranks.push_back({machine_.endings()[static_cast<std::size_t>(rank)], ranks_.where(rank),
-                           ranks_.error_of(rank), page.step.load(), ranks_.peak_rss_bytes(rank)});
+    facts.ranks.push_back(
+        {machine_.endings()[static_cast<std::size_t>(rank)], ranks_.where(rank),
+         ranks_.error_of(rank), page.step.load(), ranks_.peak_rss_bytes(rank),
+         1e-9 * static_cast<double>(boot_time_ns() - page.phase_since_ns.load())});
     const std::int64_t committed = page.committed_step.load(std::memory_order_acquire);
     if (committed <= facts.committed) continue;
     facts.committed = committed;

@@ -33,12 +33,18 @@ FailureFacts facts_of_failure(const Run& run, const AttemptReport& report) {
   for (const AttemptReport::OfHost& one : report.hosts)
     if (one.facts)
       for (const EndedRank& rank : one.facts->ranks)
-        facts.others.push_back({rank.where, rank.error, rank.ending});
+        facts.others.push_back({rank.where, rank.error, rank.ending, rank.phase_seconds});
+  for (const AttemptReport::OfHost& one : report.hosts)
+    if (one.facts && one.facts->committed > facts.committed_step) {
+      facts.committed_step = one.facts->committed;
+      facts.checkpoint = one.facts->checkpoint;
+    }
   facts.ranks = static_cast<int>(facts.others.size());
   const EndedRank& rank =
       host.facts->ranks[static_cast<std::size_t>(failed.rank - host.first_rank)];
   facts.ending = rank.ending.value_or(Ending{});
   facts.where = rank.where;
+  facts.phase_seconds = rank.phase_seconds;
   facts.error = rank.error;
   facts.peak_rss_bytes = rank.peak_rss_bytes;
   return facts;
