@@ -19,6 +19,7 @@ std::vector<AgentAction> Agent::connect(TimePoint now) {
 std::vector<AgentAction> Agent::handle(TimePoint now, const AgentEvent& event) {
   STRATA_CHECK(now >= now_);
   now_ = now;
+  kill_if_lease_ended();
   std::visit([this](const auto& e) { on(e); }, event);
   return std::exchange(actions_, {});
 }
@@ -44,11 +45,6 @@ void Agent::on(const GroupEnded& event) {
 }
 
 void Agent::on(const AgentTick& event) {
-  if (has_ranks_ && !may_have_ranks()) {
-    actions_.emplace_back(
-        KillGroup{"the coordinator of the run has not answered this host in time"});
-    lease_end_.reset();
-  }
   if (next_beat_ && *next_beat_ <= now_) beat(event.ranks);
 }
 
@@ -98,6 +94,13 @@ void Agent::obey(const Dismiss&) {
 
 void Agent::end_if_dismissed() {
   if (dismissed_ && !has_ranks_) actions_.emplace_back(EndAgent{});
+}
+
+/// Any event may be the first after a time in which the host did not run at all.
+void Agent::kill_if_lease_ended() {
+  if (!has_ranks_ || !lease_end_ || now_ < *lease_end_) return;
+  actions_.emplace_back(KillGroup{"the coordinator of the run has not answered this host in time"});
+  lease_end_.reset();
 }
 
 bool Agent::may_have_ranks() const { return !lease_ || (lease_end_ && now_ < *lease_end_); }

@@ -87,6 +87,7 @@ class Agent {
   void beat(std::vector<RankState> ranks);
   void send(AgentMessage message);
   void end_if_dismissed();
+  void kill_if_lease_ended();
   [[nodiscard]] bool may_have_ranks() const;
 
   Hello hello_;  ///< hello_.newest: older attempts never start again

@@ -116,6 +116,15 @@ TEST_F(AgentTest, KillsItsRanksWhenTheLeaseEnds) {
   EXPECT_TRUE(done<StartGroup>());
 }
 
+TEST_F(AgentTest, KillsItsRanksAtTheFirstEventAfterTheHostSlept) {
+  connect();
+  get_lease();
+  hear(attempt(0));
+  now_ += seconds(60);
+  hear(StopAttempt{.attempt = 0, .reason = "host a is lost"});
+  EXPECT_TRUE(done<KillGroup>()) << "others may have begun meanwhile";
+}
+
 TEST_F(AgentTest, ObeysNoAnswerToAHeartbeatOfLongAgo) {
   connect();
   tick();
