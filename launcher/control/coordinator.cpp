@@ -300,7 +300,7 @@ void Coordinator::finish(int exit_code) {
 }
 
 void Coordinator::send(const Host& host, CoordinatorMessage message) {
-  if (host.connected) actions_.emplace_back(SendToAgent{host.name, std::move(message)});
+  if (host.connected) actions_.emplace_back(SendToAgent{host.name, host.agent, std::move(message)});
 }
 
 Coordinator::Host* Coordinator::find(const std::string& name) {

@@ -32,7 +32,7 @@ struct AgentSaid {
   std::string agent;  ///< as its Hello named it
   AgentMessage message;
 };
-struct ConnectionBroke {
+struct ConnectionBroke {  ///< the last one that the agent said Hello on
   std::string host;
   std::string agent;
 };
@@ -65,6 +65,7 @@ struct AttemptReport {
 // Actions, to be done in the given order.
 struct SendToAgent {
   std::string host;
+  std::string agent;  ///< of the host, which may have another one whose turn has not come
   CoordinatorMessage message;
 };
 struct TellReport {

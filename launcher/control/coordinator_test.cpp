@@ -210,6 +210,15 @@ TEST_F(CoordinatorTest, ListensToANewAgentOnlyOnceNothingOfTheOldIsLeft) {
   EXPECT_EQ(sent<StartAttempt>("b").value().placement.attempt, 1);
 }
 
+TEST_F(CoordinatorTest, SpeaksToTheAgentThatHasRanksAndNotToItsSuccessor) {
+  open({"a", "b"});
+  beat("b", 0, true);
+  hello("b", "2");
+  forget();
+  beat("b", 0, true);
+  EXPECT_EQ(done<SendToAgent>().value().agent, "1");
+}
+
 TEST_F(CoordinatorTest, NamesTheFirstFailureThatDoesNotBlameAPeer) {
   open({"a", "b"});
   tell(AgentSaid{"a", "1", RankFailed{0, 0, "rank 0 lost a peer", true}});
