@@ -107,21 +107,27 @@ void Coordinator::on(const CoordinatorTick&) {
 }
 
 void Coordinator::hear(Host& host, const Hello& hello) {
+  if (host.former.contains(hello.agent)) return;  // late, or it was believed dead
   const bool is_another = !host.agent.empty() && host.agent != hello.agent;
   if (!is_another || !is_in_attempt(host) || host.is_over) return adopt(host, hello);
+  if (host.successor && host.successor->agent != hello.agent)
+    host.former.insert(host.successor->agent);
   host.successor = hello;
   lose(host, "its agent has ended, and another one has come");
 }
 
 void Coordinator::adopt(Host& host, const Hello& hello) {
-  if (host.agent != hello.agent) host.has_ranks = false;
+  if (host.agent != hello.agent) {
+    host.former.insert(host.agent);
+    host.has_ranks = false;
+  }
+  if (host.successor && host.successor->agent == hello.agent) host.successor.reset();
   host.agent = hello.agent;
   host.newest = hello.newest;
   host.slots = hello.slots;
   host.connected = true;
   host.broke.reset();
   host.last_beat = now_;
-  host.successor.reset();
 }
 
 void Coordinator::hear(Host& host, const Heartbeat& heartbeat) {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -108,6 +109,7 @@ class Coordinator {
   struct Host {
     std::string name;
     std::string agent = {};               ///< empty: none has come
+    std::set<std::string> former = {};    ///< agents that another one has followed
     std::optional<Hello> successor = {};  ///< came while ranks of the agent before may be left
     bool connected = false;
     int slots = 1;

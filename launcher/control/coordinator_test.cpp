@@ -210,6 +210,30 @@ TEST_F(CoordinatorTest, ListensToANewAgentOnlyOnceNothingOfTheOldIsLeft) {
   EXPECT_EQ(sent<StartAttempt>("b").value().placement.attempt, 1);
 }
 
+TEST_F(CoordinatorTest, KeepsASuccessorWhenTheAgentBeforeSaysHelloAgain) {
+  open({"a"});
+  beat("a", 0, true);
+  hello("a", "2");
+  hello("a", "1", 0);
+  forget();
+  ended("a", blames_a_peer(40));
+  EXPECT_EQ(done<SendToAgent>().value().agent, "2");
+  EXPECT_EQ(sent<StartAttempt>("a").value().placement.attempt, 1);
+}
+
+TEST_F(CoordinatorTest, NeverListensAgainToAnAgentThatAnotherHasFollowed) {
+  open({"a", "b"}, 2);
+  tell(ConnectionBroke{"b", "1"});
+  ended("a", blames_a_peer(40));
+  ended("b", blames_a_peer(40));
+  hello("b", "2");
+  EXPECT_EQ(sent<StartAttempt>("b").value().placement.attempt, 1);
+  forget();
+  hello("b", "1");
+  EXPECT_FALSE(sent<StopAttempt>("a")) << "its Hello came late";
+  EXPECT_TRUE(run_->is_running());
+}
+
 TEST_F(CoordinatorTest, SpeaksToTheAgentThatHasRanksAndNotToItsSuccessor) {
   open({"a", "b"});
   beat("b", 0, true);
