@@ -38,7 +38,7 @@ void Agent::on(const FirstFailure& event) { send(event.failed); }
 
 void Agent::on(const GroupEnded& event) {
   has_ranks_ = false;
-  last_end_ = AttemptEnded{hello_.newest, event.facts};
+  last_end_ = AttemptEnded{hello_.newest, event.facts, lease_ended_};
   send(*last_end_);
   next_beat_ = now_;
   end_if_dismissed();
@@ -54,6 +54,7 @@ void Agent::obey(const StartAttempt& start) {
     return;
   hello_.newest = start.placement.attempt;
   has_ranks_ = true;
+  lease_ended_ = false;
   last_end_.reset();
   actions_.emplace_back(StartGroup{start});
   if (lease_end_) actions_.emplace_back(SetLease{*lease_end_});
@@ -101,6 +102,7 @@ void Agent::kill_if_lease_ended() {
   if (!has_ranks_ || !lease_end_ || now_ < *lease_end_) return;
   actions_.emplace_back(KillGroup{"the coordinator of the run has not answered this host in time"});
   lease_end_.reset();
+  lease_ended_ = true;
 }
 
 bool Agent::may_have_ranks() const { return !lease_ || (lease_end_ && now_ < *lease_end_); }

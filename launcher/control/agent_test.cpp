@@ -111,9 +111,12 @@ TEST_F(AgentTest, KillsItsRanksWhenTheLeaseEnds) {
   hear(attempt(1));
   EXPECT_FALSE(done<StartGroup>());
   group_ended();
+  EXPECT_TRUE(this->sent<AttemptEnded>().value().lease_ended);
   get_lease();
   hear(attempt(1));
   EXPECT_TRUE(done<StartGroup>());
+  group_ended();
+  EXPECT_FALSE(this->sent<AttemptEnded>().value().lease_ended);
 }
 
 TEST_F(AgentTest, KillsItsRanksAtTheFirstEventAfterTheHostSlept) {

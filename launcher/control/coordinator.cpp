@@ -168,6 +168,8 @@ void Coordinator::hear(Host& host, const AttemptEnded& ended) {
   if (ended.facts.failed && !ended.facts.was_asked)
     fail({.node = host.node, .blames_a_peer = ended.facts.exit_code == kTryAgain},
          fmt::format("rank {} failed", ended.facts.failed->rank));
+  if (ended.lease_ended && !ended.facts.was_asked)
+    lose(host, "it had no answer from here for too long, and has ended its ranks");
 }
 
 /// Keeps the first cause; but one that only blames a peer gives way to one that does not.

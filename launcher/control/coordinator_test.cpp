@@ -234,6 +234,27 @@ TEST_F(CoordinatorTest, NeverListensAgainToAnAgentThatAnotherHasFollowed) {
   EXPECT_TRUE(run_->is_running());
 }
 
+TEST_F(CoordinatorTest, AHostThatEndedItsRanksForWantOfAnAnswerWasLost) {
+  open({"a", "b"});
+  tell(AgentSaid{"b", "1", RankFailed{0, 1, "rank 1 lost a peer", true}});
+  AttemptFacts facts = blames_a_peer(40);
+  facts.failed.reset();
+  tell(AgentSaid{"a", "1", AttemptEnded{0, facts, true}});
+  ended("b", blames_a_peer(40));
+  const AttemptReport report = done<TellReport>().value().report;
+  EXPECT_EQ(report.failed_host, 0);
+  EXPECT_NE(report.lost_because, "");
+  EXPECT_EQ(run_->attempt(), 1);
+}
+
+TEST_F(CoordinatorTest, StartsAgainWhenNoHostHadAnAnswer) {
+  open({"a"});
+  AttemptFacts facts = blames_a_peer(40);
+  facts.failed.reset();
+  tell(AgentSaid{"a", "1", AttemptEnded{0, facts, true}});
+  EXPECT_EQ(run_->attempt(), 1);
+}
+
 TEST_F(CoordinatorTest, SpeaksToTheAgentThatHasRanksAndNotToItsSuccessor) {
   open({"a", "b"});
   beat("b", 0, true);

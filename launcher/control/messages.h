@@ -45,6 +45,7 @@ struct RankFailed {
 struct AttemptEnded {
   int attempt = 0;
   AttemptFacts facts;
+  bool lease_ended = false;  ///< the agent killed them, since nobody had answered it
 };
 
 using AgentMessage = std::variant<Hello, Heartbeat, RankFailed, AttemptEnded>;
