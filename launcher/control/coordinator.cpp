@@ -25,6 +25,15 @@ bool ends_the_run(int signal) {
          signal == SIGPIPE;
 }
 
+/// Returns the last step that a rank of the attempt is known to have been in; -1: none.
+std::int64_t newest_step(const AttemptReport& report) {
+  std::int64_t newest = -1;
+  for (const AttemptReport::OfHost& host : report.hosts)
+    if (host.facts)
+      for (const EndedRank& rank : host.facts->ranks) newest = std::max(newest, rank.step);
+  return newest;
+}
+
 }  // namespace
 
 Coordinator::Coordinator(TimePoint now, Settings settings)
@@ -285,6 +294,7 @@ AttemptEnd Coordinator::end_of_attempt(const AttemptReport& report) const {
   }
   const AttemptReport::OfHost& host = report.hosts[static_cast<std::size_t>(report.failed_host)];
   end.exit_code = kTryAgain;
+  end.step = newest_step(report);
   end.signature = report.hung_rank ? report.hung_because : "host " + host.host + " is lost";
   if (!report.lost_because.empty() || report.hung_rank || !host.facts) return end;
   end.exit_code = host.facts->exit_code;

@@ -255,6 +255,22 @@ TEST_F(CoordinatorTest, StartsAgainWhenNoHostHadAnAnswer) {
   EXPECT_EQ(run_->attempt(), 1);
 }
 
+TEST_F(CoordinatorTest, AHostThatIsLostAgainAtAnotherStepDoesNotFailAlike) {
+  open({"a", "b"});
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    ASSERT_EQ(run_->attempt(), attempt);
+    beat("b", attempt, true);
+    tell(ConnectionBroke{"b", "1"});
+    tick_after(kReconnect);
+    AttemptFacts facts = blames_a_peer(40 + attempt);
+    facts.ranks[0].step = 50 + attempt;
+    ended("a", facts);
+    hello("b", "1", attempt);
+    beat("b", attempt, false);
+  }
+  EXPECT_EQ(run_->attempt(), 3);
+}
+
 TEST_F(CoordinatorTest, SpeaksToTheAgentThatHasRanksAndNotToItsSuccessor) {
   open({"a", "b"});
   beat("b", 0, true);
