@@ -55,6 +55,7 @@ void Agent::obey(const StartAttempt& start) {
   hello_.newest = start.placement.attempt;
   has_ranks_ = true;
   lease_ended_ = false;
+  signals_ = 0;
   last_end_.reset();
   actions_.emplace_back(StartGroup{start});
   if (lease_end_) actions_.emplace_back(SetLease{*lease_end_});
@@ -69,7 +70,9 @@ void Agent::obey(const StopAttempt& stop) {
 }
 
 void Agent::obey(const ForwardSignal& signal) {
-  if (has_ranks_) actions_.emplace_back(SignalGroup{signal.number});
+  if (!has_ranks_ || signal.attempt != hello_.newest || signal.index != signals_) return;
+  ++signals_;
+  actions_.emplace_back(SignalGroup{signal.number});
 }
 
 void Agent::obey(const Lease& lease) {
@@ -108,7 +111,7 @@ void Agent::kill_if_lease_ended() {
 bool Agent::may_have_ranks() const { return !lease_ || (lease_end_ && now_ < *lease_end_); }
 
 void Agent::beat(std::vector<RankState> ranks) {
-  const Heartbeat heartbeat{beats_++, hello_.newest, has_ranks_, std::move(ranks)};
+  const Heartbeat heartbeat{beats_++, hello_.newest, has_ranks_, signals_, std::move(ranks)};
   if (lease_) unanswered_.emplace_back(heartbeat.number, now_);
   // Without answers for long, old ones could not give a lease any more.
   constexpr std::size_t kMostUnanswered = 64;

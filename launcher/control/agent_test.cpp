@@ -160,6 +160,24 @@ TEST_F(AgentTest, EndsRanksOfTheAttemptThatIsNamed) {
   EXPECT_EQ(done<EndGroup>().value().reason, "rank 3 was killed");
 }
 
+TEST_F(AgentTest, PassesEachSignalOnOnce) {
+  connect();
+  get_lease();
+  hear(attempt(1));
+  hear(ForwardSignal{.number = 10, .attempt = 0, .index = 0});
+  EXPECT_FALSE(done<SignalGroup>()) << "it was for ranks of before";
+  hear(ForwardSignal{.number = 15, .attempt = 1, .index = 1});
+  EXPECT_FALSE(done<SignalGroup>()) << "the first one comes first";
+  hear(ForwardSignal{.number = 10, .attempt = 1, .index = 0});
+  EXPECT_EQ(done<SignalGroup>().value().number, 10);
+  hear(ForwardSignal{.number = 10, .attempt = 1, .index = 0});
+  EXPECT_FALSE(done<SignalGroup>());
+  hear(ForwardSignal{.number = 15, .attempt = 1, .index = 1});
+  EXPECT_EQ(done<SignalGroup>().value().number, 15);
+  tick();
+  EXPECT_EQ(sent<Heartbeat>().value().signals, 2U);
+}
+
 TEST_F(AgentTest, TellsAgainOverANewConnectionHowAnAttemptEnded) {
   connect();
   get_lease();

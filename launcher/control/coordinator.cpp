@@ -91,8 +91,14 @@ void Coordinator::on(const RunSignal& event) {
     if (user_signal_ != 0) finish(exit_code_without_ranks(user_signal_));
     return;
   }
+  signals_.push_back(event.number);
   for (const Host& host : hosts_)
-    if (is_in_attempt(host) && !host.is_over) send(host, ForwardSignal{event.number});
+    if (is_in_attempt(host) && !host.is_over) forward_signals(host, signals_.size() - 1);
+}
+
+void Coordinator::forward_signals(const Host& host, std::size_t first) {
+  for (std::size_t i = first; i < signals_.size(); ++i)
+    send(host, ForwardSignal{signals_[i], placement_->attempt, i});
 }
 
 void Coordinator::on(const RanksHang& event) {
@@ -144,7 +150,10 @@ void Coordinator::hear(Host& host, const Heartbeat& heartbeat) {
   host.newest = heartbeat.newest;
   host.has_ranks = heartbeat.has_ranks;
   if (settings_.lease) send(host, Lease{heartbeat.number});
-  if (is_in_attempt(host) && !host.is_over) remind(host);
+  if (!is_in_attempt(host) || host.is_over) return;
+  remind(host);
+  if (host.has_ranks && host.newest == placement_->attempt)
+    forward_signals(host, heartbeat.signals);
 }
 
 /// Says again what the host has not done yet, or learns that it has none of the ranks any more.
@@ -243,6 +252,7 @@ void Coordinator::start(const std::vector<Host*>& hosts) {
   }
   placement_ = std::move(next);
   cause_.reset();
+  signals_.clear();
   state_ = State::running;
   for (const Host* host : hosts) send(*host, StartAttempt{*placement_, host->node, last_step_});
 }

@@ -146,6 +146,7 @@ class Coordinator {
   [[nodiscard]] bool may_start(std::size_t free) const;
   void start(const std::vector<Host*>& hosts);
   void remind(Host& host);
+  void forward_signals(const Host& host, std::size_t first);
   void fail(Cause cause, const std::string& reason);
   void lose(Host& host, const std::string& why);
   void conclude();
@@ -169,7 +170,8 @@ class Coordinator {
   std::optional<Placement> placement_;
   std::optional<Cause> cause_;
   std::string stop_reason_;
-  int user_signal_ = 0;
+  int user_signal_ = 0;       ///< that ends the run; 0: none
+  std::vector<int> signals_;  ///< to the attempt
   std::int64_t committed_ = -1;
   std::string checkpoint_;
   std::int64_t last_step_ = -1;

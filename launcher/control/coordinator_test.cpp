@@ -309,6 +309,21 @@ TEST_F(CoordinatorTest, PassesSignalsOnAndStartsNothingAfterThem) {
   EXPECT_EQ(done<EndRun>().value().exit_code, 137);
 }
 
+TEST_F(CoordinatorTest, PassesASignalOnAgainToAHostThatDidNotGetIt) {
+  open({"a"});
+  tell(ConnectionBroke{"a", "1"});
+  tell(RunSignal{SIGTERM});
+  EXPECT_FALSE(sent<ForwardSignal>("a")) << "nothing reaches it";
+  hello("a");
+  beat("a", -1, false);
+  EXPECT_FALSE(sent<ForwardSignal>("a")) << "it has no ranks yet";
+  beat("a", 0, true);
+  EXPECT_EQ(sent<ForwardSignal>("a").value(), (ForwardSignal{SIGTERM, 0, 0}));
+  forget();
+  tell(AgentSaid{"a", "1", Heartbeat{.newest = 0, .has_ranks = true, .signals = 1}});
+  EXPECT_FALSE(sent<ForwardSignal>("a"));
+}
+
 TEST_F(CoordinatorTest, EndsByASignalBeforeAnyRankHasStarted) {
   run_ = std::make_unique<Coordinator>(
       now_, Coordinator::Settings{.hosts = {"a", "b"}, .least_hosts = 2, .restarts = {}});
