@@ -72,6 +72,7 @@ void Coordinator::on(const AgentSaid& event) {
   Host* host = find(event.host);
   if (host == nullptr) return;  // the shell refuses hosts that are not the run's
   if (const auto* hello = std::get_if<Hello>(&event.message)) return hear(*host, *hello);
+  if (const auto* ended = std::get_if<AttemptEnded>(&event.message)) learn(ended->facts);
   if (event.agent != host->agent) return;  // it counts once nothing of the agent before is left
   std::visit([&](const auto& message) { hear(*host, message); }, event.message);
 }
@@ -178,16 +179,20 @@ void Coordinator::hear(Host& host, const AttemptEnded& ended) {
   host.facts = ended.facts;
   host.is_over = true;
   host.has_ranks = false;
-  if (ended.facts.committed > committed_) {
-    committed_ = ended.facts.committed;
-    checkpoint_ = ended.facts.checkpoint;
-  }
-  for (const EndedRank& rank : ended.facts.ranks) last_step_ = std::max(last_step_, rank.step);
   if (ended.facts.failed && !ended.facts.was_asked)
     fail({.node = host.node, .blames_a_peer = ended.facts.exit_code == kTryAgain},
          fmt::format("rank {} failed", ended.facts.failed->rank));
   if (ended.lease_ended && !ended.facts.was_asked)
     lose(host, "it had no answer from here for too long, and has ended its ranks");
+}
+
+/// A checkpoint is one, whoever tells of it, however late.
+void Coordinator::learn(const AttemptFacts& facts) {
+  if (facts.committed > committed_) {
+    committed_ = facts.committed;
+    checkpoint_ = facts.checkpoint;
+  }
+  for (const EndedRank& rank : facts.ranks) last_step_ = std::max(last_step_, rank.step);
 }
 
 /// Keeps the first cause; but one that only blames a peer gives way to one that does not.

@@ -147,6 +147,7 @@ class Coordinator {
   void start(const std::vector<Host*>& hosts);
   void remind(Host& host);
   void forward_signals(const Host& host, std::size_t first);
+  void learn(const AttemptFacts& facts);
   void fail(Cause cause, const std::string& reason);
   void lose(Host& host, const std::string& why);
   void conclude();

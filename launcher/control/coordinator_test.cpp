@@ -271,6 +271,16 @@ TEST_F(CoordinatorTest, AHostThatIsLostAgainAtAnotherStepDoesNotFailAlike) {
   EXPECT_EQ(run_->attempt(), 3);
 }
 
+TEST_F(CoordinatorTest, LearnsOfACheckpointFromAnAgentThatAnotherHasFollowed) {
+  open({"a", "b"});
+  beat("a", 0, true);
+  hello("a", "2");
+  beat("a", 0, false);  // overtakes the facts
+  ended("a", blames_a_peer(40));
+  ended("b", blames_a_peer(-1));
+  EXPECT_EQ(run_->attempt(), 1) << "the run has committed something";
+}
+
 TEST_F(CoordinatorTest, SpeaksToTheAgentThatHasRanksAndNotToItsSuccessor) {
   open({"a", "b"});
   beat("b", 0, true);
