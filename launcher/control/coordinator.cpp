@@ -123,7 +123,10 @@ void Coordinator::on(const CoordinatorTick&) {
 }
 
 void Coordinator::hear(Host& host, const Hello& hello) {
-  if (host.former.contains(hello.agent)) return;  // late, or it was believed dead
+  if (host.former.contains(hello.agent)) {  // it is late, or was believed dead
+    actions_.emplace_back(SendToAgent{host.name, hello.agent, Dismiss{}});
+    return;
+  }
   const bool is_another = !host.agent.empty() && host.agent != hello.agent;
   if (!is_another || !is_in_attempt(host) || host.is_over) return adopt(host, hello);
   if (host.successor && host.successor->agent != hello.agent)
@@ -136,6 +139,7 @@ void Coordinator::adopt(Host& host, const Hello& hello) {
   if (host.agent != hello.agent) {
     host.former.insert(host.agent);
     host.has_ranks = false;
+    send(host, Dismiss{});
   }
   if (host.successor && host.successor->agent == hello.agent) host.successor.reset();
   host.agent = hello.agent;

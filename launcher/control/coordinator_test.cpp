@@ -231,6 +231,8 @@ TEST_F(CoordinatorTest, NeverListensAgainToAnAgentThatAnotherHasFollowed) {
   forget();
   hello("b", "1");
   EXPECT_FALSE(sent<StopAttempt>("a")) << "its Hello came late";
+  EXPECT_TRUE(sent<Dismiss>("b"));
+  EXPECT_EQ(done<SendToAgent>().value().agent, "1");
   EXPECT_TRUE(run_->is_running());
 }
 
@@ -269,6 +271,17 @@ TEST_F(CoordinatorTest, AHostThatIsLostAgainAtAnotherStepDoesNotFailAlike) {
     beat("b", attempt, false);
   }
   EXPECT_EQ(run_->attempt(), 3);
+}
+
+TEST_F(CoordinatorTest, DismissesAnAgentThatAnotherHasFollowed) {
+  open({"a", "b"});
+  ended("a", blames_a_peer(40));
+  forget();
+  hello("a", "2");
+  ASSERT_EQ(actions_.size(), 1U);
+  const auto& send = std::get<SendToAgent>(actions_[0]);
+  EXPECT_EQ(send.agent, "1");
+  EXPECT_TRUE(std::holds_alternative<Dismiss>(send.message));
 }
 
 TEST_F(CoordinatorTest, LearnsOfACheckpointFromAnAgentThatAnotherHasFollowed) {

@@ -85,7 +85,7 @@ struct Lease {
   bool operator==(const Lease&) const = default;
 };
 
-/// The run is over, or can do without this host: end.
+/// The run is over, can do without this host, or has another agent there: end.
 struct Dismiss {
   bool operator==(const Dismiss&) const = default;
 };
