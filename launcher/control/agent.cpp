@@ -10,6 +10,7 @@ Agent::Agent(Hello hello, std::optional<std::chrono::milliseconds> lease)
 std::vector<AgentAction> Agent::connect(TimePoint now) {
   STRATA_CHECK(now >= now_);
   now_ = now;
+  kill_if_lease_ended();
   send(hello_);
   if (last_end_) send(*last_end_);
   next_beat_ = now_;  // at once, so that a lease begins

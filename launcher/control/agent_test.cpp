@@ -128,6 +128,15 @@ TEST_F(AgentTest, KillsItsRanksAtTheFirstEventAfterTheHostSlept) {
   EXPECT_TRUE(done<KillGroup>()) << "others may have begun meanwhile";
 }
 
+TEST_F(AgentTest, KillsItsRanksWhereItFirstConnectsAgainAfterTheHostSlept) {
+  connect();
+  get_lease();
+  hear(attempt(0));
+  now_ += seconds(60);
+  connect();
+  EXPECT_TRUE(done<KillGroup>());
+}
+
 TEST_F(AgentTest, ObeysNoAnswerToAHeartbeatOfLongAgo) {
   connect();
   tick();
