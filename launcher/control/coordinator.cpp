@@ -123,23 +123,25 @@ void Coordinator::on(const CoordinatorTick&) {
 }
 
 void Coordinator::hear(Host& host, const Hello& hello) {
-  if (host.former.contains(hello.agent)) {  // it is late, or was believed dead
-    actions_.emplace_back(SendToAgent{host.name, hello.agent, Dismiss{}});
-    return;
-  }
+  if (host.former.contains(hello.agent)) return dismiss(host, hello.agent);
   const bool is_another = !host.agent.empty() && host.agent != hello.agent;
   if (!is_another || !is_in_attempt(host) || host.is_over) return adopt(host, hello);
-  if (host.successor && host.successor->agent != hello.agent)
-    host.former.insert(host.successor->agent);
+  if (host.successor && host.successor->agent != hello.agent) dismiss(host, host.successor->agent);
   host.successor = hello;
   lose(host, "its agent has ended, and another one has come");
 }
 
+/// Another agent has followed this one. It is dead, or was believed to be, and is never heard
+/// again.
+void Coordinator::dismiss(Host& host, const std::string& agent) {
+  host.former.insert(agent);
+  actions_.emplace_back(SendToAgent{host.name, agent, Dismiss{}});
+}
+
 void Coordinator::adopt(Host& host, const Hello& hello) {
   if (host.agent != hello.agent) {
-    host.former.insert(host.agent);
+    if (!host.agent.empty()) dismiss(host, host.agent);
     host.has_ranks = false;
-    send(host, Dismiss{});
   }
   if (host.successor && host.successor->agent == hello.agent) host.successor.reset();
   host.agent = hello.agent;

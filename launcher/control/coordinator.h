@@ -141,6 +141,7 @@ class Coordinator {
   void hear(Host& host, const AttemptEnded& ended);
 
   void settle();
+  void dismiss(Host& host, const std::string& agent);
   void adopt(Host& host, const Hello& hello);
   void gather();
   [[nodiscard]] bool may_start(std::size_t free) const;

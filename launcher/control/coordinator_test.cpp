@@ -284,6 +284,16 @@ TEST_F(CoordinatorTest, DismissesAnAgentThatAnotherHasFollowed) {
   EXPECT_TRUE(std::holds_alternative<Dismiss>(send.message));
 }
 
+TEST_F(CoordinatorTest, DismissesASuccessorThatAnotherHasFollowed) {
+  open({"a"});
+  beat("a", 0, true);
+  hello("a", "2");
+  forget();
+  hello("a", "3");
+  EXPECT_TRUE(sent<Dismiss>("a"));
+  EXPECT_EQ(done<SendToAgent>().value().agent, "2");
+}
+
 TEST_F(CoordinatorTest, LearnsOfACheckpointFromAnAgentThatAnotherHasFollowed) {
   open({"a", "b"});
   beat("a", 0, true);
