@@ -10,6 +10,7 @@ Agent::Agent(Hello hello, std::optional<std::chrono::milliseconds> lease)
 std::vector<AgentAction> Agent::connect(TimePoint now) {
   STRATA_CHECK(now >= now_);
   now_ = now;
+  kill_if_lease_ended();
   send(hello_);
   if (last_end_) send(*last_end_);
   next_beat_ = now_;  // at once, so that a lease begins
@@ -19,6 +20,7 @@ std::vector<AgentAction> Agent::connect(TimePoint now) {
 std::vector<AgentAction> Agent::handle(TimePoint now, const AgentEvent& event) {
   STRATA_CHECK(now >= now_);
   now_ = now;
+  kill_if_lease_ended();
   std::visit([this](const auto& e) { on(e); }, event);
   return std::exchange(actions_, {});
 }
@@ -37,18 +39,13 @@ void Agent::on(const FirstFailure& event) { send(event.failed); }
 
 void Agent::on(const GroupEnded& event) {
   has_ranks_ = false;
-  last_end_ = AttemptEnded{hello_.newest, event.facts};
+  last_end_ = AttemptEnded{hello_.newest, event.facts, lease_ended_};
   send(*last_end_);
   next_beat_ = now_;
   end_if_dismissed();
 }
 
 void Agent::on(const AgentTick& event) {
-  if (has_ranks_ && !may_have_ranks()) {
-    actions_.emplace_back(
-        KillGroup{"the coordinator of the run has not answered this host in time"});
-    lease_end_.reset();
-  }
   if (next_beat_ && *next_beat_ <= now_) beat(event.ranks);
 }
 
@@ -58,6 +55,8 @@ void Agent::obey(const StartAttempt& start) {
     return;
   hello_.newest = start.placement.attempt;
   has_ranks_ = true;
+  lease_ended_ = false;
+  signals_ = 0;
   last_end_.reset();
   actions_.emplace_back(StartGroup{start});
   if (lease_end_) actions_.emplace_back(SetLease{*lease_end_});
@@ -72,7 +71,9 @@ void Agent::obey(const StopAttempt& stop) {
 }
 
 void Agent::obey(const ForwardSignal& signal) {
-  if (has_ranks_) actions_.emplace_back(SignalGroup{signal.number});
+  if (!has_ranks_ || signal.attempt != hello_.newest || signal.index != signals_) return;
+  ++signals_;
+  actions_.emplace_back(SignalGroup{signal.number});
 }
 
 void Agent::obey(const Lease& lease) {
@@ -100,10 +101,18 @@ void Agent::end_if_dismissed() {
   if (dismissed_ && !has_ranks_) actions_.emplace_back(EndAgent{});
 }
 
+/// Any event may be the first after a time in which the host did not run at all.
+void Agent::kill_if_lease_ended() {
+  if (!has_ranks_ || !lease_end_ || now_ < *lease_end_) return;
+  actions_.emplace_back(KillGroup{"the coordinator of the run has not answered this host in time"});
+  lease_end_.reset();
+  lease_ended_ = true;
+}
+
 bool Agent::may_have_ranks() const { return !lease_ || (lease_end_ && now_ < *lease_end_); }
 
 void Agent::beat(std::vector<RankState> ranks) {
-  const Heartbeat heartbeat{beats_++, hello_.newest, has_ranks_, std::move(ranks)};
+  const Heartbeat heartbeat{beats_++, hello_.newest, has_ranks_, signals_, std::move(ranks)};
   if (lease_) unanswered_.emplace_back(heartbeat.number, now_);
   // Without answers for long, old ones could not give a lease any more.
   constexpr std::size_t kMostUnanswered = 64;

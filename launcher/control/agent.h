@@ -87,6 +87,7 @@ class Agent {
   void beat(std::vector<RankState> ranks);
   void send(AgentMessage message);
   void end_if_dismissed();
+  void kill_if_lease_ended();
   [[nodiscard]] bool may_have_ranks() const;
 
   Hello hello_;  ///< hello_.newest: older attempts never start again
@@ -98,6 +99,8 @@ class Agent {
   std::optional<TimePoint> next_beat_;
   std::optional<TimePoint> lease_end_;
   std::deque<std::pair<std::int64_t, TimePoint>> unanswered_;  ///< heartbeats, oldest first
+  std::size_t signals_ = 0;                                    ///< that the ranks got
+  bool lease_ended_ = false;                                   ///< while the ranks lived
   std::optional<AttemptEnded> last_end_;
   std::vector<AgentAction> actions_;
 };

@@ -111,9 +111,30 @@ TEST_F(AgentTest, KillsItsRanksWhenTheLeaseEnds) {
   hear(attempt(1));
   EXPECT_FALSE(done<StartGroup>());
   group_ended();
+  EXPECT_TRUE(this->sent<AttemptEnded>().value().lease_ended);
   get_lease();
   hear(attempt(1));
   EXPECT_TRUE(done<StartGroup>());
+  group_ended();
+  EXPECT_FALSE(this->sent<AttemptEnded>().value().lease_ended);
+}
+
+TEST_F(AgentTest, KillsItsRanksAtTheFirstEventAfterTheHostSlept) {
+  connect();
+  get_lease();
+  hear(attempt(0));
+  now_ += seconds(60);
+  hear(StopAttempt{.attempt = 0, .reason = "host a is lost"});
+  EXPECT_TRUE(done<KillGroup>()) << "others may have begun meanwhile";
+}
+
+TEST_F(AgentTest, KillsItsRanksWhereItFirstConnectsAgainAfterTheHostSlept) {
+  connect();
+  get_lease();
+  hear(attempt(0));
+  now_ += seconds(60);
+  connect();
+  EXPECT_TRUE(done<KillGroup>());
 }
 
 TEST_F(AgentTest, ObeysNoAnswerToAHeartbeatOfLongAgo) {
@@ -146,6 +167,24 @@ TEST_F(AgentTest, EndsRanksOfTheAttemptThatIsNamed) {
   EXPECT_FALSE(done<EndGroup>());
   hear(StopAttempt{.attempt = 1, .reason = "rank 3 was killed"});
   EXPECT_EQ(done<EndGroup>().value().reason, "rank 3 was killed");
+}
+
+TEST_F(AgentTest, PassesEachSignalOnOnce) {
+  connect();
+  get_lease();
+  hear(attempt(1));
+  hear(ForwardSignal{.number = 10, .attempt = 0, .index = 0});
+  EXPECT_FALSE(done<SignalGroup>()) << "it was for ranks of before";
+  hear(ForwardSignal{.number = 15, .attempt = 1, .index = 1});
+  EXPECT_FALSE(done<SignalGroup>()) << "the first one comes first";
+  hear(ForwardSignal{.number = 10, .attempt = 1, .index = 0});
+  EXPECT_EQ(done<SignalGroup>().value().number, 10);
+  hear(ForwardSignal{.number = 10, .attempt = 1, .index = 0});
+  EXPECT_FALSE(done<SignalGroup>());
+  hear(ForwardSignal{.number = 15, .attempt = 1, .index = 1});
+  EXPECT_EQ(done<SignalGroup>().value().number, 15);
+  tick();
+  EXPECT_EQ(sent<Heartbeat>().value().signals, 2U);
 }
 
 TEST_F(AgentTest, TellsAgainOverANewConnectionHowAnAttemptEnded) {

@@ -25,6 +25,15 @@ bool ends_the_run(int signal) {
          signal == SIGPIPE;
 }
 
+/// Returns the last step that a rank of the attempt is known to have been in; -1: none.
+std::int64_t newest_step(const AttemptReport& report) {
+  std::int64_t newest = -1;
+  for (const AttemptReport::OfHost& host : report.hosts)
+    if (host.facts)
+      for (const EndedRank& rank : host.facts->ranks) newest = std::max(newest, rank.step);
+  return newest;
+}
+
 }  // namespace
 
 Coordinator::Coordinator(TimePoint now, Settings settings)
@@ -63,6 +72,7 @@ void Coordinator::on(const AgentSaid& event) {
   Host* host = find(event.host);
   if (host == nullptr) return;  // the shell refuses hosts that are not the run's
   if (const auto* hello = std::get_if<Hello>(&event.message)) return hear(*host, *hello);
+  if (const auto* ended = std::get_if<AttemptEnded>(&event.message)) learn(ended->facts);
   if (event.agent != host->agent) return;  // it counts once nothing of the agent before is left
   std::visit([&](const auto& message) { hear(*host, message); }, event.message);
 }
@@ -82,8 +92,14 @@ void Coordinator::on(const RunSignal& event) {
     if (user_signal_ != 0) finish(exit_code_without_ranks(user_signal_));
     return;
   }
+  signals_.push_back(event.number);
   for (const Host& host : hosts_)
-    if (is_in_attempt(host) && !host.is_over) send(host, ForwardSignal{event.number});
+    if (is_in_attempt(host) && !host.is_over) forward_signals(host, signals_.size() - 1);
+}
+
+void Coordinator::forward_signals(const Host& host, std::size_t first) {
+  for (std::size_t i = first; i < signals_.size(); ++i)
+    send(host, ForwardSignal{signals_[i], placement_->attempt, i});
 }
 
 void Coordinator::on(const RanksHang& event) {
@@ -107,21 +123,33 @@ void Coordinator::on(const CoordinatorTick&) {
 }
 
 void Coordinator::hear(Host& host, const Hello& hello) {
+  if (host.former.contains(hello.agent)) return dismiss(host, hello.agent);
   const bool is_another = !host.agent.empty() && host.agent != hello.agent;
   if (!is_another || !is_in_attempt(host) || host.is_over) return adopt(host, hello);
+  if (host.successor && host.successor->agent != hello.agent) dismiss(host, host.successor->agent);
   host.successor = hello;
   lose(host, "its agent has ended, and another one has come");
 }
 
+/// Another agent has followed this one. It is dead, or was believed to be, and is never heard
+/// again.
+void Coordinator::dismiss(Host& host, const std::string& agent) {
+  host.former.insert(agent);
+  actions_.emplace_back(SendToAgent{host.name, agent, Dismiss{}});
+}
+
 void Coordinator::adopt(Host& host, const Hello& hello) {
-  if (host.agent != hello.agent) host.has_ranks = false;
+  if (host.agent != hello.agent) {
+    if (!host.agent.empty()) dismiss(host, host.agent);
+    host.has_ranks = false;
+  }
+  if (host.successor && host.successor->agent == hello.agent) host.successor.reset();
   host.agent = hello.agent;
   host.newest = hello.newest;
   host.slots = hello.slots;
   host.connected = true;
   host.broke.reset();
   host.last_beat = now_;
-  host.successor.reset();
 }
 
 void Coordinator::hear(Host& host, const Heartbeat& heartbeat) {
@@ -129,7 +157,10 @@ void Coordinator::hear(Host& host, const Heartbeat& heartbeat) {
   host.newest = heartbeat.newest;
   host.has_ranks = heartbeat.has_ranks;
   if (settings_.lease) send(host, Lease{heartbeat.number});
-  if (is_in_attempt(host) && !host.is_over) remind(host);
+  if (!is_in_attempt(host) || host.is_over) return;
+  remind(host);
+  if (host.has_ranks && host.newest == placement_->attempt)
+    forward_signals(host, heartbeat.signals);
 }
 
 /// Says again what the host has not done yet, or learns that it has none of the ranks any more.
@@ -154,14 +185,20 @@ void Coordinator::hear(Host& host, const AttemptEnded& ended) {
   host.facts = ended.facts;
   host.is_over = true;
   host.has_ranks = false;
-  if (ended.facts.committed > committed_) {
-    committed_ = ended.facts.committed;
-    checkpoint_ = ended.facts.checkpoint;
-  }
-  for (const EndedRank& rank : ended.facts.ranks) last_step_ = std::max(last_step_, rank.step);
   if (ended.facts.failed && !ended.facts.was_asked)
     fail({.node = host.node, .blames_a_peer = ended.facts.exit_code == kTryAgain},
          fmt::format("rank {} failed", ended.facts.failed->rank));
+  if (ended.lease_ended && !ended.facts.was_asked)
+    lose(host, "it had no answer from here for too long, and has ended its ranks");
+}
+
+/// A checkpoint is one, whoever tells of it, however late.
+void Coordinator::learn(const AttemptFacts& facts) {
+  if (facts.committed > committed_) {
+    committed_ = facts.committed;
+    checkpoint_ = facts.checkpoint;
+  }
+  for (const EndedRank& rank : facts.ranks) last_step_ = std::max(last_step_, rank.step);
 }
 
 /// Keeps the first cause; but one that only blames a peer gives way to one that does not.
@@ -226,6 +263,7 @@ void Coordinator::start(const std::vector<Host*>& hosts) {
   }
   placement_ = std::move(next);
   cause_.reset();
+  signals_.clear();
   state_ = State::running;
   for (const Host* host : hosts) send(*host, StartAttempt{*placement_, host->node, last_step_});
 }
@@ -279,6 +317,7 @@ AttemptEnd Coordinator::end_of_attempt(const AttemptReport& report) const {
   }
   const AttemptReport::OfHost& host = report.hosts[static_cast<std::size_t>(report.failed_host)];
   end.exit_code = kTryAgain;
+  end.step = newest_step(report);
   end.signature = report.hung_rank ? report.hung_because : "host " + host.host + " is lost";
   if (!report.lost_because.empty() || report.hung_rank || !host.facts) return end;
   end.exit_code = host.facts->exit_code;
@@ -303,7 +342,7 @@ void Coordinator::finish(int exit_code) {
 }
 
 void Coordinator::send(const Host& host, CoordinatorMessage message) {
-  if (host.connected) actions_.emplace_back(SendToAgent{host.name, std::move(message)});
+  if (host.connected) actions_.emplace_back(SendToAgent{host.name, host.agent, std::move(message)});
 }
 
 Coordinator::Host* Coordinator::find(const std::string& name) {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -32,7 +33,7 @@ struct AgentSaid {
   std::string agent;  ///< as its Hello named it
   AgentMessage message;
 };
-struct ConnectionBroke {
+struct ConnectionBroke {  ///< the last one that the agent said Hello on
   std::string host;
   std::string agent;
 };
@@ -65,6 +66,7 @@ struct AttemptReport {
 // Actions, to be done in the given order.
 struct SendToAgent {
   std::string host;
+  std::string agent;  ///< of the host, which may have another one whose turn has not come
   CoordinatorMessage message;
 };
 struct TellReport {
@@ -107,6 +109,7 @@ class Coordinator {
   struct Host {
     std::string name;
     std::string agent = {};               ///< empty: none has come
+    std::set<std::string> former = {};    ///< agents that another one has followed
     std::optional<Hello> successor = {};  ///< came while ranks of the agent before may be left
     bool connected = false;
     int slots = 1;
@@ -138,11 +141,14 @@ class Coordinator {
   void hear(Host& host, const AttemptEnded& ended);
 
   void settle();
+  void dismiss(Host& host, const std::string& agent);
   void adopt(Host& host, const Hello& hello);
   void gather();
   [[nodiscard]] bool may_start(std::size_t free) const;
   void start(const std::vector<Host*>& hosts);
   void remind(Host& host);
+  void forward_signals(const Host& host, std::size_t first);
+  void learn(const AttemptFacts& facts);
   void fail(Cause cause, const std::string& reason);
   void lose(Host& host, const std::string& why);
   void conclude();
@@ -166,7 +172,8 @@ class Coordinator {
   std::optional<Placement> placement_;
   std::optional<Cause> cause_;
   std::string stop_reason_;
-  int user_signal_ = 0;
+  int user_signal_ = 0;       ///< that ends the run; 0: none
+  std::vector<int> signals_;  ///< to the attempt
   std::int64_t committed_ = -1;
   std::string checkpoint_;
   std::int64_t last_step_ = -1;

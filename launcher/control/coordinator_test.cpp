@@ -210,6 +210,109 @@ TEST_F(CoordinatorTest, ListensToANewAgentOnlyOnceNothingOfTheOldIsLeft) {
   EXPECT_EQ(sent<StartAttempt>("b").value().placement.attempt, 1);
 }
 
+TEST_F(CoordinatorTest, KeepsASuccessorWhenTheAgentBeforeSaysHelloAgain) {
+  open({"a"});
+  beat("a", 0, true);
+  hello("a", "2");
+  hello("a", "1", 0);
+  forget();
+  ended("a", blames_a_peer(40));
+  EXPECT_EQ(done<SendToAgent>().value().agent, "2");
+  EXPECT_EQ(sent<StartAttempt>("a").value().placement.attempt, 1);
+}
+
+TEST_F(CoordinatorTest, NeverListensAgainToAnAgentThatAnotherHasFollowed) {
+  open({"a", "b"}, 2);
+  tell(ConnectionBroke{"b", "1"});
+  ended("a", blames_a_peer(40));
+  ended("b", blames_a_peer(40));
+  hello("b", "2");
+  EXPECT_EQ(sent<StartAttempt>("b").value().placement.attempt, 1);
+  forget();
+  hello("b", "1");
+  EXPECT_FALSE(sent<StopAttempt>("a")) << "its Hello came late";
+  EXPECT_TRUE(sent<Dismiss>("b"));
+  EXPECT_EQ(done<SendToAgent>().value().agent, "1");
+  EXPECT_TRUE(run_->is_running());
+}
+
+TEST_F(CoordinatorTest, AHostThatEndedItsRanksForWantOfAnAnswerWasLost) {
+  open({"a", "b"});
+  tell(AgentSaid{"b", "1", RankFailed{0, 1, "rank 1 lost a peer", true}});
+  AttemptFacts facts = blames_a_peer(40);
+  facts.failed.reset();
+  tell(AgentSaid{"a", "1", AttemptEnded{0, facts, true}});
+  ended("b", blames_a_peer(40));
+  const AttemptReport report = done<TellReport>().value().report;
+  EXPECT_EQ(report.failed_host, 0);
+  EXPECT_NE(report.lost_because, "");
+  EXPECT_EQ(run_->attempt(), 1);
+}
+
+TEST_F(CoordinatorTest, StartsAgainWhenNoHostHadAnAnswer) {
+  open({"a"});
+  AttemptFacts facts = blames_a_peer(40);
+  facts.failed.reset();
+  tell(AgentSaid{"a", "1", AttemptEnded{0, facts, true}});
+  EXPECT_EQ(run_->attempt(), 1);
+}
+
+TEST_F(CoordinatorTest, AHostThatIsLostAgainAtAnotherStepDoesNotFailAlike) {
+  open({"a", "b"});
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    ASSERT_EQ(run_->attempt(), attempt);
+    beat("b", attempt, true);
+    tell(ConnectionBroke{"b", "1"});
+    tick_after(kReconnect);
+    AttemptFacts facts = blames_a_peer(40 + attempt);
+    facts.ranks[0].step = 50 + attempt;
+    ended("a", facts);
+    hello("b", "1", attempt);
+    beat("b", attempt, false);
+  }
+  EXPECT_EQ(run_->attempt(), 3);
+}
+
+TEST_F(CoordinatorTest, DismissesAnAgentThatAnotherHasFollowed) {
+  open({"a", "b"});
+  ended("a", blames_a_peer(40));
+  forget();
+  hello("a", "2");
+  ASSERT_EQ(actions_.size(), 1U);
+  const auto& send = std::get<SendToAgent>(actions_[0]);
+  EXPECT_EQ(send.agent, "1");
+  EXPECT_TRUE(std::holds_alternative<Dismiss>(send.message));
+}
+
+TEST_F(CoordinatorTest, DismissesASuccessorThatAnotherHasFollowed) {
+  open({"a"});
+  beat("a", 0, true);
+  hello("a", "2");
+  forget();
+  hello("a", "3");
+  EXPECT_TRUE(sent<Dismiss>("a"));
+  EXPECT_EQ(done<SendToAgent>().value().agent, "2");
+}
+
+TEST_F(CoordinatorTest, LearnsOfACheckpointFromAnAgentThatAnotherHasFollowed) {
+  open({"a", "b"});
+  beat("a", 0, true);
+  hello("a", "2");
+  beat("a", 0, false);  // overtakes the facts
+  ended("a", blames_a_peer(40));
+  ended("b", blames_a_peer(-1));
+  EXPECT_EQ(run_->attempt(), 1) << "the run has committed something";
+}
+
+TEST_F(CoordinatorTest, SpeaksToTheAgentThatHasRanksAndNotToItsSuccessor) {
+  open({"a", "b"});
+  beat("b", 0, true);
+  hello("b", "2");
+  forget();
+  beat("b", 0, true);
+  EXPECT_EQ(done<SendToAgent>().value().agent, "1");
+}
+
 TEST_F(CoordinatorTest, NamesTheFirstFailureThatDoesNotBlameAPeer) {
   open({"a", "b"});
   tell(AgentSaid{"a", "1", RankFailed{0, 0, "rank 0 lost a peer", true}});
@@ -237,6 +340,21 @@ TEST_F(CoordinatorTest, PassesSignalsOnAndStartsNothingAfterThem) {
   EXPECT_EQ(sent<ForwardSignal>("a").value().number, SIGTERM);
   ended("a", killed(0, 57, 40));
   EXPECT_EQ(done<EndRun>().value().exit_code, 137);
+}
+
+TEST_F(CoordinatorTest, PassesASignalOnAgainToAHostThatDidNotGetIt) {
+  open({"a"});
+  tell(ConnectionBroke{"a", "1"});
+  tell(RunSignal{SIGTERM});
+  EXPECT_FALSE(sent<ForwardSignal>("a")) << "nothing reaches it";
+  hello("a");
+  beat("a", -1, false);
+  EXPECT_FALSE(sent<ForwardSignal>("a")) << "it has no ranks yet";
+  beat("a", 0, true);
+  EXPECT_EQ(sent<ForwardSignal>("a").value(), (ForwardSignal{SIGTERM, 0, 0}));
+  forget();
+  tell(AgentSaid{"a", "1", Heartbeat{.newest = 0, .has_ranks = true, .signals = 1}});
+  EXPECT_FALSE(sent<ForwardSignal>("a"));
 }
 
 TEST_F(CoordinatorTest, EndsByASignalBeforeAnyRankHasStarted) {

@@ -2,6 +2,7 @@
 // host they are handed over in the process, between hosts a module sends them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -29,6 +30,7 @@ struct Heartbeat {
   std::int64_t number = 0;  ///< counts the agent's heartbeats; a lease names it
   int newest = -1;          ///< as in Hello
   bool has_ranks = false;   ///< false: none is left, and no descendant of one
+  std::size_t signals = 0;  ///< of the newest attempt, that its ranks got
   std::vector<RankState> ranks = {};
 };
 
@@ -45,6 +47,7 @@ struct RankFailed {
 struct AttemptEnded {
   int attempt = 0;
   AttemptFacts facts;
+  bool lease_ended = false;  ///< the agent killed them, since nobody had answered it
 };
 
 using AgentMessage = std::variant<Hello, Heartbeat, RankFailed, AttemptEnded>;
@@ -67,9 +70,12 @@ struct StopAttempt {
   bool operator==(const StopAttempt&) const = default;
 };
 
-/// The user or a scheduler sent mlaunch a signal, which all ranks are to get.
+/// The user or a scheduler sent mlaunch a signal, which all ranks are to get, once. Told again
+/// until a heartbeat shows that they have.
 struct ForwardSignal {
   int number = 0;
+  int attempt = 0;
+  std::size_t index = 0;  ///< among the signals to the attempt
   bool operator==(const ForwardSignal&) const = default;
 };
 
@@ -79,7 +85,7 @@ struct Lease {
   bool operator==(const Lease&) const = default;
 };
 
-/// The run is over, or can do without this host: end.
+/// The run is over, can do without this host, or has another agent there: end.
 struct Dismiss {
   bool operator==(const Dismiss&) const = default;
 };

@@ -19,8 +19,10 @@ bool is_final(int exit_code) {
   return std::ranges::find(kFinal, static_cast<ExitCode>(exit_code)) != kFinal.end();
 }
 
+/// Failures whose step nobody knows are alike only if the run has not got on between them.
 bool fail_alike(const AttemptEnd& a, const AttemptEnd& b) {
-  return a.step == b.step && a.signature == b.signature;
+  if (a.step != b.step || a.signature != b.signature) return false;
+  return a.step >= 0 || a.committed == b.committed;
 }
 
 std::string place_of(const AttemptEnd& end) {

@@ -16,7 +16,7 @@ struct AttemptEnd {
   bool could_start = true;      ///< false: a rank's program could not be started
   bool left_behind = false;     ///< killed ranks do not end, and others may not start beside them
   bool out_of_memory = false;   ///< the kernel killed a rank for lack of memory
-  std::int64_t step = -1;       ///< the step that the failed rank was in; -1: none, or unknown
+  std::int64_t step = -1;       ///< that the attempt failed in; -1: none, or unknown
   std::string signature = {};   ///< equal for failures with one cause: how it ended, and where
   std::int64_t committed = -1;  ///< step of the newest checkpoint of the run; -1: none
 };

@@ -85,6 +85,12 @@ TEST_F(RestartPolicyTest, GivesUpAfterThreeEqualFailuresAtOneStep) {
   EXPECT_EQ(third.why, "3 starts failed alike at step 57");
 }
 
+TEST_F(RestartPolicyTest, FailuresOfUnknownStepsAreNotAlikeWhereTheRunGotOn) {
+  EXPECT_TRUE(after(killed(-1, 40)).restart);
+  EXPECT_TRUE(after(killed(-1, 50)).restart);
+  EXPECT_TRUE(after(killed(-1, 60)).restart);
+}
+
 TEST_F(RestartPolicyTest, GivesUpAfterThreeStartsWithoutANewerCommit) {
   EXPECT_TRUE(after(killed(57, 40)).restart) << "this one has committed step 40";
   EXPECT_TRUE(after(killed(51, 40)).restart);

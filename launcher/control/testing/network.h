@@ -1,0 +1,93 @@
+// The network of a simulated run: streams between agents and the coordinator, whose messages come
+// late, twice, in another order or not at all, and which break without both ends knowing at once.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "launcher/control/messages.h"
+#include "launcher/control/testing/draws.h"
+#include "launcher/control/testing/scenario.h"
+#include "launcher/control/testing/simulated_host.h"
+
+namespace strata::launcher::simulation {
+
+/// A process at an end of streams. Calls come while its host runs.
+class AgentEnd {
+ public:
+  virtual ~AgentEnd() = default;
+  virtual void hear(const CoordinatorMessage& message) = 0;
+  virtual void stream_broke(int stream) = 0;
+};
+class CoordinatorEnd {
+ public:
+  virtual ~CoordinatorEnd() = default;
+  virtual void hear(const std::string& host, const std::string& agent,
+                    const AgentMessage& message) = 0;
+  virtual void stream_broke(const std::string& host, const std::string& agent) = 0;
+};
+
+class Network {
+ public:
+  enum Direction { to_coordinator, to_agent };
+
+  /// Borrows all but the traits; `hosts` by their numbers.
+  Network(EventQueue& queue, Draws& draws, NetworkTraits traits, std::deque<SimulatedHost>& hosts,
+          SimulatedHost& coordinator_host);
+
+  void serve(CoordinatorEnd* coordinator) { coordinator_ = coordinator; }
+  /// The coordinator's process is gone: no stream can be made any more, and those that are break.
+  void stop_serving();
+
+  /// True if the coordinator has heard the Hello on the stream.
+  [[nodiscard]] bool is_heard(int stream) const {
+    return streams_[static_cast<std::size_t>(stream)].is_heard;
+  }
+  [[nodiscard]] bool can_connect(int host) const;
+  /// Returns the number of a new stream.
+  int connect(int host, const std::string& agent, AgentEnd& end);
+  void send(int stream, const AgentMessage& message);
+  /// Sends on the newest stream of the agent that the coordinator knows; does nothing without one.
+  void send(const std::string& host, const std::string& agent, const CoordinatorMessage& message);
+
+  /// Both ends learn of it, each in its own time.
+  void break_stream(int stream);
+  void break_streams_of(int host);
+  /// The agent's process is gone, and the coordinator learns of it within `notice`.
+  void leave(int stream, Duration notice);
+  /// Nothing passes for so long. A stream may survive that, as TCP sends again; or it breaks.
+  void cut(int host, Direction direction, Duration lasts);
+
+ private:
+  struct Stream {
+    int host;
+    std::string agent;
+    AgentEnd* end;
+    bool is_broken = false;
+    bool agent_knows = false;  ///< that it is broken
+    bool coordinator_knows = false;
+    bool is_heard = false;  ///< the coordinator has heard its Hello
+    std::array<Time, 2> last_arrival{};
+  };
+
+  void deliver(int stream, Direction direction, const Callback& callback);
+  [[nodiscard]] Time arrival(Stream& stream, Direction direction);
+  void arrive(int stream, const AgentMessage& message);
+  void tell_coordinator(int stream);
+  [[nodiscard]] Stream& at(int stream) { return streams_[static_cast<std::size_t>(stream)]; }
+  [[nodiscard]] int newest_heard(const std::string& host, const std::string& agent) const;
+  [[nodiscard]] SimulatedHost& host_of(const Stream& stream) const;
+
+  EventQueue& queue_;
+  Draws& draws_;
+  const NetworkTraits traits_;
+  std::deque<SimulatedHost>& hosts_;
+  SimulatedHost& coordinator_host_;
+  CoordinatorEnd* coordinator_ = nullptr;
+  std::deque<Stream> streams_;
+  std::vector<std::array<Time, 2>> cut_until_;
+};
+
+}  // namespace strata::launcher::simulation

@@ -1,0 +1,43 @@
+// When a run may start again, said once more than in RestartPolicy and from what its reports tell:
+// the one is checked against the other.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/control/coordinator.h"
+#include "launcher/control/restart_policy.h"
+
+namespace strata::launcher::simulation {
+
+class RestartRules {
+ public:
+  explicit RestartRules(RestartPolicy::Limits limits) : limits_(limits) {}
+
+  /// An agent told the coordinator of a checkpoint.
+  void learn(std::int64_t committed) { known_ = std::max(known_, committed); }
+  /// Call it for the report of each attempt; returns why no further one may begin, if so. All of a
+  /// simulated run lies within an hour.
+  std::optional<std::string> after(const AttemptReport& report);
+
+ private:
+  struct End {
+    int exit_code = 0;
+    bool could_start = true;
+    bool out_of_memory = false;
+    std::int64_t step = -1;
+    std::string what = {};
+    std::int64_t committed = -1;
+  };
+  [[nodiscard]] End judge(const AttemptReport& report) const;
+  [[nodiscard]] bool are_alike(const End& a, const End& b) const;
+
+  const RestartPolicy::Limits limits_;
+  std::vector<End> ends_;
+  std::int64_t known_ = -1;
+};
+
+}  // namespace strata::launcher::simulation

@@ -1,0 +1,196 @@
+#include "launcher/control/testing/run_checks.h"
+
+#include <fmt/core.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace strata::launcher::simulation {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+/// A host that was in no trouble for so long has an agent that the coordinator knows.
+constexpr seconds kSettled{10};
+/// Ranks are gone so long after their host was cut off, or the coordinator went.
+constexpr seconds kRanksEnd{12};
+constexpr seconds kRejoin = std::chrono::ceil<seconds>(Coordinator::Settings{}.rejoin);
+
+}  // namespace
+
+RunChecks::RunChecks(const EventQueue& queue, const Scenario& scenario, const SharedDisk& disk)
+    : queue_(queue),
+      scenario_(scenario),
+      disk_(disk),
+      rules_(scenario.limits),
+      trouble_until_(scenario.slots.size()) {}
+
+void RunChecks::note_trouble(int host, Time end) {
+  Time& until = trouble_until_.at(index(host));
+  until = std::max({until, end, queue_.now()});
+  const bool ends = end < queue_.now() + kForever / 2;
+  last_trouble_ = std::max(last_trouble_, ends ? end : queue_.now());
+}
+
+void RunChecks::note_user_signal(int number) {
+  ++signals_;
+  last_trouble_ = std::max(last_trouble_, queue_.now());
+  if (number == SIGUSR1)
+    is_warned_ = true;
+  else
+    user_signal_ = number;
+}
+
+void RunChecks::on_start_of_ranks(int attempt) {
+  if (has_ended()) throw CheckFailed("end", "ranks start after the end of the run");
+  if (attempt + 1 > static_cast<int>(placements_.size()))
+    throw CheckFailed("start", "ranks start of an attempt that nobody began");
+}
+
+void RunChecks::on_commit(int attempt, std::int64_t step) {
+  const int newest = static_cast<int>(placements_.size()) - 1;
+  if (attempt != newest)
+    throw CheckFailed("two writers",
+                      fmt::format("attempt {} commits, and attempt {} has begun", attempt, newest));
+  if (step < disk_.newest)
+    throw CheckFailed("regress",
+                      fmt::format("a commit of step {} after one of step {}", step, disk_.newest));
+}
+
+void RunChecks::on_signal_of_ranks(int times) {
+  if (times > signals_)
+    throw CheckFailed("signal",
+                      fmt::format("ranks got {} signals, and the user sent {}", times, signals_));
+}
+
+void RunChecks::on_living(const std::set<int>& attempts) const {
+  if (attempts.size() > 1) throw CheckFailed("two attempts", "two attempts have living ranks");
+  const int newest = static_cast<int>(placements_.size()) - 1;
+  if (!attempts.empty() && *attempts.begin() != newest)
+    throw CheckFailed("two attempts", fmt::format("attempt {} has living ranks, and {} has begun",
+                                                  *attempts.begin(), newest));
+  if (has_ended() && !attempts.empty())
+    throw CheckFailed("end", "ranks live after the end of the run");
+}
+
+void RunChecks::on_actions(const std::vector<CoordinatorAction>& actions, int available) {
+  bool reported = false;
+  for (const CoordinatorAction& action : actions) {
+    if (has_ended()) throw CheckFailed("end", "the coordinator acts after the end of the run");
+    if (const auto* send = std::get_if<SendToAgent>(&action)) on_message(*send);
+    if (const auto* tell = std::get_if<TellReport>(&action)) {
+      if (std::exchange(reported, true)) throw CheckFailed("report", "two reports at once");
+      on_report(tell->report);
+    }
+    if (const auto* end = std::get_if<EndRun>(&action)) on_end(end->exit_code, reported, available);
+  }
+}
+
+void RunChecks::on_message(const SendToAgent& send) {
+  const bool dismisses = std::holds_alternative<Dismiss>(send.message);
+  if (!dismisses && dismissed_.contains(send.host + send.agent))
+    throw CheckFailed("dismiss", "a message to " + send.host + " after it was dismissed");
+  if (dismisses) dismissed_.insert(send.host + send.agent);
+  const auto* start = std::get_if<StartAttempt>(&send.message);
+  if (start == nullptr) return;
+  const auto attempt = static_cast<std::size_t>(start->placement.attempt);
+  if (attempt == placements_.size()) {
+    on_new_attempt(start->placement.attempt);
+    placements_.push_back(start->placement);
+    attempt_began_.push_back(queue_.now());
+  }
+  if (attempt + 1 != placements_.size() || start->placement != placements_.back())
+    throw CheckFailed("start", fmt::format("attempt {} is out of order, or has changed", attempt));
+}
+
+void RunChecks::on_new_attempt(int attempt) {
+  if (user_signal_ != 0) throw CheckFailed("restart", "the run starts again after a signal");
+  if (no_restart_) throw CheckFailed("restart", "the run starts again: " + *no_restart_);
+  if (attempt > scenario_.limits.most_restarts)
+    throw CheckFailed("restart", "the run starts again more often than is allowed");
+  if (attempt > 0 && disk_.newest < 0 && !scenario_.limits.without_commit)
+    throw CheckFailed("restart", "the run starts again and has committed nothing");
+}
+
+/// The culprit that a report names has failed in that attempt.
+void RunChecks::on_report(const AttemptReport& report) {
+  gathering_since_ = queue_.now();
+  no_restart_ = rules_.after(report);
+  const int attempt = static_cast<int>(placements_.size()) - 1;
+  if (report.attempt != attempt) throw CheckFailed("report", "it is about another attempt");
+  all_told_ = std::ranges::all_of(
+      report.hosts, [](const AttemptReport::OfHost& host) { return host.facts.has_value(); });
+  const auto& host = report.hosts.at(index(report.failed_host));
+  const int ranks = placements_.back().ranks_of(report.failed_host);
+  if (report.hung_rank) {
+    if (!hung_ranks_.contains({attempt, *report.hung_rank}))
+      throw CheckFailed("culprit", fmt::format("rank {} does not hang", *report.hung_rank));
+    const int last = host.first_rank + ranks;
+    if (*report.hung_rank < host.first_rank || *report.hung_rank >= last)
+      throw CheckFailed("culprit",
+                        fmt::format("rank {} is not on {}", *report.hung_rank, host.host));
+  } else if (!report.lost_because.empty()) {
+    if (!may_be_lost(number_of(host.host), attempt))
+      throw CheckFailed(
+          "culprit", fmt::format("{} was in no trouble, but: {}", host.host, report.lost_because));
+  } else if (user_signal_ == 0 && !has_failed(attempt, host, ranks)) {
+    throw CheckFailed("culprit", "no rank of " + host.host + " failed by itself");
+  }
+}
+
+bool RunChecks::may_be_lost(int host, int attempt) const {
+  return well_since(host) + kSettled >= attempt_began_.at(index(attempt));
+}
+
+bool RunChecks::has_failed(int attempt, const AttemptReport::OfHost& host, int ranks) const {
+  // What overtakes in a stream may cost words that name the culprit, never more.
+  if (scenario_.network.reordered_percent > 0 && !all_told_) return true;
+  for (int rank = host.first_rank; rank < host.first_rank + ranks; ++rank)
+    if (failed_ranks_.contains({attempt, rank})) return true;
+  return false;
+}
+
+int RunChecks::number_of(const std::string& host) const { return std::stoi(host.substr(4)); }
+
+void RunChecks::on_end(int exit_code, bool after_report, int available) {
+  exit_code_ = exit_code;
+  if (exit_code == 0) {
+    if (disk_.newest != scenario_.steps)
+      throw CheckFailed("end", fmt::format("the run ends with 0 after step {} of {}", disk_.newest,
+                                           scenario_.steps));
+    return;
+  }
+  if (user_signal_ != 0 || is_warned_) return;
+  if (after_report && no_restart_) return;
+  explain_end(exit_code, available);
+}
+
+/// Without a signal, or a rule that says so, a run ends only if hosts are missing for long.
+void RunChecks::explain_end(int exit_code, int available) const {
+  if (available >= scenario_.least_hosts)
+    throw CheckFailed("gives up", fmt::format("the run ends with {}, but {} hosts are there and "
+                                              "restarts are left",
+                                              exit_code, available));
+  if (queue_.now() - gathering_since_ < kRejoin * 9 / 10)
+    throw CheckFailed("gives up", "the run did not wait for hosts");
+}
+
+void RunChecks::on_time(bool any_rank_lives) const {
+  if (is_over() && !any_rank_lives) return;
+  const Duration since = queue_.now() - last_trouble_;
+  if (is_over()) {
+    if (since > kRanksEnd) throw CheckFailed("bounded", "ranks live long after the run");
+    return;
+  }
+  const Duration ending = seconds(30);
+  const Duration attempt = scenario_.step_time * (scenario_.steps + 5) + ending;
+  const Duration run = attempt * (scenario_.limits.most_restarts + 1);
+  const bool is_asked = user_signal_ != 0;
+  if (since > (is_asked ? attempt - scenario_.step_time * scenario_.steps : run + kRejoin * 2))
+    throw CheckFailed("bounded", is_asked ? "the run does not end though the user ended it"
+                                          : "the run does not end");
+}
+
+}  // namespace strata::launcher::simulation

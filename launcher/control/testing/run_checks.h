@@ -1,0 +1,99 @@
+// What must hold in every simulated run, whatever happens to it. The checks know the truth: which
+// ranks live, what failed, what is on the disk.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "launcher/control/coordinator.h"
+#include "launcher/control/testing/restart_rules.h"
+#include "launcher/control/testing/scenario.h"
+#include "launcher/control/testing/shared_disk.h"
+
+namespace strata::launcher::simulation {
+
+/// A check has failed; `what()` says how.
+class CheckFailed : public std::runtime_error {
+ public:
+  CheckFailed(std::string check, const std::string& what)
+      : std::runtime_error(what), check_(std::move(check)) {}
+  [[nodiscard]] const std::string& check() const { return check_; }
+
+ private:
+  std::string check_;
+};
+
+class RunChecks {
+ public:
+  /// Borrows all.
+  RunChecks(const EventQueue& queue, const Scenario& scenario, const SharedDisk& disk);
+
+  // The truth, as it happens.
+  /// Something that may cost the run this host happened to it, until `end`.
+  void note_trouble(int host, Time end);
+  /// Something happened that takes up to so long to be noticed.
+  void note_delay(Duration delay) { last_trouble_ = std::max(last_trouble_, queue_.now() + delay); }
+  /// Returns since when nothing has been wrong with the host.
+  [[nodiscard]] Time well_since(int host) const { return trouble_until_.at(index(host)); }
+  void note_failed_rank(int attempt, int rank) { failed_ranks_.insert({attempt, rank}); }
+  void note_hung_rank(int attempt, int rank) { hung_ranks_.insert({attempt, rank}); }
+  void note_user_signal(int number);
+  /// The coordinator hears of the newest checkpoint that ranks of an agent knew.
+  void note_told_commit(std::int64_t step) { rules_.learn(step); }
+  void note_coordinator_lost() { coordinator_lost_ = true; }
+  /// Returns the time of the last event that may delay the run.
+  [[nodiscard]] Time last_trouble() const { return last_trouble_; }
+
+  // What is checked when it happens.
+  void on_start_of_ranks(int attempt);
+  void on_commit(int attempt, std::int64_t step);
+  void on_signal_of_ranks(int times);
+  /// Call it for the actions of each event; `available` hosts could have been used.
+  void on_actions(const std::vector<CoordinatorAction>& actions, int available);
+  /// Call it after each event: attempts that have living ranks on hosts that are not paused.
+  void on_living(const std::set<int>& attempts) const;
+  /// Throws if the run, or a rank, should have ended by now.
+  void on_time(bool any_rank_lives) const;
+
+  [[nodiscard]] bool has_ended() const { return exit_code_.has_value(); }
+  [[nodiscard]] bool is_over() const { return has_ended() || coordinator_lost_; }
+  [[nodiscard]] std::optional<int> exit_code() const { return exit_code_; }
+
+ private:
+  void on_message(const SendToAgent& send);
+  void on_report(const AttemptReport& report);
+  void on_end(int exit_code, bool after_report, int available);
+  void on_new_attempt(int attempt);
+  void explain_end(int exit_code, int available) const;
+  [[nodiscard]] bool may_be_lost(int host, int attempt) const;
+  [[nodiscard]] bool has_failed(int attempt, const AttemptReport::OfHost& host, int ranks) const;
+  [[nodiscard]] int number_of(const std::string& host) const;
+  static std::size_t index(int host) { return static_cast<std::size_t>(host); }
+
+  const EventQueue& queue_;
+  const Scenario& scenario_;
+  const SharedDisk& disk_;
+  RestartRules rules_;
+  std::optional<std::string> no_restart_;  ///< why the rules allow no further attempt
+  std::vector<Time> trouble_until_;
+  Time last_trouble_{};
+  std::set<std::pair<int, int>> failed_ranks_;  ///< attempt and rank
+  std::set<std::pair<int, int>> hung_ranks_;
+  std::vector<Time> attempt_began_;
+  std::vector<Placement> placements_;
+  int signals_ = 0;
+  int user_signal_ = 0;     ///< that ends the run; 0: none
+  bool is_warned_ = false;  ///< by SIGUSR1, which makes ranks stop
+  Time gathering_since_{};
+  bool coordinator_lost_ = false;
+  bool all_told_ = false;            ///< each host of the last report told its facts
+  std::set<std::string> dismissed_;  ///< host and agent
+  std::optional<int> exit_code_;
+};
+
+}  // namespace strata::launcher::simulation

@@ -1,0 +1,82 @@
+// What happens to a simulated run, drawn from its seed: its size, its clocks, its network, and the
+// faults that it meets.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/control/restart_policy.h"
+#include "launcher/control/testing/virtual_time.h"
+
+namespace strata::launcher::simulation {
+
+struct Fault {
+  enum class Kind {
+    broken_stream,
+    deaf_agent,     ///< nothing from the coordinator arrives
+    unheard_agent,  ///< nothing from the agent arrives
+    partition,      ///< both
+    crashed_rank,   ///< of the attempt under way, any
+    rank_out_of_memory,
+    hanging_rank,
+    crashed_agent,  ///< and with it its ranks; another one may come
+    second_agent,   ///< while the first lives, which dies some time later
+    crashed_host,   ///< it may come back with another agent
+    paused_host,
+    paused_coordinator,
+    crashed_coordinator,
+    full_disk,
+    user_signal,
+  };
+  Kind kind = Kind::broken_stream;
+  int attempt = -1;  ///< after whose beginning it comes; -1: after that of the run
+  Time time = {};
+  int host = 0;
+  Duration lasts{};  ///< kForever: it does not end
+  int number = 0;    ///< of the signal
+};
+inline constexpr Duration kForever = std::chrono::hours(1000);
+
+/// A rank that fails whenever it gets there, until so many attempts have failed.
+struct FailingRank {
+  enum class Way { exits, cannot_start, is_out_of_memory };
+  Way way = Way::exits;
+  int rank = 0;
+  std::int64_t step = -1;  ///< -1: as soon as it starts
+  int exit_code = 1;
+  int attempts = 1;
+};
+
+struct NetworkTraits {
+  Duration longest_delay{};
+  int slow_percent = 0;       ///< of messages, which take up to 1 s
+  int twice_percent = 0;      ///< of messages, which arrive once more, up to 10 s later
+  int reordered_percent = 0;  ///< of messages, which let later ones overtake
+};
+
+struct Scenario {
+  std::uint64_t seed = 0;
+  std::vector<int> slots = {};              ///< of each host
+  std::vector<Duration> first_agents = {};  ///< when the agent of each host begins
+  std::vector<HostClock> clocks = {};       ///< of each host, and of the coordinator's
+  int least_hosts = 1;
+  bool in_one_process = false;  ///< no lease is needed, and no network
+  bool coordinator_on_host_0 = false;
+  RestartPolicy::Limits limits = {};
+  std::int64_t steps = 0;
+  Duration step_time{};
+  std::int64_t commit_every = 1;
+  NetworkTraits network = {};
+  std::optional<FailingRank> failing = {};
+  std::vector<Fault> faults = {};
+
+  [[nodiscard]] int hosts() const { return static_cast<int>(slots.size()); }
+};
+
+Scenario draw_scenario(std::uint64_t seed);
+std::string describe(const Scenario& scenario);
+std::string describe(const Fault& fault);
+
+}  // namespace strata::launcher::simulation

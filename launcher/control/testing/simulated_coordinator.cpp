@@ -1,0 +1,119 @@
+#include "launcher/control/testing/simulated_coordinator.h"
+
+#include <fmt/core.h>
+
+#include "launcher/control/agent.h"
+#include "launcher/control/testing/describe.h"
+
+namespace strata::launcher::simulation {
+namespace {
+
+constexpr std::chrono::milliseconds kLateTimer{50};
+
+Coordinator::Settings settings_of(const Scenario& scenario) {
+  Coordinator::Settings settings;
+  for (int host = 0; host < scenario.hosts(); ++host)
+    settings.hosts.push_back(fmt::format("host{}", host));
+  settings.least_hosts = scenario.least_hosts;
+  if (!scenario.in_one_process) settings.lease = kLease;
+  settings.restarts = scenario.limits;
+  return settings;
+}
+
+}  // namespace
+
+SimulatedCoordinator::SimulatedCoordinator(const Scenario& scenario, SimulatedHost& host,
+                                           Draws& draws, Trace& trace, Network& network,
+                                           RunChecks& checks, Callbacks callbacks)
+    : host_(host),
+      draws_(draws),
+      trace_(trace),
+      network_(network),
+      checks_(checks),
+      callbacks_(std::move(callbacks)),
+      coordinator_(host.local_time(), settings_of(scenario)) {}
+
+void SimulatedCoordinator::begin() {
+  network_.serve(this);
+  set_timer();
+}
+
+void SimulatedCoordinator::crash() {
+  if (!lives_) return;
+  lives_ = false;
+  checks_.note_coordinator_lost();
+  network_.stop_serving();
+}
+
+void SimulatedCoordinator::user_signal(int number) {
+  host_.when_it_runs([this, number] {
+    if (!lives_) return;
+    checks_.note_user_signal(number);
+    handle(RunSignal{number});
+  });
+}
+
+void SimulatedCoordinator::ranks_hang(int attempt, int rank) {
+  host_.when_it_runs([this, attempt, rank] {
+    if (!lives_ || !coordinator_.is_running() || coordinator_.attempt() != attempt) return;
+    handle(RanksHang{rank, fmt::format("rank {} is behind", rank)});
+  });
+}
+
+void SimulatedCoordinator::hear(const std::string& host, const std::string& agent,
+                                const AgentMessage& message) {
+  if (!lives_) return;
+  trace_.note([&] { return fmt::format("{} {}: {}", host, agent, describe(message)); });
+  if (const auto* ended = std::get_if<AttemptEnded>(&message))
+    checks_.note_told_commit(ended->facts.committed);
+  handle(AgentSaid{host, agent, message});
+}
+
+void SimulatedCoordinator::stream_broke(const std::string& host, const std::string& agent) {
+  if (!lives_) return;
+  trace_.note([&] { return fmt::format("the stream of {} {} broke", host, agent); });
+  handle(ConnectionBroke{host, agent});
+}
+
+void SimulatedCoordinator::handle(const CoordinatorEvent& event) {
+  const int before = coordinator_.attempt();
+  const std::vector<CoordinatorAction> actions = coordinator_.handle(host_.local_time(), event);
+  for (const CoordinatorAction& action : actions) note(action);
+  checks_.on_actions(actions, callbacks_.count_available());
+  if (coordinator_.attempt() > before) callbacks_.attempt_begins(coordinator_.attempt());
+  for (const CoordinatorAction& action : actions)
+    if (const auto* send = std::get_if<SendToAgent>(&action))
+      network_.send(send->host, send->agent, send->message);
+  if (!checks_.has_ended()) return set_timer();
+  lives_ = false;
+  // What it has said still goes out before its process ends.
+  host_.after(std::chrono::seconds(3), [this] { network_.stop_serving(); });
+}
+
+void SimulatedCoordinator::note(const CoordinatorAction& action) {
+  if (const auto* tell = std::get_if<TellReport>(&action))
+    trace_.note([&] {
+      const AttemptReport& report = tell->report;
+      return fmt::format("report: attempt {}, node {}, lost '{}', hung '{}'", report.attempt,
+                         report.failed_host, report.lost_because, report.hung_because);
+    });
+  if (const auto* announce = std::get_if<Announce>(&action))
+    trace_.note([&] { return announce->text; });
+  if (const auto* end = std::get_if<EndRun>(&action))
+    trace_.note([&] { return fmt::format("the run ends with {}", end->exit_code); });
+  if (const auto* send = std::get_if<SendToAgent>(&action))
+    if (std::holds_alternative<StartAttempt>(send->message) ||
+        std::holds_alternative<StopAttempt>(send->message))
+      trace_.note([&] { return fmt::format("to {}: {}", send->host, describe(send->message)); });
+}
+
+void SimulatedCoordinator::set_timer() {
+  const int timer = ++timers_;
+  const auto deadline = coordinator_.next_deadline();
+  if (!deadline) return;
+  host_.after(host_.until(*deadline) + draws_.between(Duration(0), kLateTimer), [this, timer] {
+    if (lives_ && timer == timers_) handle(CoordinatorTick{});
+  });
+}
+
+}  // namespace strata::launcher::simulation

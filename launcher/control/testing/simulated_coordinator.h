@@ -1,0 +1,53 @@
+// The coordinator's process of a simulated run: the Coordinator machine and its timer. What it does
+// goes to the network and to the checks.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "launcher/control/coordinator.h"
+#include "launcher/control/testing/network.h"
+#include "launcher/control/testing/run_checks.h"
+#include "launcher/control/testing/trace.h"
+
+namespace strata::launcher::simulation {
+
+class SimulatedCoordinator : public CoordinatorEnd {
+ public:
+  struct Callbacks {
+    std::function<int()> count_available;             ///< hosts that could be used
+    std::function<void(int attempt)> attempt_begins;  ///< before any host hears of it
+  };
+  /// Borrows all but the callbacks.
+  SimulatedCoordinator(const Scenario& scenario, SimulatedHost& host, Draws& draws, Trace& trace,
+                       Network& network, RunChecks& checks, Callbacks callbacks);
+
+  void begin();
+  void crash();
+  void user_signal(int number);
+  /// Tells it what a HangWatch would, if that is about the attempt under way.
+  void ranks_hang(int attempt, int rank);
+  [[nodiscard]] bool lives() const { return lives_; }
+
+  void hear(const std::string& host, const std::string& agent,
+            const AgentMessage& message) override;
+  void stream_broke(const std::string& host, const std::string& agent) override;
+
+ private:
+  void handle(const CoordinatorEvent& event);
+  void note(const CoordinatorAction& action);
+  void set_timer();
+
+  SimulatedHost& host_;
+  Draws& draws_;
+  Trace& trace_;
+  Network& network_;
+  RunChecks& checks_;
+  const Callbacks callbacks_;
+  Coordinator coordinator_;
+  bool lives_ = true;
+  int timers_ = 0;  ///< that were set; only the last one counts
+};
+
+}  // namespace strata::launcher::simulation

@@ -1,0 +1,119 @@
+// The part of SimulatedRun that brings faults to it.
+#include <fmt/core.h>
+
+#include "launcher/control/testing/simulated_run.h"
+
+namespace strata::launcher::simulation {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using Kind = Fault::Kind;
+
+namespace {
+
+/// An agent whose stream broke has come again by then, if it can.
+constexpr seconds kReconnected{4};
+
+}  // namespace
+
+void SimulatedRun::bring(const Fault& fault) {
+  trace_.note([&] { return "fault: " + describe(fault); });
+  switch (fault.kind) {
+    case Kind::crashed_agent:
+      crash_agents(fault.host);
+      note_trouble(fault.host, fault.lasts);
+      if (fault.lasts != kForever)
+        queue_.after(fault.lasts, [this, host = fault.host] { begin_agent(host); });
+      return;
+    case Kind::second_agent:
+      return send_second_agent(fault);
+    case Kind::crashed_host:
+      return crash_host(fault);
+    case Kind::paused_host:
+      return pause(hosts_[static_cast<std::size_t>(fault.host)], fault.lasts);
+    case Kind::paused_coordinator:
+      return pause(coordinator_host(), fault.lasts);
+    case Kind::crashed_coordinator:
+      note_trouble_everywhere(Duration(0));
+      return coordinator_.crash();
+    case Kind::full_disk:
+      disk_.full_until = queue_.now() + fault.lasts;
+      return note_trouble(fault.host, fault.lasts);
+    case Kind::user_signal:
+      return coordinator_.user_signal(fault.number);
+    case Kind::crashed_rank:
+    case Kind::rank_out_of_memory:
+    case Kind::hanging_rank:
+      return bring_to_ranks(fault);
+    default:
+      return bring_to_network(fault);
+  }
+}
+
+void SimulatedRun::bring_to_network(const Fault& fault) {
+  const bool is_local = scenario_.coordinator_on_host_0 && fault.host == 0;
+  if (fault.kind == Kind::broken_stream || is_local) {
+    note_trouble(fault.host, kReconnected);
+    return network_.break_streams_of(fault.host);
+  }
+  note_trouble(fault.host, fault.lasts + kReconnected);
+  if (fault.kind != Kind::unheard_agent) network_.cut(fault.host, Network::to_agent, fault.lasts);
+  if (fault.kind != Kind::deaf_agent)
+    network_.cut(fault.host, Network::to_coordinator, fault.lasts);
+}
+
+void SimulatedRun::bring_to_ranks(const Fault& fault) {
+  bool done = false;
+  if (fault.kind == Kind::hanging_rank)
+    done =
+        ranks_.hang_one([this](int attempt, int rank) { coordinator_.ranks_hang(attempt, rank); });
+  else
+    done = ranks_.crash_one(fault.kind == Kind::rank_out_of_memory);
+  if (done) checks_.note_delay(seconds(8));
+}
+
+void SimulatedRun::crash_agents(int host) {
+  for (SimulatedAgent& agent : agents_)
+    if (agent.host() == host) agent.crash();
+}
+
+void SimulatedRun::crash_host(const Fault& fault) {
+  SimulatedHost& host = hosts_[static_cast<std::size_t>(fault.host)];
+  if (&host == &coordinator_host()) {
+    note_trouble_everywhere(Duration(0));
+    coordinator_.crash();
+  }
+  for (SimulatedAgent& agent : agents_)
+    if (agent.host() == fault.host) agent.crash_with_host();
+  host.crash();
+  note_trouble(fault.host, fault.lasts);
+  if (fault.lasts == kForever) return;
+  queue_.after(fault.lasts, [this, &host, number = fault.host] {
+    host.boot();
+    begin_agent(number);
+  });
+}
+
+/// What starts agents believes that the first one is dead; later it ends that one.
+void SimulatedRun::send_second_agent(const Fault& fault) {
+  SimulatedAgent* first = agent_of(fault.host);
+  note_trouble(fault.host, seconds(15));
+  begin_agent(fault.host);
+  if (first == nullptr) return;
+  hosts_[static_cast<std::size_t>(fault.host)].after(draws_.between(seconds(1), seconds(15)),
+                                                     [first] { first->crash(); });
+}
+
+void SimulatedRun::pause(SimulatedHost& host, Duration lasts) {
+  if (!host.runs()) return;
+  if (&host == &coordinator_host()) note_trouble_everywhere(lasts);
+  for (int number = 0; number < scenario_.hosts(); ++number)
+    if (&hosts_[static_cast<std::size_t>(number)] == &host) note_trouble(number, lasts);
+  host.pause();
+  queue_.after(lasts, [this, &host] {
+    trace_.note([&] { return host.name() + " goes on"; });
+    host.go_on();
+  });
+}
+
+}  // namespace strata::launcher::simulation

@@ -1,0 +1,127 @@
+// The ranks of a simulated run: they make steps while all ranks of their attempt live and run,
+// rank 0 commits, and they end by themselves, because of a peer, or because they are told to.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "launcher/control/agent.h"
+#include "launcher/control/testing/draws.h"
+#include "launcher/control/testing/run_checks.h"
+#include "launcher/control/testing/scenario.h"
+#include "launcher/control/testing/shared_disk.h"
+#include "launcher/control/testing/simulated_host.h"
+#include "launcher/control/testing/trace.h"
+
+namespace strata::launcher::simulation {
+
+/// Who started ranks, and learns of their ends.
+class GroupOwner {
+ public:
+  virtual ~GroupOwner() = default;
+  virtual void rank_failed(const RankFailed& failed) = 0;
+  virtual void group_ended(const AttemptFacts& facts) = 0;
+};
+
+/// The ranks of an attempt that one agent started.
+struct Group {
+  struct Rank {
+    int number = 0;  ///< in the whole run
+    bool lives = true;
+    bool hangs = false;
+    std::int64_t step = -1;
+    Ending ending = {};
+  };
+  int attempt = 0;
+  int node = 0;
+  SimulatedHost* host = nullptr;
+  GroupOwner* owner = nullptr;  ///< nullptr: its process has died
+  std::vector<Rank> ranks;
+  bool needs_lease = true;
+  Time lease_end{};        ///< on the clock of the host
+  bool is_ending = false;  ///< ranks end because a peer has failed, or because they are told to
+  int signal = 0;          ///< of the user; 0: none
+  int signals = 0;         ///< that it got
+  bool stopped_as_asked = false;
+  std::optional<std::size_t> failed;  ///< index of the rank that failed first
+  bool blames_a_peer = false;         ///< that rank
+  std::string spawn_error = {};
+  std::int64_t out_of_memory_kills = 0;
+  std::int64_t committed = -1;  ///< as far as its ranks know
+  bool is_over = false;
+
+  [[nodiscard]] bool lives() const;
+};
+
+class SimulatedRanks {
+ public:
+  /// Borrows all.
+  SimulatedRanks(EventQueue& queue, Draws& draws, Trace& trace, const Scenario& scenario,
+                 SharedDisk& disk, RunChecks& checks);
+
+  // What an agent does to its ranks.
+  Group& start(GroupOwner& owner, SimulatedHost& host, const StartAttempt& start, bool needs_lease);
+  void end(Group& group);
+  void signal(Group& group, int number);
+  void kill(Group& group);
+  /// Its agent has died, or its host: no more is heard of the group.
+  void lose(Group& group, bool peers_notice);
+
+  // Faults of a rank of the newest attempt; false: there is none to do it to.
+  bool crash_one(bool out_of_memory);
+  /// Calls `notice` later if the rank still hangs then.
+  bool hang_one(const std::function<void(int attempt, int rank)>& notice);
+
+  [[nodiscard]] bool any_lives() const { return !living_.empty(); }
+  /// Attempts that have living ranks on hosts that are not paused.
+  [[nodiscard]] std::set<int> attempts_alive() const;
+
+ private:
+  /// An attempt as its ranks see it.
+  struct Training {
+    Placement placement;
+    std::vector<Group*> groups;  ///< by node; nullptr: its ranks have not been started
+    std::int64_t step = -1;
+    bool begun = false;
+    bool asked_to_stop = false;
+    bool saving = false;
+    bool stopping = false;  ///< no more steps: the last commit is under way, or done
+  };
+
+  void begin(int attempt);
+  void make_step(int attempt);
+  [[nodiscard]] bool can_step(const Training& training) const;
+  [[nodiscard]] Group* fail_as_drawn(Training& training);
+  void save(int attempt);
+  void commit(int attempt, std::int64_t step);
+  void exit_well(Training& training);
+  void fail(Group& group, std::size_t rank, Ending ending, bool blames_a_peer);
+  void fail_in_spawn(Group& group, std::size_t rank);
+  void end_by_themselves(Group& group);
+  void kill_after(Group& group, Duration delay);
+  void tell_peers(const Group& group);
+  void end_rank(Group& group, std::size_t rank, Ending ending);
+  void settle(Group& group);
+  [[nodiscard]] AttemptFacts facts(const Group& group) const;
+  [[nodiscard]] Training& training_of(const Group& group) { return trainings_.at(group.attempt); }
+  [[nodiscard]] std::optional<std::pair<Group*, std::size_t>> draw_rank();
+  Duration draw(Duration most) { return draws_.between(Duration(0), most); }
+
+  EventQueue& queue_;
+  Draws& draws_;
+  Trace& trace_;
+  const Scenario& scenario_;
+  SharedDisk& disk_;
+  RunChecks& checks_;
+  std::deque<Group> groups_;
+  std::vector<Group*> living_;
+  std::map<int, Training> trainings_;
+};
+
+}  // namespace strata::launcher::simulation
