@@ -8,6 +8,8 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "launcher/descendants.h"
+#include "launcher/evidence.h"
+#include "launcher/hang_report.h"
 
 namespace strata::launcher {
 namespace {
@@ -69,6 +71,7 @@ void Attempt::act(const Action& action) {
     ranks_.signal(signal->rank, signal->number);
   } else if (const auto* fail = std::get_if<FailWaitingPeers>(&action)) {
     ranks_.fail_waiting_peers(fail->reason);
+    if (machine_.is_failing()) ranks_.order_stop(fail->reason);
   } else if (std::holds_alternative<EndLeftovers>(action)) {
     ending_leftovers_ = true;
   } else if (std::holds_alternative<Suspend>(action)) {
@@ -87,6 +90,16 @@ std::optional<RankFailed> Attempt::take_failure() {
   return RankFailed{start_.placement.attempt, rank,
                     fmt::format("rank {} {}", rank, failure->ending.describe()),
                     failure->ending.exit_code() == static_cast<int>(ExitCode::try_again)};
+}
+
+std::string Attempt::describe_hang(const Hang& hang) const {
+  const int rank = hang.rank - first_rank();
+  if (rank < 0 || rank >= ranks_.size() || ranks_.pid_of(rank) < 0)
+    return hang_report(hang, {}, "");
+  const pid_t pid = ranks_.pid_of(rank);
+  // A stopped process shows no stack: its tool would wait for it.
+  const bool held = hang.kind == Hang::Kind::held;
+  return hang_report(hang, threads_of(pid), held ? "" : stacks_of(pid));
 }
 
 /// True for a single program that is done: its code may have a meaning, as that of diff does.

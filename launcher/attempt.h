@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "launcher/control/attempt_facts.h"
+#include "launcher/control/hang_watch.h"
 #include "launcher/control/messages.h"
 #include "launcher/rank_group.h"
 #include "launcher/run.h"
@@ -35,6 +36,8 @@ class Attempt {
   void kill() { ranks_.kill_children(); }
 
   [[nodiscard]] std::vector<RankState> look() const { return ranks_.look(); }
+  /// Says why ranks hang, and what holds the one to blame; may take some seconds.
+  [[nodiscard]] std::string describe_hang(const Hang& hang) const;
   /// The first failure of a rank, once; nullopt: none, or told before.
   [[nodiscard]] std::optional<RankFailed> take_failure();
   /// True once no process is left, or ranks that were killed do not end.

@@ -89,19 +89,6 @@ std::string last_lines(const std::string& text) {
   return text.substr(begin, end - begin);
 }
 
-/// Appends "  name    first line\n          second line\n". Blanks control characters.
-void add_field(std::string& report, std::string_view name, const std::string& text) {
-  if (text.empty()) return;
-  std::istringstream lines(text);
-  std::string label = "  " + std::string(name);
-  label.resize(10, ' ');
-  for (std::string line; std::getline(lines, line); label.assign(10, ' ')) {
-    for (char& c : line)
-      if ((static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f) c = ' ';
-    report += label + line + "\n";
-  }
-}
-
 std::string memory_text(std::int64_t bytes) {
   constexpr std::int64_t kMiB = 1 << 20;
   if (bytes < 100 * kMiB) return "";  // too little to be the cause
@@ -212,6 +199,18 @@ std::string other_errors_text(const FailureFacts& facts) {
 }
 
 }  // namespace
+
+void add_field(std::string& report, std::string_view name, const std::string& text) {
+  if (text.empty()) return;
+  std::istringstream lines(text);
+  std::string label = "  " + std::string(name);
+  label.resize(10, ' ');
+  for (std::string line; std::getline(lines, line); label.assign(10, ' ')) {
+    for (char& c : line)
+      if ((static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f) c = ' ';
+    report += label + line + "\n";
+  }
+}
 
 std::string rank_list(const std::vector<int>& ranks) {
   std::string text;

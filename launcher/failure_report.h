@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "launcher/ending.h"
@@ -39,6 +40,10 @@ struct FailureFacts {
 /// failed one, a line each. Equal errors are counted. Errors that only blame a peer are left out,
 /// unless the failed rank's error does so, too. Times in a phase are told from a second on.
 std::string failure_report(const FailureFacts& facts);
+
+/// Appends "  name    first line\n          second line\n"; nothing for an empty text. Blanks
+/// control characters.
+void add_field(std::string& report, std::string_view name, const std::string& text);
 
 /// Formats sorted rank numbers: "0-2, 4".
 std::string rank_list(const std::vector<int>& ranks);

@@ -131,6 +131,10 @@ void RankGroup::signal(int rank, int number) {
   if (rank < size() && at(rank).process.pid > 0) signal_rank(at(rank).process.pid, number);
 }
 
+void RankGroup::order_stop(const std::string& reason) {
+  for (Rank& rank : ranks_) rank.page.order_stop(reason);
+}
+
 std::vector<RankState> RankGroup::look() const {
   std::vector<RankState> states;
   for (int rank = 0; rank < size(); ++rank) {

@@ -54,6 +54,9 @@ class RankGroup {
   [[nodiscard]] int size() const { return static_cast<int>(ranks_.size()); }
   /// Says where a rank is; "" for programs that do not write their status page.
   [[nodiscard]] std::string where(int rank) const;
+  /// Ends the collectives of ranks, which wait for one that will not come.
+  void order_stop(const std::string& reason);
+  [[nodiscard]] pid_t pid_of(int rank) const { return at(rank).process.pid; }  ///< -1: ended
   /// Looks at all ranks and their processes.
   [[nodiscard]] std::vector<RankState> look() const;
   /// What a rank wrote to its status page.

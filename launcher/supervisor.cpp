@@ -146,8 +146,8 @@ void Supervisor::act(const LocalAction& action) {
     if (attempt_) attempt_->signal(signal->number);
   } else if (std::holds_alternative<KillGroup>(action)) {
     if (attempt_) attempt_->kill();
-  } else if (const auto* hang = std::get_if<TellHang>(&action)) {
-    say(hang->hang.describe() + "; ending the ranks");
+  } else if (const auto* hangs = std::get_if<TellHang>(&action)) {
+    if (attempt_) screen_.say(attempt_->describe_hang(hangs->hang));
   } else if (const auto* told = std::get_if<TellReport>(&action)) {
     report_attempt(run_, told->report, screen_);
   } else if (const auto* words = std::get_if<Announce>(&action)) {

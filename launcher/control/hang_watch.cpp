@@ -12,7 +12,7 @@ namespace {
 using Seconds = HangWatch::Seconds;
 
 /// Limits of the phases until something longer was learned; that of steps is the user's.
-constexpr Seconds kStart{120}, kLoad{300}, kFirstStep{120}, kSave{120};
+constexpr Seconds kStart{300}, kLoad{300}, kFirstStep{120}, kSave{120};
 
 /// True for ranks that can be judged: they live, write their page, and no debugger holds them.
 bool is_watched(const RankState& rank) {
