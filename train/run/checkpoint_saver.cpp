@@ -105,6 +105,8 @@ void CheckpointSaver::require_lease(std::int64_t step) const {
 }
 
 void CheckpointSaver::tidy_up(std::int64_t step, bool is_finite) {
+  // Told at once: the event comes only when all ranks have agreed on the commit.
+  if (is_finite) folder_.watch().set_committed(step, folder_.path() + "/" + checkpoint_name(step));
   try {
     // `latest` moves before the checkpoint it names is removed, and only to one that is finite.
     if (is_finite) point_latest(folder_.files(), folder_.path(), step);

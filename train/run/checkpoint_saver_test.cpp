@@ -143,12 +143,15 @@ TEST(CheckpointSaver, CommitsNothingAfterTheEndOfItsLease) {
   OutputFolder folder(options, directory / "out", context, *communicator, listeners);
   CheckpointSaver saver(options, folder, listeners);
   EXPECT_TRUE(saver.save(*engine, contents_after(1), false));
+  EXPECT_EQ(page.data().committed_step, 1) << "told without a listener";
+  EXPECT_EQ(std::string(page.data().checkpoint), directory / "out/step-00000001");
   page.set_lease(0);
   EXPECT_NE(message_of<PeerError>([&] {
               (void)saver.save(*engine, contents_after(2), false);
             }).find("the launcher no longer counts on this rank"),
             std::string::npos);
   const auto found = list_checkpoints(folder.files(), folder.path());
+  EXPECT_EQ(page.data().committed_step, 1);
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].step, 1);
 }

@@ -31,6 +31,8 @@ class PageWatch final : public comm::Watch {
   [[nodiscard]] Beat beat() const {
     return page_ != nullptr ? Beat([page = page_] { page->beat(); }) : Beat();
   }
+  /// Tells the launcher that a checkpoint is there to go on from. One thread at a time.
+  void set_committed(std::int64_t step, const std::string& directory) const;
   /// True if the launcher no longer counts on this rank, which must then not commit anything.
   [[nodiscard]] bool lease_ended() const { return page_ != nullptr && page_->lease_ended(); }
 

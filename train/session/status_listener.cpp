@@ -1,8 +1,10 @@
 #include "train/session/status_listener.h"
 
 #include <array>
-#include <filesystem>
-#include <system_error>
+#include <cstddef>
+#include <cstdint>
+
+#include "train/run/page_watch.h"
 
 namespace strata::train {
 
@@ -10,19 +12,13 @@ void StatusListener::operator()(const RunEvent& event) {
   if (const auto* entered = std::get_if<Entered>(&event)) page_.set_phase(entered->phase);
   if (const auto* equipping = std::get_if<Equipping>(&event)) equip(*equipping);
   if (const auto* from = std::get_if<GoesOn>(&event); from != nullptr && from->is_own)
-    commit(from->step, from->directory);
+    PageWatch(&page_).set_committed(from->step, from->directory);
   // A run goes on from a checkpoint that is not finite only if it is named.
   if (const auto* saved = std::get_if<Saved>(&event); saved != nullptr && saved->not_finite.empty())
-    commit(saved->step, saved->directory);
+    PageWatch(&page_).set_committed(saved->step, saved->directory);
   if (const auto* done = std::get_if<StepDone>(&event)) show(*done);
   if (std::holds_alternative<Encoding>(event) || std::holds_alternative<Evaluating>(event))
     page_.beat();
-}
-
-void StatusListener::commit(std::int64_t step, const std::string& directory) {
-  std::error_code unknown;
-  const std::filesystem::path path = std::filesystem::absolute(directory, unknown);
-  page_.set_committed(step, unknown ? directory : path.lexically_normal().string());
 }
 
 void StatusListener::show(const StepDone& step) {

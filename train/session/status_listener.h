@@ -54,8 +54,6 @@ class StatusListener final : public runtime::Observer {
     communicator_ = &equipping.program_communicator;
     equipping.observers.push_back(this);
   }
-  /// Says that a checkpoint is there to go on from.
-  void commit(std::int64_t step, const std::string& directory);
   void show(const StepDone& step);
 
   /// True if a begin() is of work that a device gets while an earlier Program runs.
