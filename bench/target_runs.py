@@ -76,6 +76,8 @@ def main():
                 wrong.append([i, config, flags, ranks, megabytes, peak])
             else:
                 counts["kept"] += 1
+        if counts["runs"] % 25 == 0:
+            print(json.dumps(counts), *wrong[-1:], file=sys.stderr, flush=True)
     json.dump({"command": sys.argv[1:], **counts, "wrong": wrong}, sys.stdout, indent=1)
     print()
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "comm/gather_texts.h"
+#include "comm/shown_collective.h"
 #include "core/error.h"
 
 namespace strata::comm {
@@ -65,6 +66,7 @@ std::size_t first_difference(std::span<const std::string> lines, std::string_vie
 }  // namespace
 
 void require_equal_sequences(Communicator& communicator, std::span<const std::string> lines) {
+  const ShownCollective shown(communicator, "compare the Programs of ranks");
   const auto hashes = gather_numbers(communicator, static_cast<std::int64_t>(hash_of(lines)));
   if (std::equal(hashes.begin() + 1, hashes.end(), hashes.begin())) return;
   report(communicator, lines);

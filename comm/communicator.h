@@ -12,6 +12,7 @@
 #include "comm/collective.h"
 #include "comm/reduction.h"
 #include "comm/seat.h"
+#include "comm/watch.h"
 #include "core/error.h"
 #include "kernels/device/stream.h"
 
@@ -31,6 +32,10 @@ struct ArenaRegion {
 class Communicator {
  public:
   virtual ~Communicator() = default;
+
+  /// Sets who watches this communicator (null: nobody), before its first collective.
+  void set_watch(Watch* watch) { watch_ = watch; }
+  [[nodiscard]] Watch* watch() const { return watch_; }
 
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int size() const = 0;
@@ -56,7 +61,7 @@ class Communicator {
   /// Executes in the order of `stream`: when later work of the stream starts, the output is
   /// complete, and this rank may overwrite the input. A CPU backend blocks (sleeping) until then.
   /// From the second run of a collective on, allocates nothing (MPI itself may). Throws PeerError
-  /// when a peer died or any rank called `abort`.
+  /// when a peer died, any rank called `abort`, or the watch says that this rank must end.
   void run(kernels::Stream& stream, const Collective& collective, const std::byte* input,
            std::byte* output, std::span<std::byte> workspace) {
     begun_.fetch_add(1, std::memory_order_relaxed);
@@ -75,8 +80,8 @@ class Communicator {
   /// all ranks have recorded theirs. Recorded collectives can only meet recorded ones.
   [[nodiscard]] virtual bool all_have_recorded(bool mine) { return mine; }
 
-  /// Throws PeerError when this communicator or a peer is dead. Call it while waiting for enqueued
-  /// collectives, from any thread.
+  /// Throws PeerError when this communicator or a peer is dead, or the watch says that this rank
+  /// must end. Call it while waiting for enqueued collectives, from any thread.
   virtual void check() {}
 
   /// Makes running and later collectives of all ranks throw PeerError. The message is the first
@@ -95,7 +100,11 @@ class Communicator {
                        const std::byte* input, std::byte* output,
                        std::span<std::byte> workspace) = 0;
 
+  friend class ShownCollective;
+
   std::atomic<std::int64_t> begun_{0};
+  Watch* watch_ = nullptr;
+  const char* shown_ = nullptr;  ///< name of the ShownCollective that lives
 };
 
 }  // namespace strata::comm

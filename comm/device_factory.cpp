@@ -23,15 +23,21 @@ std::string obstacle(Communicator& host, const kernels::Device& device) {
   return "";
 }
 
-}  // namespace
-
-DeviceCommunicator make_device_communicator(Communicator& host, kernels::Device& device,
-                                            Reduction reduction) {
+DeviceCommunicator make(Communicator& host, kernels::Device& device, Reduction reduction) {
   if (host.size() == 1) return {std::make_unique<LoneDeviceCommunicator>(device), ""};
   const std::string why = obstacle(host, device);
   if (why.empty()) return {make_nccl_communicator(host, device, reduction), ""};
   return {std::make_unique<StagedCommunicator>(host, device),
           "collectives pass through host memory, which is slow: " + why};
+}
+
+}  // namespace
+
+DeviceCommunicator make_device_communicator(Communicator& host, kernels::Device& device,
+                                            Reduction reduction) {
+  DeviceCommunicator made = make(host, device, reduction);
+  made.communicator->set_watch(host.watch());
+  return made;
 }
 
 }  // namespace strata::comm

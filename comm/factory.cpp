@@ -38,10 +38,7 @@ std::unique_ptr<Communicator> connect_through_mpi(const RankContext& context) {
   }
 }
 
-}  // namespace
-
-std::unique_ptr<Communicator> make_communicator(const RankContext& context,
-                                                std::string_view backend) {
+std::unique_ptr<Communicator> make(const RankContext& context, std::string_view backend) {
   if (backend == "auto") backend = choose(context);
   if (backend == "single") {
     if (context.world != 1)
@@ -62,6 +59,15 @@ std::unique_ptr<Communicator> make_communicator(const RankContext& context,
   if (backend == "mpi") return connect_through_mpi(context);
   throw InvalidArgument(
       fmt::format("unknown communication backend '{}'; known: auto, shm, mpi, single", backend));
+}
+
+}  // namespace
+
+std::unique_ptr<Communicator> make_communicator(const RankContext& context,
+                                                std::string_view backend, Watch* watch) {
+  std::unique_ptr<Communicator> communicator = make(context, backend);
+  communicator->set_watch(watch);
+  return communicator;
 }
 
 std::vector<std::unique_ptr<Communicator>> make_thread_communicators(int world) {

@@ -14,9 +14,10 @@ namespace strata::comm {
 /// store), "mpi" (loads libstrata_mpi.so), "single" (one rank), or "auto": single for one rank, shm
 /// when there is a store and all ranks are on this host, else mpi. Throws InvalidArgument for a
 /// backend that cannot serve this context, and names one that can; HostError when the MPI module or
-/// library is missing; PeerError when a rank does not come.
+/// library is missing; PeerError when a rank does not come. `watch` (null: none) outlives the
+/// communicator.
 std::unique_ptr<Communicator> make_communicator(const RankContext& context,
-                                                std::string_view backend);
+                                                std::string_view backend, Watch* watch = nullptr);
 
 /// Makes communicators of `world` ranks that are threads of this process; element r is for rank r's
 /// thread. The ranks meet in their first collective.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "comm/gather_texts.h"
+#include "comm/shown_collective.h"
 #include "core/error.h"
 
 namespace strata::comm {
@@ -49,6 +50,7 @@ std::optional<SharedFailure> fail_together(Communicator& communicator, const Bod
     mine = error.what();
     code = ExitCode::internal;
   }
+  const ShownCollective shown(communicator, "learn whether all ranks succeeded");
   const std::vector<std::int64_t> codes =
       gather_numbers(communicator, static_cast<std::int64_t>(code));
   for (std::size_t rank = 0; rank < codes.size(); ++rank)

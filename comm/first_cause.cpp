@@ -7,6 +7,7 @@ namespace strata::comm {
 namespace {
 
 constexpr std::string_view kRank = "rank ";
+constexpr std::string_view kLauncher = "mlaunch: ";
 constexpr std::string_view kHandedOn = "failed: ";
 
 /// True for "rank 12: ..." and "rank 12 (process 7) ...".
@@ -17,20 +18,29 @@ bool begins_with_a_rank(std::string_view text) {
   return digits > 0 && digits < text.size() && (text[digits] == ':' || text[digits] == ' ');
 }
 
+/// True for what names who is at fault: a rank, or the launcher.
+bool is_attributed(std::string_view text) {
+  return text.starts_with(kLauncher) || begins_with_a_rank(text);
+}
+
 }  // namespace
 
 std::string first_cause(std::string_view message) {
   for (std::size_t at = message.rfind(kHandedOn); at != std::string_view::npos && at > 0;
        at = message.rfind(kHandedOn, at - 1)) {
     const std::string_view cause = message.substr(at + kHandedOn.size());
-    if (begins_with_a_rank(cause)) return std::string(cause);
+    if (is_attributed(cause)) return std::string(cause);
   }
   return std::string(message);
 }
 
 std::string attributed(int rank, std::string_view message) {
   const std::string cause = first_cause(message);
-  return begins_with_a_rank(cause) ? cause : fmt::format("{}{}: {}", kRank, rank, cause);
+  return is_attributed(cause) ? cause : fmt::format("{}{}: {}", kRank, rank, cause);
+}
+
+std::string told_by_launcher(std::string_view reason) {
+  return is_attributed(reason) ? std::string(reason) : fmt::format("{}{}", kLauncher, reason);
 }
 
 }  // namespace strata::comm

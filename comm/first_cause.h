@@ -12,7 +12,11 @@ namespace strata::comm {
 std::string first_cause(std::string_view message);
 
 /// Returns the first cause in `message` of `rank` for other ranks to read: it begins with the
-/// number of the rank at fault.
+/// number of the rank at fault, or with the launcher's name.
 std::string attributed(int rank, std::string_view message);
+
+/// Returns the launcher's reason to end as a first cause, whichever rank hands it on: "mlaunch:
+/// ...", or as it is if it names a rank.
+std::string told_by_launcher(std::string_view reason);
 
 }  // namespace strata::comm

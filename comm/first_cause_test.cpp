@@ -34,5 +34,14 @@ TEST(FirstCause, IsAttributedOnce) {
   EXPECT_EQ(attributed(0, "rank 2 (process 77) has ended"), "rank 2 (process 77) has ended");
 }
 
+TEST(FirstCause, IsTheLaunchersWhicheverRankHandsItOn) {
+  const std::string said = told_by_launcher("host b is lost");
+  EXPECT_EQ(said, "mlaunch: host b is lost");
+  EXPECT_EQ(told_by_launcher("rank 3 was killed by signal 9"), "rank 3 was killed by signal 9");
+  EXPECT_EQ(attributed(0, said), said);
+  EXPECT_EQ(attributed(0, "rank 0: instruction 'a' failed: " + said), said);
+  EXPECT_EQ(first_cause("instruction 'a' failed: " + said), said);
+}
+
 }  // namespace
 }  // namespace strata::comm

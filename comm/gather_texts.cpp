@@ -7,6 +7,7 @@
 #include "comm/copy_bytes.h"
 #include "comm/host_stream.h"
 #include "comm/mapped_file.h"
+#include "comm/shown_collective.h"
 
 namespace strata::comm {
 namespace {
@@ -15,6 +16,7 @@ namespace {
 /// call.
 std::vector<std::string> gather(Communicator& communicator, std::string_view mine,
                                 std::span<const std::int64_t> sizes_bytes) {
+  const ShownCollective shown(communicator, "gather texts of ranks");
   Collective collective{.kind = CollectiveKind::all_gather, .input_type = DType::u8};
   collective.partition.bounds = {0};
   for (const std::int64_t size : sizes_bytes)

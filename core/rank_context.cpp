@@ -139,6 +139,9 @@ RankContext from_mlaunch() {
     throw ConfigError(assignment("STRATA_RUN_ID") + " contradicts " + assignment("STRATA_RANK") +
                       ": mlaunch sets both; unset STRATA_RANK to start one rank");
   context.attempt = integer("STRATA_ATTEMPT", 0);
+  context.last_step = integer_or("STRATA_LAST_STEP", 0, -1);
+  if (text_of("STRATA_LOCK_WAIT") != nullptr)
+    context.lock_wait = std::chrono::seconds(integer("STRATA_LOCK_WAIT", 0));
   context.grace = std::chrono::seconds(integer_or("STRATA_GRACE", 0, 0));
   context.status_fd = inherited_fd("STRATA_STATUS_FD", S_IFREG, "status page");
   context.store =

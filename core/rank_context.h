@@ -3,13 +3,17 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/unique_fd.h"
 
 namespace strata {
+
+class StatusPage;
 
 /// The run's small shared dictionary: bootstrap addresses, fingerprints, file descriptors. Keys
 /// carry run id and attempt (the client adds them). A get sleeps until the key exists; after
@@ -37,11 +41,16 @@ struct RankContext {
   std::vector<int> first_ranks;
   std::string host;  ///< name as the launcher gave it
   std::string run_id;
-  int attempt = 0;
+  int attempt = 0;              ///< start of the run that this rank belongs to, from 0
+  std::int64_t last_step = -1;  ///< the last step that an earlier attempt was seen in; -1: none
+  /// Time to wait for an earlier attempt's last process to let go of the output folder; nullopt:
+  /// not said.
+  std::optional<std::chrono::seconds> lock_wait;
   std::string started_by;                ///< "mlaunch", "openmpi", "slurm", "torchrun", "none"
   std::shared_ptr<KeyValueStore> store;  ///< nullptr for several ranks of mpirun or srun
   std::chrono::seconds grace{0};         ///< time until SIGKILL follows a SIGTERM; 0: not known
   int status_fd = -1;  ///< memfd of the status page, owned by the launcher; -1: the rank makes one
+  StatusPage* page = nullptr;  ///< the opened page, which outlives the run; null: nobody watches
   bool stdout_is_terminal =
       false;  ///< true if what this rank prints reaches a terminal, through mlaunch too
   bool stderr_is_terminal = false;

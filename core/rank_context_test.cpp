@@ -50,6 +50,8 @@ class RankContextTest : public ::testing::Test {
             {"STRATA_HOST", "node"},
             {"STRATA_RUN_ID", "abc"},
             {"STRATA_ATTEMPT", "1"},
+            {"STRATA_LAST_STEP", "57"},
+            {"STRATA_LOCK_WAIT", "20"},
             {"STRATA_GRACE", "30"},
             {"STRATA_STORE_FD", std::to_string(ends[0])},
             {"STRATA_STATUS_FD", std::to_string(page_.fd())},
@@ -77,6 +79,8 @@ TEST_F(RankContextTest, APlainStartIsOneRank) {
   EXPECT_EQ(context.rank, 0);
   EXPECT_EQ(context.world, 1);
   EXPECT_EQ(context.started_by, "none");
+  EXPECT_EQ(context.last_step, -1);
+  EXPECT_FALSE(context.lock_wait);
   EXPECT_EQ(context.run_id.size(), 16u);
   ASSERT_NE(context.store, nullptr);
   context.store->put("k", "v");
@@ -93,6 +97,8 @@ TEST_F(RankContextTest, ReadsMlaunch) {
   EXPECT_EQ(context.host, "node");
   EXPECT_EQ(context.run_id, "abc");
   EXPECT_EQ(context.attempt, 1);
+  EXPECT_EQ(context.last_step, 57);
+  EXPECT_EQ(context.lock_wait, std::chrono::seconds(20));
   EXPECT_EQ(context.started_by, "mlaunch");
   EXPECT_EQ(context.grace, std::chrono::seconds(30));
   EXPECT_EQ(StatusPage::open(context.status_fd).data().rank, 3);
@@ -121,11 +127,11 @@ TEST_F(RankContextTest, RefusesContradictionsOfMlaunchByName) {
   const std::vector<std::pair<std::string, std::string>> cases{
       {"STRATA_RANK", "8"},          {"STRATA_RANK", "-1"},         {"STRATA_RANK", "x"},
       {"STRATA_WORLD", "0"},         {"STRATA_LOCAL_RANK", "9"},    {"STRATA_LOCAL_WORLD", "9"},
-      {"STRATA_ATTEMPT", "1.5"},     {"STRATA_GRACE", "-1"},        {"STRATA_STORE_FD", "99999"},
-      {"STRATA_STATUS_FD", "0x1"},   {"STRATA_STATUS_FD", "-2"},    {"OMPI_COMM_WORLD_SIZE", "4"},
-      {"STRATA_NODE", "1"},          {"STRATA_FIRST_RANKS", "1"},   {"STRATA_FIRST_RANKS", "0,8"},
-      {"STRATA_FIRST_RANKS", "0,0"}, {"STRATA_FIRST_RANKS", "0,4"}, {"STRATA_FIRST_RANKS", ""},
-      {"STRATA_LOCAL_RANK", "2"}};
+      {"STRATA_ATTEMPT", "1.5"},     {"STRATA_LAST_STEP", "-1"},    {"STRATA_LOCK_WAIT", "soon"},
+      {"STRATA_GRACE", "-1"},        {"STRATA_STORE_FD", "99999"},  {"STRATA_STATUS_FD", "0x1"},
+      {"STRATA_STATUS_FD", "-2"},    {"OMPI_COMM_WORLD_SIZE", "4"}, {"STRATA_NODE", "1"},
+      {"STRATA_FIRST_RANKS", "1"},   {"STRATA_FIRST_RANKS", "0,8"}, {"STRATA_FIRST_RANKS", "0,0"},
+      {"STRATA_FIRST_RANKS", "0,4"}, {"STRATA_FIRST_RANKS", ""},    {"STRATA_LOCAL_RANK", "2"}};
   for (const auto& [name, value] : cases) {
     auto variables = mlaunch_variables();
     variables[name] = value;

@@ -179,10 +179,12 @@ std::optional<std::string> StatusPage::stop_reason() const {
   return shown_text(data_->stop_reason);
 }
 
+std::string StatusPage::collective_name() const { return shown_text(data_->collective_name); }
+
 std::string StatusPage::describe() const {
   const std::int64_t step = data_->step.load(std::memory_order_relaxed);
   const std::int64_t instruction = data_->instruction.load(std::memory_order_relaxed);
-  const std::string collective = shown_text(data_->collective_name);
+  const std::string collective = collective_name();
   std::string text = step >= 0 ? fmt::format("step {}, ", step) : std::string();
   text += name_of(static_cast<Phase>(data_->phase.load(std::memory_order_relaxed)));
   if (instruction >= 0)

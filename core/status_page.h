@@ -96,6 +96,8 @@ class StatusPage {
   [[nodiscard]] bool lease_ended() const;
   [[nodiscard]] std::optional<std::string> stop_reason() const;
 
+  /// Returns the name of the collective under way; "": none.
+  [[nodiscard]] std::string collective_name() const;
   /// Describes where the rank is, as in "step 12, backward, instruction 340
   /// 'layer3.attention_backward', in collective 18 'reduce_scatter layer4.matrices'".
   [[nodiscard]] std::string describe() const;

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <sstream>
 #include <string_view>
@@ -88,19 +89,6 @@ std::string last_lines(const std::string& text) {
   return text.substr(begin, end - begin);
 }
 
-/// Appends "  name    first line\n          second line\n". Blanks control characters.
-void add_field(std::string& report, std::string_view name, const std::string& text) {
-  if (text.empty()) return;
-  std::istringstream lines(text);
-  std::string label = "  " + std::string(name);
-  label.resize(10, ' ');
-  for (std::string line; std::getline(lines, line); label.assign(10, ' ')) {
-    for (char& c : line)
-      if ((static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f) c = ' ';
-    report += label + line + "\n";
-  }
-}
-
 std::string memory_text(std::int64_t bytes) {
   constexpr std::int64_t kMiB = 1 << 20;
   if (bytes < 100 * kMiB) return "";  // too little to be the cause
@@ -133,13 +121,33 @@ std::string group_lines(const Groups& groups, const std::string& rest) {
   return text;
 }
 
-/// Describes where the other ranks were, one line for equal places.
+/// Returns a place, with the time in its phase if that is long enough to tell something.
+std::string place_text(const std::string& where, double phase_seconds) {
+  if (where.empty() || phase_seconds < 1) return where;
+  return fmt::format("{}, for {:.0f} s in this phase", where, std::floor(phase_seconds));
+}
+
+/// Describes where the other ranks were, one line for equal places, with the longest time there.
 std::string others_text(const FailureFacts& facts) {
   Groups places;
-  for (std::size_t rank = 0; rank < facts.others.size(); ++rank)
-    if (static_cast<int>(rank) != facts.rank && !facts.others[rank].where.empty())
-      places[facts.others[rank].where].push_back(static_cast<int>(rank));
-  return group_lines(places, "other places");
+  std::map<std::string, double> longest;
+  for (std::size_t rank = 0; rank < facts.others.size(); ++rank) {
+    const RankFacts& other = facts.others[rank];
+    if (static_cast<int>(rank) == facts.rank || other.where.empty()) continue;
+    places[other.where].push_back(static_cast<int>(rank));
+    longest[other.where] = std::max(longest[other.where], other.phase_seconds);
+  }
+  Groups told;
+  for (auto& [where, ranks] : places) told[place_text(where, longest[where])] = std::move(ranks);
+  return group_lines(told, "other places");
+}
+
+/// Says from where the run can go on; "" if it has saved nothing.
+std::string resume_text(const FailureFacts& facts) {
+  if (facts.committed_step < 0 || facts.checkpoint.empty()) return "";
+  return fmt::format(
+      "step {} is saved in {}; the same command with --resume auto goes on from there",
+      facts.committed_step, facts.checkpoint);
 }
 
 std::string in_one_line(const std::string& text) {
@@ -192,6 +200,18 @@ std::string other_errors_text(const FailureFacts& facts) {
 
 }  // namespace
 
+void add_field(std::string& report, std::string_view name, const std::string& text) {
+  if (text.empty()) return;
+  std::istringstream lines(text);
+  std::string label = "  " + std::string(name);
+  label.resize(10, ' ');
+  for (std::string line; std::getline(lines, line); label.assign(10, ' ')) {
+    for (char& c : line)
+      if ((static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f) c = ' ';
+    report += label + line + "\n";
+  }
+}
+
 std::string rank_list(const std::vector<int>& ranks) {
   std::string text;
   for (std::size_t i = 0; i < ranks.size();) {
@@ -209,11 +229,12 @@ std::string failure_report(const FailureFacts& facts) {
   std::string report =
       fmt::format("mlaunch: rank {} of {} failed: {} {}\n", facts.rank, facts.ranks, facts.program,
                   started ? facts.ending.describe() : "could not be started");
-  add_field(report, "where", facts.where);
+  add_field(report, "where", place_text(facts.where, facts.phase_seconds));
   add_field(report, "others", others_text(facts));
   add_field(report, "memory", memory_text(facts.peak_rss_bytes));
   add_field(report, "also", other_errors_text(facts));
   add_field(report, "error", error_text(facts));
+  add_field(report, "resume", resume_text(facts));
   if (started)
     add_field(
         report, "advice",

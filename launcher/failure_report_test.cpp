@@ -32,6 +32,35 @@ TEST(FailureReport, SaysRankSignalPlaceAndAdvice) {
             "dmesg), a memory limit of the container or job scheduler, or somebody's kill -9\n");
 }
 
+TEST(FailureReport, SaysFromWhereTheRunCanGoOn) {
+  FailureFacts facts = killed_in_a_collective();
+  facts.error = "lost";
+  EXPECT_FALSE(contains(failure_report(facts), "resume"));
+  facts.committed_step = 40;
+  facts.checkpoint = "/data/out/step-00000040";
+  EXPECT_TRUE(contains(failure_report(facts),
+                       "  error   lost\n"
+                       "  resume  step 40 is saved in /data/out/step-00000040; the same command "
+                       "with --resume auto goes on from there\n"
+                       "  advice  "));
+}
+
+TEST(FailureReport, SaysTimesInAPhaseFromASecondOn) {
+  FailureFacts facts = killed_in_a_collective();
+  facts.where = "loading";
+  facts.phase_seconds = 0.99;
+  facts.others[0].phase_seconds = 12.9;
+  facts.others[1].phase_seconds = 11;
+  const std::string report = failure_report(facts);
+  EXPECT_TRUE(contains(report, "  where   loading\n"));
+  EXPECT_TRUE(contains(report,
+                       "  others  rank 0-1, 4-5, 7: a, for 12 s in this phase\n"
+                       "          rank 2: b\n"))
+      << report;
+  facts.phase_seconds = 61;
+  EXPECT_TRUE(contains(failure_report(facts), "  where   loading, for 61 s in this phase\n"));
+}
+
 TEST(FailureReport, PlacesStandInTheOrderOfRanks) {
   FailureFacts facts = killed_in_a_collective();
   for (std::size_t rank = 0; rank < facts.others.size(); ++rank)

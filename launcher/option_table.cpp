@@ -55,9 +55,8 @@ constexpr auto kTable = std::to_array<OptionEntry>({
     {"--rdzv-conf", no_effect, true, kMeet},
     {"--monitor-interval", no_effect, true, "a rank that ends is noticed at once"},
     {"--multi-gpu", no_effect, false, "-np N says how many ranks there are"},
-    {"--max-restarts", refused, true,
-     "restart in the shell: until mlaunch -np N train --output DIR --resume auto ...; do sleep 1; "
-     "done"},
+    {"--max-restarts", max_restarts, true},
+    {"--hang-timeout", hang_timeout, true},
     {"--log-dir", refused, true, kOneLog},
     {"--tee", refused, true, kOneLog},
     {"-t", refused, true, kOneLog},

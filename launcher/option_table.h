@@ -15,6 +15,8 @@ enum class OptionUse {
   launcher_arguments,
   no_prefix,
   grace,
+  max_restarts,
+  hang_timeout,
   master_port,
   master_address,
   node_count,

@@ -91,6 +91,13 @@ void Parser::take(const Given& given) {
     case OptionUse::grace:
       options_.grace = std::chrono::seconds(integer_of(given, 0, 86400));
       break;
+    case OptionUse::max_restarts:
+      options_.restarts = {.most_restarts = static_cast<int>(integer_of(given, 0, 1'000'000)),
+                           .without_commit = true};
+      break;
+    case OptionUse::hang_timeout:
+      options_.hang_timeout = std::chrono::seconds(integer_of(given, 0, 86400));
+      break;
     case OptionUse::master_port:
       options_.master_port = static_cast<int>(integer_of(given, 1, 65535));
       break;
@@ -275,6 +282,13 @@ Options
     --no-prefix                  do not put "[3] " before the lines of rank 3
     --grace SECONDS              time that ranks get after SIGTERM to save and stop (default 30);
                                  at other ends they get at most 4 s of it before they are killed
+    --max-restarts N             start the ranks again after a failure, at most N times in an hour
+                                 (default 3 once train has saved a checkpoint, which the ranks go
+                                 on from; with this option even if nothing is saved; 0: never)
+    --hang-timeout SECONDS       end ranks of Strata's programs (and start them again) if none of them
+                                 gets anything done for so long (default 30; always at least five
+                                 times the longest pause so far, and more before the second step and
+                                 while loading and saving; a stopped rank: after 5 s); 0: never
     --master_port PORT           MASTER_PORT of the ranks (default: a free one), for programs that
                                  use torch.distributed; Strata itself needs no port
     -h, --help                   this text

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/control/restart_policy.h"
 #include "launcher/device_choice.h"
 
 namespace strata::launcher {
@@ -20,6 +21,8 @@ struct Options {
   std::vector<std::string> launcher_arguments;  ///< more arguments for mpirun
   bool prefix = true;                       ///< put "[3] " before the lines of rank 3 if ranks > 1
   std::chrono::milliseconds grace{30'000};  ///< time for ranks to stop by themselves after SIGTERM
+  RestartPolicy::Limits restarts;           ///< when the ranks start again after a failure
+  std::chrono::seconds hang_timeout{30};    ///< without progress of any rank; 0: wait for ever
   std::optional<int> master_port;           ///< MASTER_PORT of the ranks; nullopt: a free one
   bool show_help = false;
   bool show_version = false;

@@ -129,9 +129,18 @@ TEST(Options, UnknownOnesNameTheNearest) {
   EXPECT_EQ(text.find("did you mean"), std::string::npos);
 }
 
+TEST(Options, RestartsWithoutACheckpointOnlyIfTyped) {
+  const RestartPolicy::Limits usual = parse_options({"train"}).restarts;
+  EXPECT_EQ(usual.most_restarts, 3);
+  EXPECT_FALSE(usual.without_commit);
+  const RestartPolicy::Limits typed = parse_options({"--max_restarts=5", "train"}).restarts;
+  EXPECT_EQ(typed.most_restarts, 5);
+  EXPECT_TRUE(typed.without_commit);
+  EXPECT_NE(refusal({"--max-restarts", "-1", "train"}).find("from 0"), std::string::npos);
+}
+
 TEST(Options, UnsupportedOnesSayWhatToDo) {
   EXPECT_NE(refusal({"--module", "train"}).find("python3 -m"), std::string::npos);
-  EXPECT_NE(refusal({"--max_restarts=3", "train"}).find("--resume auto"), std::string::npos);
   EXPECT_NE(refusal({"--tee", "3", "train"}).find("tee log"), std::string::npos);
   EXPECT_EQ(parse_options({"--standalone", "--rdzv_backend=c10d", "train"}).notes.size(), 2u);
   EXPECT_NE(refusal({"--launcher", "pdsh", "train"}).find("local"), std::string::npos);

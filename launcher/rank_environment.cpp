@@ -48,6 +48,7 @@ std::map<std::string, std::string> variables_of(const RankIdentity& identity) {
       {"MASTER_ADDR", identity.master_address},
       {"MASTER_PORT", std::to_string(identity.master_port)},
   };
+  if (identity.last_step >= 0) variables["STRATA_LAST_STEP"] = std::to_string(identity.last_step);
   std::string terminal = identity.output_on_terminal ? "stdout" : "";
   if (identity.error_on_terminal) terminal += terminal.empty() ? "stderr" : " stderr";
   if (!terminal.empty()) variables["STRATA_TERMINAL"] = terminal;
@@ -74,7 +75,8 @@ std::vector<std::string> rank_environment(const std::vector<std::string>& inheri
   std::vector<std::string> environment;
   for (const std::string& entry : inherited) {
     const std::string name = entry.substr(0, entry.find('='));
-    if (variables.count(name) == 0 && name != "STRATA_TERMINAL" && !tells_of_a_task(name))
+    if (variables.count(name) == 0 && name != "STRATA_TERMINAL" && name != "STRATA_LAST_STEP" &&
+        !tells_of_a_task(name))
       environment.push_back(entry);
   }
   for (const auto& [name, value] : variables) environment.push_back(name + "=" + value);

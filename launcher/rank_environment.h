@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@ struct RankIdentity {
   Placement placement;
   int node = 0;  ///< number of this host in the placement
   int local_rank = 0;
+  std::int64_t last_step = -1;  ///< that an earlier attempt was seen in; -1: none
   std::string run_id;
   std::string host;
   std::chrono::seconds grace{0};  ///< time from SIGTERM to SIGKILL

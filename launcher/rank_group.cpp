@@ -6,26 +6,25 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "core/error.h"
 #include "core/system_call.h"
 #include "launcher/descendants.h"
+#include "launcher/process_state.h"
 #include "launcher/rank_environment.h"
 
 namespace strata::launcher {
 
-RankGroup::RankGroup(const Run& run, Screen& screen)
-    : run_(run), screen_(screen), foreign_children_(children()) {
-  checked(::getrlimit(RLIMIT_NOFILE, &open_files_), "reading the limit of open files");
-  rlimit raised = open_files_;
-  raised.rlim_cur = raised.rlim_max;
-  checked(::setrlimit(RLIMIT_NOFILE, &raised), "raising the limit of open files");
-}
+RankGroup::RankGroup(const Run& run, StartAttempt attempt, Screen& screen)
+    : run_(run), attempt_(std::move(attempt)), screen_(screen), foreign_children_(children()) {}
 
 std::vector<Event> RankGroup::start() {
   std::vector<Event> events;
-  for (int rank = 0; rank < run_.options.ranks; ++rank) {
-    ranks_.push_back({StatusPage::create(rank), {}});
+  const Placement& placement = attempt_.placement;
+  for (int rank = 0; rank < placement.ranks_of(attempt_.node); ++rank) {
+    const int number = placement.first_rank(attempt_.node) + rank;
+    ranks_.push_back({StatusPage::create(number, placement.attempt), {}});
     if (!events.empty()) {
       events.emplace_back(SpawnFailed{rank, "an earlier rank could not be started"});
       continue;
@@ -42,8 +41,10 @@ std::vector<Event> RankGroup::start() {
 RankProcess RankGroup::start(int rank, const StatusPage& page) {
   const UniqueFd store = server_.add_client(rank);
   RankIdentity identity;
-  identity.placement.slots = {run_.options.ranks};
+  identity.placement = attempt_.placement;
+  identity.node = attempt_.node;
   identity.local_rank = rank;
+  identity.last_step = attempt_.last_step;
   identity.run_id = run_.run_id;
   identity.host = run_.host;
   identity.grace = std::chrono::floor<std::chrono::seconds>(run_.options.grace);
@@ -64,7 +65,7 @@ RankProcess RankGroup::start(int rank, const StatusPage& page) {
   command.kept_fds = {store.get(), page.fd()};
   // A rank is a background process of the terminal, so reading from it would stop the rank.
   command.reads_input = rank == 0 && ::isatty(STDIN_FILENO) != 1;
-  command.open_files = open_files_;
+  command.open_files = run_.open_files;
   return start_rank(command);
 }
 
@@ -130,6 +131,30 @@ void RankGroup::signal(int rank, int number) {
   if (rank < size() && at(rank).process.pid > 0) signal_rank(at(rank).process.pid, number);
 }
 
+void RankGroup::order_stop(const std::string& reason) {
+  for (Rank& rank : ranks_) rank.page.order_stop(reason);
+}
+
+std::vector<RankState> RankGroup::look() const {
+  std::vector<RankState> states;
+  for (int rank = 0; rank < size(); ++rank) {
+    const StatusPageData& page = at(rank).page.data();
+    const pid_t pid = at(rank).process.pid;
+    const ProcessState process = pid > 0 ? read_process_state(pid) : ProcessState{};
+    states.push_back({.rank = page.rank,
+                      .phase = static_cast<Phase>(page.phase.load()),
+                      .step = page.step.load(),
+                      .beats = page.beats.load(),
+                      .collective = page.collective.load(),
+                      .collective_name = at(rank).page.collective_name(),
+                      .where = where(rank),
+                      .ended = pid <= 0,
+                      .held = process.held,
+                      .traced = process.traced});
+  }
+  return states;
+}
+
 std::string RankGroup::where(int rank) const {
   const std::string text = at(rank).page.describe();
   return text == name_of(Phase::starting) ? "" : text;
@@ -138,6 +163,11 @@ std::string RankGroup::where(int rank) const {
 std::string RankGroup::error_of(int rank) const {
   const auto& error = at(rank).page.data().error;
   return {error, ::strnlen(error, sizeof error)};
+}
+
+std::string RankGroup::checkpoint_of(int rank) const {
+  const auto& folder = at(rank).page.data().checkpoint;
+  return {folder, ::strnlen(folder, sizeof folder)};
 }
 
 bool RankGroup::is_done(int rank) const {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <poll.h>
-#include <sys/resource.h>
 
 #include <array>
 #include <cstdint>
@@ -14,6 +13,7 @@
 
 #include "core/rendezvous_server.h"
 #include "core/status_page.h"
+#include "launcher/control/messages.h"
 #include "launcher/rank_process.h"
 #include "launcher/run.h"
 #include "launcher/screen.h"
@@ -26,9 +26,8 @@ inline constexpr std::array<OutputKind, 2> kOutputKinds{OutputKind::standard_out
 
 class RankGroup {
  public:
-  /// Borrows both. Raises this process's limit of open files; ranks get the limit as it was.
-  /// Children that the process has already are not the group's.
-  RankGroup(const Run& run, Screen& screen);
+  /// Borrows run and screen. Children that the process has already are not the group's.
+  RankGroup(const Run& run, StartAttempt attempt, Screen& screen);
 
   /// Starts all ranks. A rank that cannot be started, and those after it, are SpawnFailed.
   std::vector<Event> start();
@@ -55,8 +54,17 @@ class RankGroup {
   [[nodiscard]] int size() const { return static_cast<int>(ranks_.size()); }
   /// Says where a rank is; "" for programs that do not write their status page.
   [[nodiscard]] std::string where(int rank) const;
+  /// Ends the collectives of ranks, which wait for one that will not come.
+  void order_stop(const std::string& reason);
+  [[nodiscard]] pid_t pid_of(int rank) const { return at(rank).process.pid; }  ///< -1: ended
+  /// Looks at all ranks and their processes.
+  [[nodiscard]] std::vector<RankState> look() const;
+  /// What a rank wrote to its status page.
+  [[nodiscard]] const StatusPageData& page(int rank) const { return at(rank).page.data(); }
   /// Returns the error on the rank's status page; "": none.
   [[nodiscard]] std::string error_of(int rank) const;
+  /// Returns the folder of the checkpoint that its status page names; "": none.
+  [[nodiscard]] std::string checkpoint_of(int rank) const;
   /// True if its status page says that the rank has done its work.
   [[nodiscard]] bool is_done(int rank) const;
   /// Returns the most memory that the rank's process used; 0: it has not ended.
@@ -78,9 +86,9 @@ class RankGroup {
   [[nodiscard]] Rank& at(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
 
   const Run& run_;
+  const StartAttempt attempt_;
   Screen& screen_;
   const std::set<pid_t> foreign_children_;  // children of the shell that exec'ed us
-  rlimit open_files_{};                     // limit that ranks shall have
   RendezvousServer server_;
   std::vector<Rank> ranks_;
 };

@@ -117,6 +117,15 @@ RankProcess start_rank(const RankCommand& command) {
   return {pid, std::move(output.read), std::move(error.read)};
 }
 
+rlimit raise_open_files() {
+  rlimit before{};
+  checked(::getrlimit(RLIMIT_NOFILE, &before), "reading the limit of open files");
+  rlimit raised = before;
+  raised.rlim_cur = raised.rlim_max;
+  checked(::setrlimit(RLIMIT_NOFILE, &raised), "raising the limit of open files");
+  return before;
+}
+
 void signal_rank(pid_t pid, int number) {
   // A program that made itself a new session or group is still reached by its own number. One that
   // is not is dead and about to be reported.

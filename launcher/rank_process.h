@@ -30,6 +30,9 @@ struct RankProcess {
 /// way. Throws HostError when the system cannot start a process or the program cannot be executed.
 RankProcess start_rank(const RankCommand& command);
 
+/// Raises this process's limit of open files as far as it may; returns the limit as it was.
+rlimit raise_open_files();
+
 /// Signals the rank's process group. The rank must not have been waited for yet.
 void signal_rank(pid_t pid, int number);
 

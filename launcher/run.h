@@ -1,6 +1,8 @@
 // What mlaunch runs on this host.
 #pragma once
 
+#include <sys/resource.h>
+
 #include <string>
 
 #include "launcher/options.h"
@@ -13,6 +15,7 @@ struct Run {
   std::string run_id;
   std::string host;
   int master_port = 0;
+  rlimit open_files{};          ///< RLIMIT_NOFILE of the ranks
   std::string visible_devices;  ///< CUDA_VISIBLE_DEVICES of the ranks; empty: mlaunch's own
 };
 

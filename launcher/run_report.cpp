@@ -10,57 +10,54 @@
 namespace strata::launcher {
 namespace {
 
-/// True for a single program that is done: its code may have a meaning, as that of diff does.
-bool ended_as_it_meant(const StateMachine& machine, const RankGroup& ranks, int rank) {
-  const auto& ending = machine.endings()[static_cast<std::size_t>(rank)];
-  return ranks.size() == 1 && ending && ending->kind == Ending::Kind::exited &&
-         ranks.is_done(rank) && ranks.error_of(rank).empty();
-}
-
-/// Returns nothing when all went well, or when the run ended on request.
-std::optional<Failure> failure_to_report(const StateMachine& machine, const RankGroup& ranks) {
-  const auto& failure = machine.failure();
-  if (failure && ended_as_it_meant(machine, ranks, failure->rank)) return std::nullopt;
-  if (!machine.all_stopped()) return failure;
-  // Ranks that stop on request have no error on their status pages.
-  if (failure && !ranks.error_of(failure->rank).empty()) return failure;
-  for (int rank = 0; rank < ranks.size(); ++rank)
-    if (!ranks.error_of(rank).empty())
-      return Failure{rank, *machine.endings()[static_cast<std::size_t>(rank)], ""};
-  return std::nullopt;
-}
-
-void say_why_it_ended(const StateMachine& machine, const RankGroup& ranks, Screen& screen) {
-  const int number = machine.user_signal();
+void say_why_it_ended(const AttemptFacts& facts, Screen& screen) {
+  const int number = facts.user_signal;
   const std::string who = number == SIGINT ? "Ctrl-C" : signal_name(number);
-  const std::string where = ranks.where(0);
-  if (machine.all_stopped())
+  const std::string& where = facts.ranks.front().where;
+  if (facts.all_stopped)
     screen.say("mlaunch: stopped on request" + (number != 0 ? " (" + who + ")" : ""));
   else if (number != 0)
     screen.say("mlaunch: ended by " + who + (where.empty() ? "" : "; rank 0 was at " + where));
 }
 
+/// Describes the attempt by the rank that failed first.
+FailureFacts facts_of_failure(const Run& run, const AttemptReport& report) {
+  const AttemptReport::OfHost& host = report.hosts[static_cast<std::size_t>(report.failed_host)];
+  const AttemptFacts::Failed& failed = *host.facts->failed;
+  FailureFacts facts;
+  facts.rank = failed.rank;
+  facts.program = run.options.command.front();
+  facts.spawn_error = failed.spawn_error;
+  facts.error_tail = failed.error_tail;
+  facts.out_of_memory_kills = host.facts->out_of_memory_kills;
+  for (const AttemptReport::OfHost& one : report.hosts)
+    if (one.facts)
+      for (const EndedRank& rank : one.facts->ranks)
+        facts.others.push_back({rank.where, rank.error, rank.ending, rank.phase_seconds});
+  for (const AttemptReport::OfHost& one : report.hosts)
+    if (one.facts && one.facts->committed > facts.committed_step) {
+      facts.committed_step = one.facts->committed;
+      facts.checkpoint = one.facts->checkpoint;
+    }
+  facts.ranks = static_cast<int>(facts.others.size());
+  const EndedRank& rank =
+      host.facts->ranks[static_cast<std::size_t>(failed.rank - host.first_rank)];
+  facts.ending = rank.ending.value_or(Ending{});
+  facts.where = rank.where;
+  facts.phase_seconds = rank.phase_seconds;
+  facts.error = rank.error;
+  facts.peak_rss_bytes = rank.peak_rss_bytes;
+  return facts;
+}
+
 }  // namespace
 
-void report_run(const Run& run, const StateMachine& machine, const RankGroup& ranks,
-                std::int64_t out_of_memory_kills, Screen& screen) {
-  const std::optional<Failure> failure = failure_to_report(machine, ranks);
-  if (!failure) return say_why_it_ended(machine, ranks, screen);
-  FailureFacts facts;
-  facts.rank = failure->rank;
-  facts.ranks = run.options.ranks;
-  facts.program = run.options.command.front();
-  facts.ending = failure->ending;
-  facts.spawn_error = failure->spawn_error;
-  facts.where = ranks.where(failure->rank);
-  facts.error = ranks.error_of(failure->rank);
-  facts.error_tail = screen.error_tail(failure->rank);
-  facts.peak_rss_bytes = ranks.peak_rss_bytes(failure->rank);
-  facts.out_of_memory_kills = out_of_memory_kills;
-  for (int other = 0; other < ranks.size(); ++other)
-    facts.others.push_back({ranks.where(other), ranks.error_of(other),
-                            machine.endings()[static_cast<std::size_t>(other)]});
-  std::string text = failure_report(facts);
+void report_attempt(const Run& run, const AttemptReport& report, Screen& screen) {
+  const AttemptReport::OfHost& host = report.hosts[static_cast<std::size_t>(report.failed_host)];
+  if (report.hung_rank) return screen.say("mlaunch: " + report.hung_because);
+  if (!host.facts) return screen.say("mlaunch: " + report.lost_because);
+  if (!host.facts->failed) return say_why_it_ended(*host.facts, screen);
+  std::string text = failure_report(facts_of_failure(run, report));
   text.pop_back();
   screen.say(text);
 }

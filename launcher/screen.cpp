@@ -57,6 +57,10 @@ void Screen::finish_line(int rank, OutputKind kind) {
   update_progress(s);
 }
 
+void Screen::forget_errors() {
+  for (std::string& tail : tails_) tail.clear();
+}
+
 void Screen::say(std::string_view line) {
   OutputQueue& q = queue(OutputKind::standard_error);
   hide_progress(q);

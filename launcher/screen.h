@@ -29,6 +29,9 @@ class Screen {
   /// Prints a line of mlaunch itself on standard error.
   void say(std::string_view line);
 
+  /// Call it before ranks start again: error_tail() tells of the new ones alone.
+  void forget_errors();
+
   [[nodiscard]] OutputQueue& queue(OutputKind kind) { return queues_[static_cast<int>(kind)]; }
   /// Returns the last kTailBytes that a rank wrote to standard error.
   [[nodiscard]] const std::string& error_tail(int rank) const {

@@ -119,6 +119,8 @@ void StateMachine::on(const SignalReceived& event) {
     end_ranks(event.number);
 }
 
+void StateMachine::on(const PeerFailed& event) { end_peers(event.reason); }
+
 void StateMachine::on(const NoProcessLeft&) { no_process_left_ = true; }
 
 void StateMachine::on(const Tick&) {
@@ -145,8 +147,14 @@ void StateMachine::on(const Tick&) {
 void StateMachine::note_failure(Failure failure, const std::string& reason) {
   if (!failure_ || (wants_another_try(failure_->ending) && !wants_another_try(failure.ending)))
     failure_ = std::move(failure);
+  end_peers(reason);
+}
+
+/// Lets ranks end by themselves, then ends them.
+void StateMachine::end_peers(const std::string& reason) {
   if (state_ != State::running && state_ != State::stopping) return;
   state_ = State::ending;
+  failing_ = true;
   actions_.emplace_back(FailWaitingPeers{reason});
   plan_escalation(kPeerGrace, SIGTERM, kPeerGrace + end_grace_);
 }
@@ -188,6 +196,7 @@ void StateMachine::plan_escalation(std::chrono::milliseconds signal_after, int s
 }
 
 void StateMachine::give_up() {
+  gave_up_ = true;
   for (std::size_t rank = 0; rank < endings_.size(); ++rank)
     if (!endings_[rank])
       actions_.emplace_back(

@@ -3,7 +3,8 @@
 //
 //   running --SIGTERM--> stopping: ranks get SIGTERM, and the grace to save and end with 75
 //           --Ctrl-C---> ending: ranks get SIGINT, then SIGTERM, then SIGKILL
-//           --failure--> ending: peers get kPeerGrace to end by themselves, then SIGTERM, SIGKILL
+//           --failure, here or of a peer on another host--> ending: peers get kPeerGrace to end by
+//           themselves, then SIGTERM, SIGKILL
 //   stopping --grace is over--> ending: SIGKILL
 //            --a second SIGTERM, Ctrl-C, failure--> ending as above
 //   ending --one more signal--> SIGKILL
@@ -44,10 +45,13 @@ struct SpawnFailed {
 struct SignalReceived {
   int number;
 };
+struct PeerFailed {  ///< a rank on another host, or one that hangs and is to end
+  std::string reason;
+};
 struct NoProcessLeft {};  ///< no rank and no descendant of one is alive
 struct Tick {};           ///< next_deadline() has passed
-using Event =
-    std::variant<RankEnded, RankOutputEnded, SpawnFailed, SignalReceived, NoProcessLeft, Tick>;
+using Event = std::variant<RankEnded, RankOutputEnded, SpawnFailed, SignalReceived, PeerFailed,
+                           NoProcessLeft, Tick>;
 
 // Actions, to be done in the given order.
 struct SignalRank {
@@ -100,11 +104,15 @@ class StateMachine {
   /// Time at which handle(Tick) is due; nullopt: not before another event.
   [[nodiscard]] std::optional<TimePoint> next_deadline() const;
   [[nodiscard]] const std::optional<Failure>& failure() const { return failure_; }
+  /// True once ranks are ended because one of them, or a peer on another host, failed.
+  [[nodiscard]] bool is_failing() const { return failing_; }
   /// The signal with which the user ended the run; 0: none.
   [[nodiscard]] int user_signal() const { return user_signal_; }
   /// True if all ranks ended with code 75 (try again), as ranks do that stop on request and have
   /// saved.
   [[nodiscard]] bool all_stopped() const;
+  /// True if ranks that were killed do not end.
+  [[nodiscard]] bool gave_up() const { return gave_up_; }
   /// Ending of each rank; nullopt: it has not ended.
   [[nodiscard]] const std::vector<std::optional<Ending>>& endings() const { return endings_; }
 
@@ -119,10 +127,12 @@ class StateMachine {
   void on(const RankOutputEnded& event);
   void on(const SpawnFailed& event);
   void on(const SignalReceived& event);
+  void on(const PeerFailed& event);
   void on(const NoProcessLeft& event);
   void on(const Tick& event);
 
   void note_failure(Failure failure, const std::string& reason);
+  void end_peers(const std::string& reason);
   void stop_ranks(int user_signal);
   void wait_for_stop();
   void end_ranks(int user_signal);
@@ -147,6 +157,8 @@ class StateMachine {
   bool asked_to_stop_ = false;  // true: a rank that ends with 75 does what it was told
   bool asked_to_end_ = false;   // true: mlaunch itself causes later endings
   bool no_process_left_ = false;
+  bool failing_ = false;
+  bool gave_up_ = false;
   std::vector<Escalation> escalations_;  // soonest last
   std::optional<TimePoint> orphan_deadline_;
   std::optional<TimePoint> drain_deadline_;

@@ -83,6 +83,22 @@ TEST(StateMachine, FailureWakesPeersThenTermThenKill) {
   EXPECT_EQ(rig.machine.failure()->rank, 1);
 }
 
+TEST(StateMachine, AFailureOfAPeerElsewhereEndsRanksAsOneHere) {
+  Rig rig(2);
+  EXPECT_EQ(rig.at(10, PeerFailed{"rank 5 was killed"}),
+            Actions{FailWaitingPeers{"rank 5 was killed"}});
+  EXPECT_TRUE(rig.machine.is_failing());
+  EXPECT_EQ(rig.at(1010, Tick{}), (Actions{SignalRank{0, SIGTERM}, SignalRank{1, SIGTERM}}));
+  EXPECT_TRUE(rig.at(1020, PeerFailed{"once more"}).empty());
+}
+
+TEST(StateMachine, AFailureOfAPeerEndsRanksThatAreToStop) {
+  Rig rig(1);
+  rig.at(10, SignalReceived{SIGTERM});
+  EXPECT_FALSE(rig.machine.is_failing());
+  EXPECT_FALSE(rig.at(20, PeerFailed{"rank 5 was killed"}).empty());
+}
+
 TEST(StateMachine, DeathBySignalIs128PlusSignal) {
   Rig rig(1);
   rig.at(0, RankEnded{0, killed(SIGSEGV)});

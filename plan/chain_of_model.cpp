@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "plan/unscheduled.h"
 #include "runtime/chain/chain_rate.h"
 #include "runtime/passes/autodiff.h"
 
@@ -258,9 +259,8 @@ class Building {
 
 compile::Compiled compile_unscheduled(const SavedProblem& problem,
                                       std::vector<runtime::BlockActions> saved) {
-  runtime::Plan plan = problem.plan;
+  runtime::Plan plan = unscheduled(problem.plan);
   plan.saved = std::move(saved);
-  plan.scheduled = false;
   plan.budget_bytes = runtime::kUnlimitedBytes;
   plan.host_bytes = runtime::kUnlimited;
   plan.shorter_sequences.clear();  // they need less

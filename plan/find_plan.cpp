@@ -13,6 +13,7 @@
 #include "plan/gradient_homes.h"
 #include "plan/host_state.h"
 #include "plan/resident_records.h"
+#include "plan/unscheduled.h"
 #include "plan/widest_seat.h"
 #include "runtime/program/arena_alignment.h"
 
@@ -276,9 +277,7 @@ class Searching {
   /// too much, its least need and half of what is left; else its least need. The host gets the
   /// rest. The Plan without a schedule says the least needs, and is returned if nothing else fits.
   [[nodiscard]] Compiled divide(const Plan& plan, Compile make) const {
-    Plan unscheduled = plan;
-    unscheduled.scheduled = false;
-    Compiled least = compiled(unscheduled, make);
+    Compiled least = compiled(unscheduled(plan), make);
     if (!least.fit.fits()) return least;
     const std::int64_t needed = least.programs.arena_bytes(Tier::device);
     const std::int64_t left = plan.host_bytes - compile::host_arena_bytes(least.programs);

@@ -8,6 +8,7 @@
 #include "plan/gradient_homes.h"
 #include "plan/host_state.h"
 #include "plan/neighbours.h"
+#include "plan/unscheduled.h"
 #include "step/check_plan.h"
 
 namespace strata::plan {
@@ -131,7 +132,7 @@ class Nearing {
                                                        const NewLimits& limits) {
     Search changed = search_for(choices, {.device_bytes = {}, .host_bytes = limits.host_bytes});
     changed.savings = {search_.savings.back()};
-    changed.plan.scheduled = false;
+    changed.plan = unscheduled(std::move(changed.plan));
     if (lacks_host_memory(changed.plan)) return {};
     compile::Compiled found = find_plan(changed);
     work_ += found.work;

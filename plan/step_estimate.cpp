@@ -7,6 +7,7 @@
 #include "plan/gradient_homes.h"
 #include "plan/host_state.h"
 #include "plan/layers.h"
+#include "plan/unscheduled.h"
 #include "plan/widest_seat.h"
 #include "runtime/passes/autodiff.h"
 #include "runtime/passes/saved_values.h"
@@ -106,8 +107,7 @@ StepEstimates::StepEstimates(const Search& search, const Choices& asked, bool fe
 
 runtime::Plan StepEstimates::free_plan(const Choices& choices,
                                        const std::vector<runtime::ParameterUnit>& units) const {
-  runtime::Plan plan = search_.plan;
-  plan.scheduled = false;
+  runtime::Plan plan = unscheduled(search_.plan);
   plan.evaluates = false;
   plan.shorter_sequences.clear();
   plan.saving = search_.savings.back();

@@ -37,10 +37,11 @@ bool MpiRequests::test() {
   return done != 0;
 }
 
-void MpiRequests::finish() {
+void MpiRequests::finish(const Watch* watch) {
   auto sleep = kShortestSleep;
   for (int tests = 0; !test(); ++tests) {
     if (tests < kEagerTests) continue;
+    require_not_stopped(watch);
     std::this_thread::sleep_for(sleep);
     sleep = std::min(sleep * 3 / 2, kLongestSleep);
   }

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "comm/watch.h"
+
 namespace strata::comm {
 
 /// Throws PeerError unless `result` is MPI_SUCCESS; it names `call`, the collective ("" for none)
@@ -34,8 +36,9 @@ class MpiRequests {
     requests_.push_back(request);
   }
 
-  /// Returns when all requests are complete. Throws PeerError on failure or when `aborted` is set.
-  void finish();
+  /// Returns when all requests are complete. Throws PeerError on failure, when `aborted` is set, or
+  /// when `watch` says that this rank must end.
+  void finish(const Watch* watch);
 
  private:
   [[nodiscard]] bool test();

@@ -38,7 +38,7 @@ void MpiCommunicator::run_whole(const char* name, const Collective& collective,
                                 const std::byte* operand, const Call& call) {
   begin(name, bytes_at(operand, 0, collective.partition.total() * size_of(collective.input_type)),
         call);
-  requests_.finish();
+  requests_.finish(watch());
 }
 
 template <typename Outgoing, typename Incoming>
@@ -55,7 +55,7 @@ void MpiCommunicator::exchange(const Outgoing& outgoing, const Incoming& incomin
       return MPI_Isend(data, bytes, MPI_BYTE, target, kTag, comm_, request);
     });
   }
-  requests_.finish();
+  requests_.finish(watch());
 }
 
 void MpiCommunicator::all_gather(const Collective& collective, const std::byte* input,
@@ -142,7 +142,7 @@ void MpiCommunicator::meet(const Collective& /*collective*/) { barrier(); }
 void MpiCommunicator::barrier() {
   requests_.begin("MPI_Ibarrier",
                   [&](MPI_Request* request) { return MPI_Ibarrier(comm_, request); });
-  requests_.finish();
+  requests_.finish(watch());
 }
 
 }  // namespace strata::comm

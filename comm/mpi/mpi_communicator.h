@@ -30,6 +30,7 @@ class MpiCommunicator final : public HostCommunicator {
   void register_arena(const ArenaRegion& region) override;
   void unregister_arena(const std::byte* base) override;
   [[nodiscard]] Exchange exchange() const override { return Exchange::messages; }
+  void check() override { require_not_stopped(watch()); }
   void abort(const std::string& reason, ExitCode code) noexcept override;
   void close() override;
 

@@ -1,6 +1,7 @@
 // Every rank of an mpirun is one process of this test; without mpirun it is a world of one.
 //   mpirun -np 4 comm_mpi_test            the conformance suite
 //   mpirun -np 4 comm_mpi_test --abort    rank 1 gives up while the others wait
+//   mpirun -np 2 comm_mpi_test --stop     the launcher has all ranks end while one waits
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include "comm/factory.h"
 #include "comm/host_stream.h"
 #include "comm/testing/conformance.h"
+#include "comm/testing/test_watch.h"
 #include "core/error.h"
 
 namespace strata::comm {
@@ -77,6 +79,26 @@ int abort_from_rank_one() {
   return 0;
 }
 
+/// Rank 1 does not come, and the launcher has all ranks end; they exit with the code of a
+/// PeerError.
+int stop_by_the_launcher() {
+  TestWatch watch("host b is lost");
+  const auto communicator = make_communicator(context_from_mpirun(), "mpi", &watch);
+  std::thread launcher([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    watch.order_stop();
+  });
+  launcher.detach();
+  HostStream stream;
+  if (communicator->rank() == 1)
+    for (;;) {
+      communicator->check();
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  communicator->run(stream, {.kind = CollectiveKind::barrier}, nullptr, nullptr, {});
+  return 0;
+}
+
 }  // namespace
 }  // namespace strata::comm
 
@@ -84,6 +106,8 @@ int main(int argc, char** argv) {
   try {
     if (argc == 2 && std::strcmp(argv[1], "--abort") == 0)
       return strata::comm::abort_from_rank_one();
+    if (argc == 2 && std::strcmp(argv[1], "--stop") == 0)
+      return strata::comm::stop_by_the_launcher();
   } catch (const strata::Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return static_cast<int>(error.exit_code());

@@ -45,6 +45,13 @@ TEST(MpiStart, AbortEndsTheJobWithReasonAndExitCode) {
       << finished.output;
 }
 
+TEST(MpiStart, AWaitEndsAtTheLaunchersWord) {
+  const Finished finished = run_command(std::string(STRATA_MPIEXEC) + " -np 2 --oversubscribe " +
+                                        rank_program().string() + " --stop");
+  EXPECT_EQ(finished.exit_code, static_cast<int>(ExitCode::try_again)) << finished.output;
+  EXPECT_NE(finished.output.find("mlaunch: host b is lost"), std::string::npos) << finished.output;
+}
+
 TEST(MpiStart, SaysWhereItLookedForTheModule) {
   const TemporaryFolder folder;
   const std::filesystem::path alone = folder.path() / "bin" / "comm_mpi_test";

@@ -25,8 +25,9 @@ struct NcclDevice {
 };
 
 /// `run` enqueues and returns. Errors of enqueued work appear in `check`, so call it while waiting
-/// for a stream. NCCL runs in its non-blocking mode: no call waits for a peer without checking
-/// whether one died. After an error the communicator is dead, and NCCL's kernels are told to end.
+/// for a stream. NCCL runs in its non-blocking mode: no call waits for a peer without asking the
+/// host communicator whether one died or the rank must end. After an error the communicator is
+/// dead, and NCCL's kernels are told to end.
 class NcclCommunicator : public Communicator {
  public:
   /// Collective. The current device is the communicator's. Borrows all arguments. Throws as

@@ -12,6 +12,7 @@
 #include "comm/testing/conformance.h"
 #include "comm/testing/fake_nccl.h"
 #include "comm/testing/test_arena.h"
+#include "comm/testing/test_watch.h"
 #include "core/error.h"
 #include "core/testing/test_directory.h"
 #include "kernels/cuda/testing/simulated/simulated_stream.h"
@@ -169,6 +170,18 @@ TEST(NcclCommunicatorTest, AnAbortEndsTheWaitsOfAllRanks) {
                 }),
                 "rank 1: disk full");
     EXPECT_EQ(message_of<PeerError>([&] { nccl.check(); }), "rank 1: disk full");
+  });
+  EXPECT_EQ(fake_nccl_alive(), 0);
+}
+
+TEST(NcclCommunicatorTest, ItsWaitsEndAtTheLaunchersWordToTheHost) {
+  run_threads(2, [](Communicator& host) {
+    OnSimulatedDevice nccl(host, gpu(host.rank()));
+    TestWatch watch("host b is lost");
+    host.set_watch(&watch);
+    watch.order_stop();
+    EXPECT_EQ(message_of<PeerError>([&] { nccl.check(); }), "mlaunch: host b is lost");
+    nccl.abort("mlaunch: host b is lost", ExitCode::try_again);
   });
   EXPECT_EQ(fake_nccl_alive(), 0);
 }

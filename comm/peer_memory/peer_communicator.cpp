@@ -12,7 +12,8 @@
 namespace strata::comm {
 namespace {
 
-// Interval between checks of the peers: a killed one is noticed well within a second.
+// Interval between looks at the peers and the launcher's word to stop: a killed rank is noticed
+// well within a second.
 constexpr std::chrono::milliseconds kLivenessInterval{200};
 // Few, since ranks may outnumber cores: enough to catch a peer that arrives at the same moment.
 constexpr int kSpins = 64;
@@ -74,7 +75,9 @@ void PeerCommunicator::wait(WakeWord& word, std::uint32_t seen, int from_peer, i
   for (int spin = 0; spin < kSpins && word.count() == seen; ++spin) pause();
   while (word.count() == seen) {
     if (word.poisoned()) throw PeerError(board_.abort_reason());
-    if (word.sleep(seen, kLivenessInterval)) look_for_the_dead(word, seen, from_peer, to_peer);
+    if (!word.sleep(seen, kLivenessInterval)) continue;
+    require_not_stopped(watch());
+    look_for_the_dead(word, seen, from_peer, to_peer);
   }
 }
 
@@ -165,6 +168,11 @@ void PeerCommunicator::abort(const std::string& reason, ExitCode /*code*/) noexc
 }
 
 void PeerCommunicator::check() {
+  try {
+    if (!board_.aborted()) require_not_stopped(watch());
+  } catch (const PeerError& error) {
+    board_.abort(error.what());
+  }
   for (int peer = 0; peer < world_ && !board_.aborted(); ++peer) {
     const RankSlot& slot = board_.slot(peer);
     const RankState state = slot.state.load(std::memory_order_acquire);

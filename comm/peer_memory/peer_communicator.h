@@ -13,10 +13,10 @@
 
 namespace strata::comm {
 
-/// Every wait sleeps on a futex, ends with PeerError on abort, and checks every 200 ms whether a
-/// peer died. A collective has two barriers: operands are published before the first and are free
-/// after the second. A rank whose collective fails leaves it only when no peer reads its memory any
-/// more, so a rank thread may then destroy its arena.
+/// Every wait sleeps on a futex, ends with PeerError on abort, and checks every 200 ms whether the
+/// rank must end or a peer died. A collective has two barriers: operands are published before the
+/// first and are free after the second. A rank whose collective fails leaves it only when no peer
+/// reads its memory any more, so a rank thread may then destroy its arena.
 class PeerCommunicator final : public HostCommunicator {
  public:
   /// Does not wait: the ranks meet in their first collective.

@@ -6,6 +6,7 @@
 #include "comm/host_stream.h"
 #include "comm/testing/conformance.h"
 #include "comm/testing/test_arena.h"
+#include "comm/testing/test_watch.h"
 #include "core/error.h"
 
 namespace strata::comm {
@@ -72,6 +73,52 @@ TEST(ThreadCommunicator, AFailingRanksArenaMayGoAtOnce) {
     communicators[1]->abort("enough");
     for (std::thread& thread : threads) thread.join();
   }
+}
+
+/// A rank of two that waits for the other, which never comes, until the launcher has it end.
+std::string end_by_the_launcher(const std::function<void(Communicator&)>& wait) {
+  auto communicators = make_thread_communicators(2);
+  TestWatch watch("host b is lost");
+  communicators[0]->set_watch(&watch);
+  std::thread launcher([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    watch.order_stop();
+  });
+  std::string told = "nothing";
+  const auto begin = std::chrono::steady_clock::now();
+  try {
+    wait(*communicators[0]);
+  } catch (const PeerError& error) {
+    told = error.what();
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
+  launcher.join();
+  HostStream stream;  // the other one's next collective ends for the same reason
+  try {
+    communicators[1]->run(stream, {.kind = CollectiveKind::barrier}, nullptr, nullptr, {});
+    ADD_FAILURE() << "the communicator is not poisoned";
+  } catch (const PeerError& error) {
+    EXPECT_EQ(error.what(), told);
+  }
+  return told;
+}
+
+TEST(ThreadCommunicator, EndsAtTheLaunchersWordInACollective) {
+  EXPECT_EQ(end_by_the_launcher([](Communicator& communicator) {
+              HostStream stream;
+              communicator.run(stream, {.kind = CollectiveKind::barrier}, nullptr, nullptr, {});
+            }),
+            "mlaunch: host b is lost");
+}
+
+TEST(ThreadCommunicator, EndsAtTheLaunchersWordWhileADeviceIsWaitedFor) {
+  EXPECT_EQ(end_by_the_launcher([](Communicator& communicator) {
+              for (int i = 0; i < 100; ++i) {
+                communicator.check();
+                std::this_thread::sleep_for(std::chrono::milliseconds(20));
+              }
+            }),
+            "mlaunch: host b is lost");
 }
 
 }  // namespace

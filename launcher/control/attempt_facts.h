@@ -12,11 +12,12 @@ namespace strata::launcher {
 
 /// Facts about one rank, most of them from its status page.
 struct EndedRank {
-  Ending ending;
+  std::optional<Ending> ending;     ///< nullopt: it was killed and does not end
   std::string where = {};           ///< "step 12, backward, ..."; empty: unknown
   std::string error = {};           ///< its first error; empty: none
   std::int64_t step = -1;           ///< -1: none
   std::int64_t peak_rss_bytes = 0;  ///< 0: unknown
+  double phase_seconds = 0;         ///< for which it was in its phase at the end; 0: unknown
 };
 
 struct AttemptFacts {
@@ -26,10 +27,13 @@ struct AttemptFacts {
     std::string spawn_error;  ///< not empty: its program could not be started
     std::string error_tail;   ///< end of its standard error
   };
-  int exit_code = 0;                     ///< that mlaunch would end with if this host were alone
-  bool was_asked = false;                ///< all is done, or stopped on request
-  std::optional<Failed> failed;          ///< nullopt: no rank failed by itself
-  std::vector<EndedRank> ranks;          ///< of this host, in order
+  int exit_code = 0;             ///< that mlaunch would end with if this host were alone
+  bool was_asked = false;        ///< all is done, or stopped on request
+  bool all_stopped = false;      ///< all ranks ended with code 75, as those do that have saved
+  int user_signal = 0;           ///< with which the user ended the run; 0: none
+  bool left_behind = false;      ///< killed ranks do not end, so that others must not start
+  std::optional<Failed> failed;  ///< nullopt: no rank failed by itself
+  std::vector<EndedRank> ranks;  ///< of this host, in order
   std::int64_t out_of_memory_kills = 0;  ///< by the kernel of this host during the attempt
   std::int64_t committed = -1;           ///< step of the newest checkpoint; -1: none
   std::string checkpoint;                ///< its folder

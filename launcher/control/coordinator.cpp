@@ -271,8 +271,8 @@ void Coordinator::start(const std::vector<Host*>& hosts) {
 /// All ranks of the attempt are gone: starts again, or ends.
 void Coordinator::conclude() {
   const AttemptReport told = report();
-  if (cause_ || user_signal_ != 0) actions_.emplace_back(TellReport{told});
   const AttemptEnd end = end_of_attempt(told);
+  if (cause_ || user_signal_ != 0 || end.exit_code != 0) actions_.emplace_back(TellReport{told});
   const RestartPolicy::Decision decision = policy_.after(now_, end);
   if (!decision.restart) {
     if (!decision.why.empty()) actions_.emplace_back(Announce{decision.why});
@@ -308,6 +308,8 @@ AttemptReport Coordinator::report() const {
 
 AttemptEnd Coordinator::end_of_attempt(const AttemptReport& report) const {
   AttemptEnd end{.was_asked = user_signal_ != 0 || !cause_, .committed = committed_};
+  for (const AttemptReport::OfHost& host : report.hosts)
+    end.left_behind |= host.facts && host.facts->left_behind;
   if (!cause_) {
     for (const AttemptReport::OfHost& host : report.hosts)
       if (end.exit_code == 0) end.exit_code = host.facts ? host.facts->exit_code : kTryAgain;
@@ -324,10 +326,11 @@ AttemptEnd Coordinator::end_of_attempt(const AttemptReport& report) const {
   const EndedRank& rank =
       host.facts->ranks.at(static_cast<std::size_t>(failed.rank - host.first_rank));
   end.could_start = failed.spawn_error.empty();
-  end.out_of_memory = rank.ending.kind == Ending::Kind::killed && rank.ending.number == SIGKILL &&
-                      host.facts->out_of_memory_kills > 0;
+  const Ending ending = rank.ending.value_or(Ending{Ending::Kind::killed, SIGKILL});
+  end.out_of_memory =
+      ending == Ending{Ending::Kind::killed, SIGKILL} && host.facts->out_of_memory_kills > 0;
   end.step = rank.step;
-  end.signature = fmt::format("rank {} {}: {}", failed.rank, rank.ending.describe(), rank.error);
+  end.signature = fmt::format("rank {} {}: {}", failed.rank, ending.describe(), rank.error);
   return end;
 }
 

@@ -16,7 +16,7 @@ AttemptFacts killed(int rank, std::int64_t step, std::int64_t committed) {
   AttemptFacts facts;
   facts.exit_code = 137;
   facts.failed = AttemptFacts::Failed{rank, "", ""};
-  facts.ranks = {{.ending = {Ending::Kind::killed, SIGKILL}, .step = step}};
+  facts.ranks = {{.ending = Ending{Ending::Kind::killed, SIGKILL}, .step = step}};
   facts.committed = committed;
   facts.checkpoint = "out/step";
   return facts;
@@ -25,7 +25,7 @@ AttemptFacts killed(int rank, std::int64_t step, std::int64_t committed) {
 AttemptFacts blames_a_peer(std::int64_t committed) {
   AttemptFacts facts = killed(0, 0, committed);
   facts.exit_code = 75;
-  facts.ranks[0].ending = {Ending::Kind::exited, 75};
+  facts.ranks[0].ending = Ending{Ending::Kind::exited, 75};
   return facts;
 }
 AttemptFacts well_done() {

@@ -1,10 +1,24 @@
-// What a look at one rank tells of it.
+// What a look at one rank tells of it: a copy of its status page, and whether its process may run.
 #pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/status_page.h"
 
 namespace strata::launcher {
 
 struct RankState {
-  int rank = 0;
+  int rank = 0;  ///< in the whole run
+  Phase phase = Phase::starting;
+  std::int64_t step = -1;       ///< -1: none
+  std::uint64_t beats = 0;      ///< grows with whatever the rank gets done; 0: it writes no page
+  std::int64_t collective = 0;  ///< number of the one begun last
+  std::string collective_name = {};  ///< of the one under way; empty: none
+  std::string where = {};            ///< for people: "step 12, backward, ..."
+  bool ended = false;
+  bool held = false;    ///< stopped by a signal, or in a frozen control group
+  bool traced = false;  ///< a debugger is on it
   bool operator==(const RankState&) const = default;
 };
 

@@ -45,6 +45,7 @@ RestartPolicy::Decision RestartPolicy::judge(TimePoint now, const AttemptEnd& en
   };
   if (end.was_asked || limits_.most_restarts == 0 || is_final(end.exit_code) || !end.could_start)
     return ends;
+  if (end.left_behind) return ends_since("ranks that were killed do not end");
   if (end.committed < 0 && !limits_.without_commit) return ends;
   const auto before = ends_.rbegin() + 1;
   if (end.out_of_memory && before != ends_.rend() && before->out_of_memory &&

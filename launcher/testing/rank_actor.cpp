@@ -160,6 +160,38 @@ int quarrel(Actor& actor) {
   throw DataError("model.safetensors: tensor w is cut off");
 }
 
+/// commit STEPS ENDINGS: rank 0 says that it has committed step STEPS in each attempt, and prints
+/// what it was told of earlier ones; then rank 1 ends as the attempt's letter of ENDINGS says: k is
+/// killed, c exits with 78, f exits with 1 and an error, s succeeds.
+int commit(Actor& actor) {
+  const auto attempt = static_cast<std::size_t>(actor.context.attempt);
+  const char* last = std::getenv("STRATA_LAST_STEP");
+  const std::int64_t step = actor.number(0) * (actor.context.attempt + 1);
+  if (actor.context.rank == 0) {
+    std::printf("attempt %zu after step %s\n", attempt, last != nullptr ? last : "none");
+    std::fflush(stdout);
+    if (step > 0) actor.page.set_committed(step, "out/step-" + std::to_string(step));
+    actor.context.store->put("committed", "yes");
+  } else {
+    actor.context.store->get("committed", std::chrono::seconds(8));
+  }
+  actor.page.set_step(step + 5);
+  const char ending = actor.arguments.at(1).at(attempt);
+  if (ending == 's') return 0;
+  if (actor.context.rank != 1) sleep_long();
+  if (ending == 'k') ::raise(SIGKILL);
+  actor.page.set_error("the flux is wrong");
+  return ending == 'c' ? 78 : 1;
+}
+
+/// stop RANK: that rank stops itself for good inside a step; the others wait for it.
+int stop(Actor& actor) {
+  pretend_to_train(actor);
+  if (actor.context.rank != actor.number(0)) sleep_long();
+  ::raise(SIGSTOP);
+  return 0;
+}
+
 /// garbage: sends an invalid message to the rendezvous, then uses it properly.
 int garbage(Actor& actor) {
   const int store = std::atoi(std::getenv("STRATA_STORE_FD"));
@@ -177,7 +209,8 @@ int run(const std::string& mode, const Arguments& arguments) {
       {"fail", fail},       {"signal", signal_self}, {"stubborn", stubborn},
       {"lines", lines},     {"meet", meet},          {"grandchildren", grandchildren},
       {"blame", blame},     {"abandon", abandon},    {"garbage", garbage},
-      {"quarrel", quarrel}, {"save", save}};
+      {"quarrel", quarrel}, {"save", save},          {"commit", commit},
+      {"stop", stop}};
   try {
     return modes.at(mode)(actor);
   } catch (const Error& error) {

@@ -76,6 +76,67 @@ TEST(Mlaunch, DeathBySignalNamesRankSignalStepPhaseAndInstruction) {
   }
 }
 
+TEST(Mlaunch, StartsRanksAgainThatHaveCommitted) {
+  MlaunchProcess mlaunch(actors(2, {"commit", "40", "kfs"}));
+  EXPECT_EQ(mlaunch.wait(), 0);
+  EXPECT_TRUE(contains(mlaunch.error(), "rank 1 of 2 failed")) << mlaunch.error();
+  EXPECT_TRUE(contains(mlaunch.error(),
+                       "starting the ranks again from step 40, saved in out/step-40 (restart 1 of "
+                       "3 in an hour)"));
+  EXPECT_TRUE(contains(mlaunch.error(), "error   the flux is wrong"));
+  EXPECT_TRUE(
+      contains(mlaunch.error(), "again from step 80, saved in out/step-80 (restart 2 of 3"));
+  EXPECT_TRUE(contains(mlaunch.output(), "[0] attempt 0 after step none\n"));
+  EXPECT_TRUE(contains(mlaunch.output(), "[0] attempt 1 after step 45\n"));
+  EXPECT_TRUE(contains(mlaunch.output(), "[0] attempt 2 after step 85\n"));
+  expect_nothing_left(mlaunch);
+}
+
+TEST(Mlaunch, StartsNothingAgainThatWouldEndAlike) {
+  MlaunchProcess configuration(actors(2, {"commit", "40", "kcs"}));
+  EXPECT_EQ(configuration.wait(), 78);
+  MlaunchProcess nothing_saved(actors(2, {"commit", "0", "ks"}));
+  EXPECT_EQ(nothing_saved.wait(), 128 + SIGKILL);
+  EXPECT_FALSE(contains(nothing_saved.error(), "again")) << nothing_saved.error();
+  std::vector<std::string> never = actors(2, {"commit", "40", "ks"});
+  never.insert(never.begin(), {"--max-restarts", "0"});
+  MlaunchProcess told_not_to(never);
+  EXPECT_EQ(told_not_to.wait(), 128 + SIGKILL);
+}
+
+TEST(Mlaunch, NamesARankThatIsStoppedAndEndsTheRun) {
+  const auto begin = std::chrono::steady_clock::now();
+  MlaunchProcess mlaunch(actors(2, {"stop", "1"}));
+  EXPECT_TRUE(mlaunch.wait_for_error("has been stopped")) << "within 8 s";
+  EXPECT_EQ(mlaunch.wait(), 75);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(14));
+  EXPECT_TRUE(contains(mlaunch.error(),
+                       "mlaunch: rank 1 has been stopped or frozen for 5 s; it is "
+                       "at step 12, backward"))
+      << mlaunch.error();
+  expect_nothing_left(mlaunch);
+}
+
+TEST(Mlaunch, WaitsForAStoppedRankIfToldTo) {
+  std::vector<std::string> arguments = actors(2, {"stop", "1"});
+  arguments.insert(arguments.begin(), {"--hang-timeout", "0"});
+  MlaunchProcess mlaunch(arguments);
+  EXPECT_FALSE(mlaunch.wait_for_error("rank"));
+  EXPECT_EQ(mlaunch.error(), "");
+}
+
+TEST(Mlaunch, GivesUpARunThatFailsAlike) {
+  MlaunchProcess mlaunch([] {
+    std::vector<std::string> arguments = actors(2, {"commit", "0", "kkkk"});
+    arguments.insert(arguments.begin(), {"--max-restarts", "9"});
+    return arguments;
+  }());
+  EXPECT_EQ(mlaunch.wait(), 93);
+  EXPECT_TRUE(contains(mlaunch.error(), "mlaunch: 3 starts failed alike at step 5"))
+      << mlaunch.error();
+  EXPECT_TRUE(contains(mlaunch.error(), "from the beginning: nothing has been saved"));
+}
+
 TEST(Mlaunch, RanksThatIgnoreTermAreKilled) {
   MlaunchProcess mlaunch(actors(8, {"stubborn", "fail"}));
   const auto start = std::chrono::steady_clock::now();

@@ -1,4 +1,5 @@
 """Ranks die, stop or are told to end: nothing is left, and the last lines say where the rank was."""
+import json
 import os
 import re
 import signal
@@ -58,6 +59,23 @@ class Failure(ProgramTest):
         self.assertRegex(report[2], r"^  others  rank 0.*step \d+")
         self.assertRegex(report[-1], "^  advice  .*out-of-memory killer")
         self.assertEqual(start, 0, lines)  # no rank reports that another one went away
+
+    def test_a_restart_goes_on_from_the_run_s_own_checkpoint(self):
+        """The options do not ask to resume; attempts of one run do, and lose nothing but the steps since the last save."""
+        job = ["--device", "cpu", "--zero", "3", "--steps", "40", "--threads", "1", "--sequence-length", "32",
+               "--micro-batch", "1", "--save-every", "4", "--metrics", "metrics", "--dump-state"]
+        whole = self.run_program(mlaunch(2, *job, "whole", "--output", "undisturbed"))
+        self.assertNotIn("attempt", whole.stdout)
+        process = self.start(mlaunch(2, *job, "resumed", "--output", "out"))
+        self.wait_until(lambda: (self.home / "out" / "latest").exists(), "a checkpoint")
+        os.kill(children(process.pid)[1], signal.SIGKILL)
+        output, error = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, error)
+        self.assertRegex(error, r"  resume  step \d+ is saved in /.*/out/step-\d+; the same command with --resume auto")
+        self.assertRegex(output, r"attempt 1: goes on from step \d+ of this run")
+        self.assertEqual(self.read("whole"), self.read("resumed"))
+        told = [json.loads(line) for line in self.read("metrics").splitlines()]
+        self.assertEqual([line["step"] for line in told if "loss" in line], list(range(1, 41)))
 
     def test_a_crashed_rank(self):
         process, ranks = self.start_training()

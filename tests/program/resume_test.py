@@ -379,7 +379,7 @@ class Ending(ResumeTest):
         ranks = 2
         standing = STANDING if seed % 2 else []
         job = mlaunch(ranks, *JOB, *steps(SOAK_STEPS), "--save-every", 1 + seed // 2 % 3, "--keep", 2, "--resume", "auto",
-                      *standing)
+                      *standing, options=["--max-restarts", "0"])
         struck = resumed = 0
         shutil.rmtree(self.out, ignore_errors=True)
         for kill in range(KILLS + 1):

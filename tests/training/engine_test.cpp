@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -15,6 +16,7 @@
 
 #include "comm/factory.h"
 #include "core/error.h"
+#include "core/file_system.h"
 #include "core/testing/test_directory.h"
 #include "tests/training/ranks.h"
 #include "train/checkpoint/checkpoint_reader.h"
@@ -275,6 +277,35 @@ TEST(Engine, RefusesOptionsAndModelsThatCanBeNone) {
   training.model.attention_dropout = 1;
   EXPECT_THAT(fault_of([&] { OneEngine one(training); }),
               testing::AllOf(HasSubstr("layers is 0"), HasSubstr("attention_dropout is 1")));
+}
+
+/// A launcher tells a slow start from a hang by them.
+TEST(Engine, WorkOnItsStateBeats) {
+  std::atomic<int> beats = 0;
+  OneEngine one(one_rank(),
+                [&](train::EngineParts& parts) { parts.beat = Beat([&beats] { ++beats; }); });
+  const auto tensors =
+      static_cast<int>(step::list_state(one.engine->programs().units,
+                                        one.engine->programs().settings, step::StateScope::held, 0)
+                           .size());
+  ASSERT_GT(tensors, 3);
+  EXPECT_GE(beats, tensors / 4) << "new weights, of four kinds of state";
+  int before = beats;
+  (void)train::describe_state(*one.engine);
+  EXPECT_GE(beats - before, tensors / 2) << "digests";
+  const TestDirectory folder;
+  PosixFileSystem files;
+  train::prepare_output_folder(files, folder / "out");
+  const train::SaveRequest request{
+      .output = folder / "out", .step = 1, .attempt = {.run_id = "test"}};
+  before = beats;
+  (void)train::save_checkpoint(*one.engine, files, request);
+  EXPECT_GT(beats, before) << "saving";
+  before = beats;
+  const train::CheckpointReader reader(files, folder / "out/step-00000001",
+                                       {.beat = one.engine->beat()});
+  train::load_checkpoint(*one.engine, reader);
+  EXPECT_GT(beats, before) << "loading";
 }
 
 class SaveMisused : public testing::Test {

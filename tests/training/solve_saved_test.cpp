@@ -189,6 +189,13 @@ TEST_P(SolveSaved, TheChainKnowsBytesAndTimesOfPlainChoices) {
   }
 }
 
+TEST_P(SolveSaved, MeasuresAPlanThatReadsRecordsAhead) {
+  runtime::Plan ahead = plan(Again::nothing, 1);
+  ahead.read_ahead_bytes = kMiB;  // only schedules can
+  EXPECT_TRUE(
+      plan::compile_unscheduled(problem(ahead, runtime::kUnlimited), ahead.saved).fit.fits());
+}
+
 TEST_P(SolveSaved, FitsEveryBudgetAndIsNoSlowerThanPlainWays) {
   const std::vector<runtime::Plan> plain = plain_plans();
   const auto least_bytes = [&](runtime::Plan plan) {

@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <string>
 #include <utility>
 
+#include "comm/testing/test_watch.h"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/testing/simulated/simulated_device.h"
 #include "tests/training/rank_threads.h"
@@ -153,7 +155,15 @@ TEST(WarmUp, EachKindOfCollectiveRunsOnOneElementAndLarge) {
     RankDevice device;
     const train::EngineParts parts = engine_parts(training, communicator, device);
     Listening listening(*device.communicator);
-    train::warm_up(*device.device, listening, parts.programs);
+    comm::TestWatch watch;
+    listening.set_watch(&watch);
+    int beats = 0;
+    train::warm_up(*device.device, listening, parts.programs, Beat([&beats] { ++beats; }));
+    EXPECT_GT(beats, 10);
+    EXPECT_NE(
+        std::ranges::find_if(
+            watch.heard, [](const std::string& one) { return one.ends_with(" connect ranks"); }),
+        watch.heard.end());
     for (const char* kind : {"all_gather ", "reduce_scatter ", "all_reduce "}) {
       EXPECT_NE(listening.smallest.find(kind), std::string::npos) << listening.smallest;
       EXPECT_NE(listening.others.find(kind), std::string::npos) << listening.others;

@@ -20,6 +20,7 @@ BlockWriter::BlockWriter(FileSystem& files, std::string directory, const Checkpo
       layout_(layout),
       blocks_(std::move(blocks)),
       creator_(role == Role::creator),
+      beat_(options.beat),
       open_(layout.files().size()),
       hashes_(blocks_.size()),
       done_(blocks_.size()) {
@@ -256,6 +257,7 @@ void BlockWriter::write(Buffer& buffer, Lock& lock) {
   try {
     if (whole) hash = hash_128(data);
     open_[block.file]->write(block.begin, data);
+    beat_();
   } catch (...) {
     error = std::current_exception();
   }
@@ -309,7 +311,10 @@ std::vector<BlockHash> BlockWriter::finish() {
   check_complete();
   try {
     for (const auto& file : open_)
-      if (file != nullptr) file->sync();
+      if (file != nullptr) {
+        file->sync();
+        beat_();
+      }
   } catch (...) {
     fail(std::current_exception());
     rethrow();

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "core/aligned_memory.h"
+#include "core/beat.h"
 #include "core/file_system.h"
 #include "train/checkpoint/checkpoint_layout.h"
 #include "train/checkpoint/manifest.h"
@@ -33,6 +34,7 @@ struct BlockWriterOptions {
   /// multiple of kDirectAlignmentBytes; null: the writer allocates its own.
   std::byte* memory = nullptr;
   Caching caching = Caching::direct;
+  Beat beat = {};  ///< told of each block that is written and each file that is synced
 };
 
 /// Rank 0's writer is the creator: constructed before the others, it makes the files at full size
@@ -98,6 +100,7 @@ class BlockWriter {
   const CheckpointLayout& layout_;
   std::vector<std::int64_t> blocks_;
   bool creator_;
+  Beat beat_;
   std::vector<std::unique_ptr<StorageFile>> open_;  ///< files of the layout; null: not written here
 
   mutable std::mutex mutex_;

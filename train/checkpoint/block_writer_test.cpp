@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <random>
 
@@ -155,6 +156,18 @@ TEST_F(BlockWriterTest, RanksShareFilesByBlocks) {
   std::sort(hashes.begin(), hashes.end(),
             [](const BlockHash& a, const BlockHash& b) { return a.block < b.block; });
   check_files(layout, hashes);
+}
+
+TEST_F(BlockWriterTest, EachBlockIsABeat) {
+  const CheckpointLayout layout = make_layout();
+  std::atomic<std::int64_t> beats = 0;
+  BlockWriter writer(files_, directory_.path(), layout, all_blocks(layout),
+                     BlockWriter::Role::creator, {.beat = Beat([&beats] { ++beats; })});
+  std::mt19937_64 random(1);
+  for (const FilePiece& piece : cut(layout, 5000, random))
+    writer.put(piece.file, piece.begin, bytes_of(piece));
+  (void)writer.finish();
+  EXPECT_GE(beats, layout.blocks() + std::ssize(layout.files()));
 }
 
 TEST_F(BlockWriterTest, HeadersLongerThanABlockNeedNoPiece) {

@@ -29,7 +29,7 @@ std::string without_links(const std::string& path) {
 }
 
 void check_file(FileSystem& files, const std::string& path, const Manifest::BlockFile& expected,
-                std::int64_t block_bytes, std::int64_t rank, std::int64_t ranks) {
+                std::int64_t block_bytes, std::int64_t rank, std::int64_t ranks, const Beat& beat) {
   const auto file = files.open_for_reading(without_links(path), Caching::cached);
   if (file->size_bytes() != expected.size_bytes)
     throw DataError(fmt::format("{}: has {} bytes, its manifest says {}{}", path,
@@ -42,6 +42,7 @@ void check_file(FileSystem& files, const std::string& path, const Manifest::Bloc
     const std::span<std::byte> bytes =
         std::span(memory).first(static_cast<std::size_t>(end - begin));
     file->read(begin, bytes);
+    beat();
     const Hash128 wanted = expected.blocks[static_cast<std::size_t>(block)];
     if (const Hash128 found = hash_128(bytes); found != wanted)
       throw DataError(
@@ -53,7 +54,7 @@ void check_file(FileSystem& files, const std::string& path, const Manifest::Bloc
 }  // namespace
 
 void check_weights(FileSystem& files, const std::string& directory, std::int64_t rank,
-                   std::int64_t ranks) {
+                   std::int64_t ranks, const Beat& beat) {
   const std::string path = directory + "/" + kManifestName;
   if (!is_name_taken(path)) return;
   const std::string text = read_whole_file(path, kManifestLimitBytes);
@@ -61,7 +62,7 @@ void check_weights(FileSystem& files, const std::string& directory, std::int64_t
   const Manifest manifest = parse_manifest(text, path);
   for (const Manifest::BlockFile& file : manifest.block_files)
     if (file.name.starts_with("model"))
-      check_file(files, directory + "/" + file.name, file, manifest.block_bytes, rank, ranks);
+      check_file(files, directory + "/" + file.name, file, manifest.block_bytes, rank, ranks, beat);
 }
 
 }  // namespace strata::train

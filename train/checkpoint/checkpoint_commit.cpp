@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/integer.h"
+#include "train/checkpoint/checkpoint_run.h"
 
 namespace strata::train {
 namespace {
@@ -24,6 +25,20 @@ constexpr std::array<std::pair<FolderState, std::string_view>, 3> kSuffixes{
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_tag_character(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
+}
+
+/// Throws PeerError if a checkpoint of the same step was written by a later attempt of the same
+/// run: then this process should have ended.
+void refuse_to_replace_later(FileSystem& files, const std::string& output,
+                             const Manifest& manifest) {
+  const std::string target = output + "/" + checkpoint_name(manifest.step);
+  const auto mine = run_of(manifest);
+  if (!mine || !is_name_taken(target)) return;
+  const auto theirs = run_of_checkpoint(files, target);
+  if (theirs && theirs->run_id == mine->run_id && theirs->attempt > mine->attempt)
+    throw PeerError(
+        fmt::format("{}: written by attempt {} of this run, so attempt {} must not replace it",
+                    target, theirs->attempt, mine->attempt));
 }
 
 /// Makes the checkpoint visible by renaming; undoes the renames if their sync fails.
@@ -125,7 +140,8 @@ std::string create_staging_folder(FileSystem& files, const std::string& output, 
 }
 
 void commit_checkpoint(FileSystem& files, const std::string& output, const Manifest& manifest,
-                       std::span<const WholeFile> whole_files, const SaveAttempt& attempt) {
+                       std::span<const WholeFile> whole_files, const SaveAttempt& attempt,
+                       const std::function<void()>& before_renames) {
   STRATA_CHECK(whole_files.size() == manifest.whole_files.size());
   const std::string staging =
       output + "/" + folder_name(manifest.step, FolderState::staging, attempt);
@@ -139,6 +155,8 @@ void commit_checkpoint(FileSystem& files, const std::string& output, const Manif
   }
   write_new_file(files, staging + "/" + kManifestName, to_text(manifest));
   for (const std::string& folder : folders) files.sync_directory(folder);
+  refuse_to_replace_later(files, output, manifest);
+  if (before_renames) before_renames();
   publish(files, output, manifest.step, attempt);
 }
 

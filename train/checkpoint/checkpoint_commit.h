@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -50,11 +51,14 @@ std::string create_staging_folder(FileSystem& files, const std::string& output, 
 
 /// Called on rank 0 when every rank's BlockWriter has finished: writes the small files (those of
 /// the manifest, with their texts) and the manifest, syncs, renames. After it returns, the
-/// checkpoint survives a crash of the machine. Replaces an older one of the same step. On an error
-/// (IoError) the older checkpoints are as before, and the staging folder is left for
-/// abandon_checkpoint or remove_leftovers.
+/// checkpoint survives a crash of the machine. Replaces an older one of the same step, but throws
+/// PeerError if a later attempt of the same run wrote it (checkpoint_run.h). On an error (IoError)
+/// the older checkpoints are as before, and the staging folder is left for abandon_checkpoint or
+/// remove_leftovers. `before_renames` is called when all is written, right before the renames; if
+/// it throws, nothing is renamed. May be empty.
 void commit_checkpoint(FileSystem& files, const std::string& output, const Manifest& manifest,
-                       std::span<const WholeFile> whole_files, const SaveAttempt& attempt);
+                       std::span<const WholeFile> whole_files, const SaveAttempt& attempt,
+                       const std::function<void()>& before_renames = {});
 
 /// Removes the staging folder of a failed save; ignores errors.
 void abandon_checkpoint(FileSystem& files, const std::string& output, std::int64_t step,

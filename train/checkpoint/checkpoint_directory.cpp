@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "train/checkpoint/checkpoint_reader.h"
+#include "train/checkpoint/checkpoint_run.h"
 
 namespace strata::train {
 namespace {
@@ -68,12 +69,14 @@ bool is_unusable(const Error& error) {
 }
 
 NewestCheckpoint newest_checkpoint(FileSystem& files, const std::string& output,
-                                   Verification verification, std::int64_t before) {
+                                   Verification verification, std::int64_t before,
+                                   const std::string& run_id) {
   NewestCheckpoint newest;
   auto all = list_checkpoints(files, output);
   for (auto it = all.rbegin(); it != all.rend(); ++it) {
     if (it->step >= before) continue;
     try {
+      if (!run_id.empty() && !is_of_run(files, it->path, run_id)) continue;
       const CheckpointReader reader(files, it->path);
       if (reader.manifest().step != it->step)
         throw DataError(
@@ -91,6 +94,11 @@ NewestCheckpoint newest_checkpoint(FileSystem& files, const std::string& output,
     }
   }
   return newest;
+}
+
+bool is_of_run(FileSystem& files, const std::string& directory, const std::string& run_id) {
+  const auto run = run_of_checkpoint(files, directory);
+  return run && run->run_id == run_id;
 }
 
 std::string advice_on_damage(FileSystem& files, const std::string& directory) {

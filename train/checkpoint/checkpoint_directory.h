@@ -44,10 +44,14 @@ struct NewestCheckpoint {
 
 /// Finds the newest checkpoint before step `before`. Passes over unusable ones, those with NaN or
 /// infinite values, and those whose manifest names another step than their folder, which somebody
-/// renamed.
+/// renamed. `run_id`: considers only what this run wrote; empty: all.
 NewestCheckpoint newest_checkpoint(FileSystem& files, const std::string& output,
                                    Verification verification,
-                                   std::int64_t before = std::numeric_limits<std::int64_t>::max());
+                                   std::int64_t before = std::numeric_limits<std::int64_t>::max(),
+                                   const std::string& run_id = "");
+
+/// True if a checkpoint's manifest says that this run wrote it.
+bool is_of_run(FileSystem& files, const std::string& directory, const std::string& run_id);
 
 /// Name of the link in the output folder to the checkpoint that was committed last, for people and
 /// for programs that want weights. Resuming looks at the checkpoints themselves.

@@ -1,9 +1,11 @@
 #include "train/checkpoint/checkpoint_directory.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -17,6 +19,7 @@
 #include "core/file.h"
 #include "core/testing/failing_file_system.h"
 #include "core/testing/test_directory.h"
+#include "train/checkpoint/checkpoint_run.h"
 #include "train/checkpoint/output_lock.h"
 #include "train/checkpoint/testing/checkpoint_testing.h"
 
@@ -177,6 +180,74 @@ TEST_F(CheckpointDirectoryTest, LaterStepsAreNoReasonToRemoveAndAreNotRemoved) {
   EXPECT_EQ(names(), (std::set<std::string>{"step-00000002", "step-00000003", "step-00000004"}));
 }
 
+TEST_F(CheckpointDirectoryTest, TheNewestOfOneRunIsFound) {
+  const auto save_of = [&](std::int64_t step, const std::string& run_id) {
+    save_test_checkpoint(files_, output(), step, test_layout(), {"run", 0}, {{kRunIdFact, run_id}});
+  };
+  save_of(1, "mine");
+  save_of(2, "mine");
+  save_of(3, "another");
+  save(4);  // names no run
+  const auto newest_of = [&](const std::string& run_id, std::int64_t before = INT64_MAX) {
+    const auto newest = newest_checkpoint(files_, output(), Verification::sizes, before, run_id);
+    EXPECT_TRUE(newest.refused.empty());
+    return newest.found ? newest.found->step : -1;
+  };
+  EXPECT_EQ(newest_of("mine"), 2);
+  EXPECT_EQ(newest_of("mine", 2), 1);
+  EXPECT_EQ(newest_of("another"), 3);
+  EXPECT_EQ(newest_of("a third"), -1);
+  // Of what cannot be read nobody knows whose it is; what is not whole is passed over with a word.
+  fs::remove(output() + "/step-00000003/manifest.json");
+  EXPECT_EQ(newest_of("another"), -1);
+  fs::remove(output() + "/step-00000002/model.safetensors");
+  const auto newest = newest_checkpoint(files_, output(), Verification::sizes, INT64_MAX, "mine");
+  EXPECT_EQ(newest.found->step, 1);
+  EXPECT_EQ(newest.refused.size(), 1U);
+}
+
+/// A process of an earlier attempt that should have ended, and goes on.
+TEST_F(CheckpointDirectoryTest, AnEarlierAttemptDoesNotReplaceALaterOnesCheckpoint) {
+  const auto save_of = [&](const std::string& run_id, int attempt) {
+    save_test_checkpoint(files_, output(), 5, test_layout(), {run_id, 0},
+                         {{kRunIdFact, run_id}, {kAttemptFact, std::to_string(attempt)}});
+  };
+  const auto holds = [&] {
+    const auto run = run_of_checkpoint(files_, output() + "/step-00000005");
+    return run ? fmt::format("{} {}", run->run_id, run->attempt) : "none";
+  };
+  save_of("run", 1);
+  save_of("run", 2);
+  EXPECT_EQ(holds(), "run 2");
+  EXPECT_NE(message_of<PeerError>([&] { save_of("run", 1); }).find("attempt 2 of this run"),
+            std::string::npos);
+  EXPECT_EQ(holds(), "run 2");
+  EXPECT_EQ(names(), (std::set<std::string>{"step-00000005"}));
+  save_of("run", 2);
+  save_of("another", 0);
+  EXPECT_EQ(holds(), "another 0");
+}
+
+TEST_F(CheckpointDirectoryTest, WhoForbidsTheRenamesKeepsWhatWasThere) {
+  save(5);
+  const Manifest manifest = CheckpointReader(files_, output() + "/step-00000005").manifest();
+  const SaveAttempt attempt{"run", 7};
+  create_staging_folder(files_, output(), 5, attempt);
+  Manifest empty = manifest;
+  empty.whole_files.clear();
+  bool asked = false;
+  EXPECT_THROW(commit_checkpoint(files_, output(), empty, {}, attempt,
+                                 [&] {
+                                   asked = is_name_taken(output() + "/step-00000005.tmp-run-7/" +
+                                                         kManifestName);
+                                   throw PeerError("no");
+                                 }),
+               PeerError);
+  EXPECT_TRUE(asked) << "all is written before";
+  EXPECT_EQ(newest(), 5);
+  EXPECT_EQ(names(), (std::set<std::string>{"step-00000005", "step-00000005.tmp-run-7"}));
+}
+
 TEST_F(CheckpointDirectoryTest, ASecondRunIsRefusedByTheOwnersName) {
   {
     const OutputLock lock(root_.path(), {"node7", 4711, "abc"});
@@ -242,7 +313,10 @@ TEST_F(CheckpointDirectoryTest, ADyingRankIsWaitedFor) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     rank.reset();
   });
-  EXPECT_NO_THROW(OutputLock(root_.path(), {"node8", 1, "def"}));
+  std::atomic<int> beats = 0;
+  EXPECT_NO_THROW(
+      OutputLock(root_.path(), {"node8", 1, "def"}, kDyingProcess, Beat([&beats] { ++beats; })));
+  EXPECT_GE(beats, 2) << "who waits says that it does";
   dying.join();
 }
 

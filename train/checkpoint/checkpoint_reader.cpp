@@ -57,7 +57,8 @@ std::string read_text(const StorageFile& file) {
 
 bool is_optimizer(const std::string& file_name) { return file_name.starts_with("optimizer"); }
 
-/// Throws DataError as parse_manifest does, or for a file larger than kManifestLimitBytes; IoError.
+}  // namespace
+
 Manifest read_manifest(FileSystem& files, const std::string& path) {
   const auto file = files.open_for_reading(path, Caching::cached);
   if (file->size_bytes() > kManifestLimitBytes)
@@ -65,8 +66,6 @@ Manifest read_manifest(FileSystem& files, const std::string& path) {
                                 file->size_bytes(), kManifestLimitBytes));
   return parse_manifest(read_text(*file), path);
 }
-
-}  // namespace
 
 CheckpointReader::CheckpointReader(FileSystem& files, std::string directory,
                                    const CheckpointReaderOptions& options)
@@ -213,6 +212,7 @@ std::span<const std::byte> CheckpointReader::read_block(std::size_t file, std::i
   if (found != expected)
     throw DataError(block_text(file, block) + " has hash " + found.hex() + ", expected " +
                     expected.hex() + kAdvice);
+  options_.beat();
   return data;
 }
 

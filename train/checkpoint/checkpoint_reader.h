@@ -11,15 +11,21 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/beat.h"
 #include "core/file_system.h"
 #include "train/checkpoint/manifest.h"
 #include "train/files/safetensors_header.h"
 
 namespace strata::train {
 
+/// Reads a manifest. Throws DataError as parse_manifest does, or for a file larger than
+/// kManifestLimitBytes; IoError.
+Manifest read_manifest(FileSystem& files, const std::string& path);
+
 struct CheckpointReaderOptions {
   int threads = 4;  ///< threads that read and verify blocks in one call; each holds one block
   Caching caching = Caching::direct;
+  Beat beat = {};  ///< told of each block that is verified
 };
 
 /// Thread-safe. `files` must outlive the reader. Throws IoError, and DataError for what is damaged,

@@ -107,8 +107,10 @@ TEST_F(CheckpointReaderTest, RandomRangesFromSeveralThreads) {
 
 TEST_F(CheckpointReaderTest, EachBlockIsReadOncePerWalk) {
   FailingFileSystem counting(files_, {.operation = FileOperation::read, .nth = -1});
-  const CheckpointReader reader(counting, path_);
+  std::atomic<int> beats = 0;
+  const CheckpointReader reader(counting, path_, {.beat = Beat([&beats] { ++beats; })});
   const int before = counting.count();
+  const int beats_before = beats;
   std::vector<std::vector<std::byte>> out;
   std::vector<CheckpointReader::Range> ranges;
   for (const auto& tensor : reader.tensors())
@@ -123,6 +125,7 @@ TEST_F(CheckpointReaderTest, EachBlockIsReadOncePerWalk) {
   for (const auto& file : reader.manifest().block_files)
     blocks += static_cast<int>(file.blocks.size()) - 1;  // headers fill their first blocks
   EXPECT_EQ(counting.count() - before, blocks);
+  EXPECT_EQ(beats - beats_before, blocks);
 }
 
 // Flips one bit of each byte, one byte after the other.

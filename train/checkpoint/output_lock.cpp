@@ -52,10 +52,11 @@ bool lock(const UniqueFd& file, const std::string& output, off_t byte, short kin
   throw IoError(lock_path(output), 0, "cannot lock", errno);
 }
 
-bool lock_until(const UniqueFd& file, const std::string& output, off_t byte,
-                Clock::time_point end) {
+bool lock_until(const UniqueFd& file, const std::string& output, off_t byte, Clock::time_point end,
+                const Beat& beat) {
   while (!lock(file, output, byte, F_WRLCK)) {
     if (Clock::now() >= end) return false;
+    beat();
     std::this_thread::sleep_for(kPoll);
   }
   return true;
@@ -63,15 +64,16 @@ bool lock_until(const UniqueFd& file, const std::string& output, off_t byte,
 
 }  // namespace
 
-OutputLock::OutputLock(const std::string& output, const LockOwner& owner, milliseconds wait)
+OutputLock::OutputLock(const std::string& output, const LockOwner& owner, milliseconds wait,
+                       const Beat& beat)
     : path_(lock_path(output)) {
   file_ = UniqueFd(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
   if (!file_.valid()) throw IoError(path_, 0, "cannot create the lock file", errno);
   const Clock::time_point end = Clock::now() + wait;
-  if (!lock_until(file_, output, kOwnerByte, end))
+  if (!lock_until(file_, output, kOwnerByte, end, beat))
     throw HostError(output + ": in use by " + owner_text(file_.get()) +
                     "; wait for it to end, or choose another output folder");
-  if (!lock_until(file_, output, kRanksByte, end))
+  if (!lock_until(file_, output, kRanksByte, end, beat))
     throw HostError(output + ": " + owner_text(file_.get()) +
                     ", has ended, but other ranks still live and may write there; wait for them "
                     "to end, or end them: fuser " +

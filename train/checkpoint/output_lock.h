@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "core/beat.h"
 #include "core/unique_fd.h"
 
 namespace strata::train {
@@ -27,10 +28,11 @@ inline constexpr std::chrono::milliseconds kDyingProcess{5000};
 /// second, so that no run begins while a rank of the one before lives and may still write.
 class OutputLock {
  public:
-  /// Takes rank 0's lock in a folder that exists. Waits up to `wait` for another run to end. Throws
-  /// HostError naming folder and owner if it does not end, and IoError if the file cannot be made.
+  /// Takes rank 0's lock in a folder that exists. Waits up to `wait` for another run to end, and
+  /// beats meanwhile. Throws HostError naming folder and owner if it does not end, and IoError if
+  /// the file cannot be made.
   OutputLock(const std::string& output, const LockOwner& owner,
-             std::chrono::milliseconds wait = kDyingProcess);
+             std::chrono::milliseconds wait = kDyingProcess, const Beat& beat = {});
 
   /// Takes another rank's lock, once rank 0 has its own. Throws HostError if rank 0 has none.
   static OutputLock join(const std::string& output);

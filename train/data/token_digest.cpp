@@ -17,7 +17,7 @@ constexpr std::int64_t kStretches = 4096;
 
 }  // namespace
 
-std::string digest_tokens(const TokenSource& source) {
+std::string digest_tokens(const TokenSource& source, const Beat& beat) {
   const std::int64_t size = source.size();
   const std::int64_t stretches = std::min(divide_up(size, kStretch), kStretches);
   const bool all = size <= kStretch * kStretches;
@@ -28,6 +28,7 @@ std::string digest_tokens(const TokenSource& source) {
     tokens.resize(static_cast<std::size_t>(std::min(kStretch, size - first)));
     source.read(first, tokens);
     hashes.push_back(hash_128(std::as_bytes(std::span(tokens))));
+    beat();
   }
   const std::array<std::int64_t, 2> facts{size, source.vocabulary_bound()};
   hashes.push_back(hash_128(std::as_bytes(std::span(facts))));

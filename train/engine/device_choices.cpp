@@ -54,19 +54,25 @@ class PlannedCalls {
 
 void agree_on_choices(kernels::Device& device, comm::Communicator& host,
                       const compile::StepPrograms& programs, const std::string& known,
-                      const std::string& file, kernels::ChooseBy by) {
+                      const std::string& file, kernels::ChooseBy by, const Beat& beat) {
   const PlannedCalls planned(programs);
+  const auto choose = [&] {
+    for (const kernels::PlannedCall& call : planned.calls()) {
+      device.choose({&call, 1}, by);
+      beat();
+    }
+  };
   std::string chosen;
   if (host.rank() == 0) {
     device.use_choices(known, file);
-    device.choose(planned.calls(), by);
+    choose();
     chosen = device.choices();
   }
   if (host.size() == 1) return;
   chosen = comm::gather_texts(host, chosen)[0];
   if (host.rank() == 0) return;
   device.use_choices(chosen, "the choices of rank 0");
-  device.choose(planned.calls(), by);
+  choose();
 }
 
 }  // namespace strata::train

@@ -9,6 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "comm/host_stream.h"
+#include "comm/shown_collective.h"
 #include "core/check.h"
 #include "core/error.h"
 #include "core/hash.h"
@@ -87,7 +89,8 @@ Engine::Engine(EngineParts parts)
       exchange_(
           make_shared_arena(communicator(), "exchange", kExchangeWords * size_of(DType::i64))),
       disk_bytes_(programs_.arena_bytes(runtime::Tier::disk)),
-      seed_(parts.seed.value_or(programs_.seed)) {
+      seed_(parts.seed.value_or(programs_.seed)),
+      beat_(std::move(parts.beat)) {
   site_->program_communicator().register_arena({arena().base(), arena().bytes(), arena().memfd()});
   communicator().register_arena({exchange_.base(), exchange_.bytes(), exchange_.memfd()});
   for (const runtime::Tier tier : runtime::kAllTiers)
@@ -367,6 +370,7 @@ void Engine::barrier() {
   comm::Collective barrier;
   barrier.partition.bounds.assign(static_cast<std::size_t>(communicator().size()) + 1, 0);
   comm::HostStream stream;
+  const comm::ShownCollective shown(communicator(), "meet between steps");
   communicator().run(stream, barrier, nullptr, nullptr, {});
 }
 
@@ -381,6 +385,7 @@ void Engine::sum_over_ranks(std::span<std::int64_t> values) {
         comm::integer_sum(static_cast<std::int64_t>(part.size()), communicator().size());
     std::vector<std::byte> workspace(static_cast<std::size_t>(communicator().workspace_bytes(sum)));
     std::memcpy(exchange_.base(), part.data(), part.size_bytes());
+    const comm::ShownCollective shown(communicator(), "add up numbers of ranks");
     communicator().run(stream, sum, exchange_.base(), exchange_.base(), workspace);
     std::memcpy(part.data(), exchange_.base(), part.size_bytes());
   }

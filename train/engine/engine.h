@@ -9,6 +9,7 @@
 #include <span>
 #include <utility>
 
+#include "core/beat.h"
 #include "kernels/ops/step_state.h"
 #include "runtime/execute/executor.h"
 #include "runtime/program/rehearsal.h"
@@ -57,6 +58,7 @@ struct EngineParts {
   std::vector<runtime::Observer*> observers;
   std::optional<std::int64_t> seed;          ///< none: StepPrograms::seed
   std::optional<double> initial_loss_scale;  ///< none: StepPrograms::initial_loss_scale
+  Beat beat = {};  ///< told of each piece of state that is read or written between steps
 };
 
 /// One rank's engine; not thread-safe. All calls are collective: every rank makes them in the same
@@ -139,6 +141,8 @@ class Engine {
 
   [[nodiscard]] const compile::StepPrograms& programs() const { return programs_; }
   [[nodiscard]] comm::Communicator& communicator() { return site_->host_communicator(); }
+  /// For long work on this engine's behalf.
+  [[nodiscard]] const Beat& beat() const { return beat_; }
   /// The host's threads, whether Programs run on the CPU or on a device.
   [[nodiscard]] kernels::ThreadPool& pool() { return site_->pool(); }
   [[nodiscard]] const runtime::Arena& arena(runtime::Tier tier = runtime::Tier::device) const {
@@ -156,6 +160,7 @@ class Engine {
   [[nodiscard]] std::span<const std::byte> read(const step::StateEntry& entry, std::int64_t first,
                                                 std::int64_t count,
                                                 std::vector<std::byte>& buffer) const {
+    beat_();
     return memory_.read(entry, first, count, buffer);
   }
   /// Sets the function that is given the windows of the next snapshot while its step runs, until
@@ -185,6 +190,7 @@ class Engine {
   /// Overwrites the elements from `first` on with `bytes`, between steps. Any thread.
   void write(const step::StateEntry& entry, std::int64_t first,
              std::span<const std::byte> bytes) const {
+    beat_();
     memory_.write(entry, first, bytes);
   }
   /// Returns when every rank has called it. The engine must be settled.
@@ -254,6 +260,7 @@ class Engine {
   bool updates_pending_ = false;  ///< the last step's updates, which the next one or a drain runs
   bool is_read_ahead_ = false;    ///< the last Program left records for the updates
   std::int64_t seed_;
+  Beat beat_;
   std::uint32_t pending_flags_ = 0;
   runtime::RunNumber last_run_ = -1;
   /// A step whose metrics have not been read yet.

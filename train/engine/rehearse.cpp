@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "comm/shown_collective.h"
 #include "runtime/execute/profile.h"
 #include "train/engine/kind_times.h"
 
@@ -32,6 +33,8 @@ machine::OperationTimes rehearse(Engine& engine, const machine::Machine& machine
   KindTimes times;
   for (const runtime::Rehearsal& rehearsal : list_rehearsals(engine.programs(), machine, limits)) {
     runtime::ProfileRecorder recorder(of, 0);
+    const comm::ShownCollective shown(engine.communicator(), "rehearse instructions");
+    engine.beat()();
     engine.rehearse(rehearsal, recorder);
     for (const runtime::InstructionTime& time : recorder.instructions())
       times.add(rehearsal.program.instructions[static_cast<std::size_t>(time.instruction)],

@@ -10,6 +10,7 @@
 #include "comm/fail_together.h"
 #include "comm/gather_texts.h"
 #include "comm/host_stream.h"
+#include "comm/shown_collective.h"
 #include "core/error.h"
 #include "runtime/graph/state_names.h"
 
@@ -58,6 +59,7 @@ class CheckpointSave::PieceCarrier {
     std::vector<std::byte> workspace(
         static_cast<std::size_t>(communicator_.workspace_bytes(message)));
     comm::HostStream stream;
+    const comm::ShownCollective shown(communicator_, "exchange pieces of a checkpoint");
     const bool sends = kind == comm::CollectiveKind::send;
     communicator_.run(stream, message, sends ? arena_.base() : nullptr,
                       sends ? nullptr : arena_.base(), workspace);
@@ -125,6 +127,7 @@ std::string CheckpointSave::staging() const {
 std::unique_ptr<BlockWriter> CheckpointSave::make_writer(const std::string& directory,
                                                          BlockWriter::Role role) const {
   BlockWriterOptions options;
+  options.beat = engine_.beat();
   if (engine_.programs().persistent.has(runtime::kSaveBlocks))
     options.memory = engine_.storage(runtime::kSaveBlocks).data();
   return std::make_unique<BlockWriter>(files_, directory, state_.layout(),
@@ -333,7 +336,8 @@ bool CheckpointSave::advance() {
       if (!not_finite_.empty()) facts.emplace_back(kNotFiniteFact, not_finite_);
       const Manifest manifest =
           make_manifest(state_.layout(), request_.step, std::move(facts), small, hashes);
-      commit_checkpoint(files_, request_.output, manifest, small, request_.attempt);
+      commit_checkpoint(files_, request_.output, manifest, small, request_.attempt,
+                        request_.before_renames);
       if (request_.after_commit) request_.after_commit(not_finite_);
     });
   return false;

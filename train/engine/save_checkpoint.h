@@ -32,6 +32,9 @@ struct SaveRequest {
   /// Called when all is written. Returns what of the run is not finite whatever the saved values
   /// are, in the same words on all ranks, or "". May be empty.
   std::function<std::string()> not_finite;
+  /// Called on rank 0 right before the commit (commit_checkpoint), which it forbids by throwing.
+  /// May be empty.
+  std::function<void()> before_renames;
   /// Called on rank 0 after the commit, on a thread of the save. Must not throw. May be empty.
   /// `not_finite` as in SaveResult.
   std::function<void(const std::string& not_finite)> after_commit;

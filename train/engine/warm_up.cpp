@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "comm/shown_collective.h"
 #include "core/round_up.h"
 #include "runtime/execute/arena.h"
 #include "runtime/execute/bound_instruction.h"
@@ -43,8 +44,8 @@ bool is_in_place(CollectiveKind kind) {
 class WarmUp {
  public:
   WarmUp(kernels::Device& device, comm::Communicator& communicator,
-         const compile::StepPrograms& programs)
-      : device_(device), communicator_(communicator) {
+         const compile::StepPrograms& programs, const Beat& beat)
+      : device_(device), communicator_(communicator), beat_(beat) {
     for (const auto& [key, program] : programs.programs) programs_.push_back(&program);
     find_collectives();
     moved_to_ = padded(programs.arena_bytes(Tier::device));
@@ -65,6 +66,7 @@ class WarmUp {
         if (is_new(in)) run_bound(*stream, *program, in);
     // Collectives run one at a time: each may have to connect peers.
     for (const auto& [kind, largest] : collectives_) {
+      const comm::ShownCollective shown(communicator_, "connect ranks");
       run_smallest(*stream, *largest.in->collective);
       run_bound(*stream, *largest.program, *largest.in);
     }
@@ -160,6 +162,7 @@ class WarmUp {
         bind_instruction(program, in, parts, device_.kernels(), device_.backend());
     // Earlier runs have left results where this one has its operands, tokens among them.
     wait(stream);
+    beat_();
     for (const runtime::Operand& input : in.inputs)
       if (input.bytes > 0) device_.clear_now(arena_.base() + input.offset_bytes, input.bytes);
     if (in.collective)
@@ -189,6 +192,7 @@ class WarmUp {
 
   kernels::Device& device_;
   comm::Communicator& communicator_;
+  const Beat& beat_;
   std::vector<const runtime::Program*> programs_;
   std::map<std::tuple<CollectiveKind, DType, DType>, Largest> collectives_;
   std::set<std::string> met_;
@@ -199,8 +203,8 @@ class WarmUp {
 }  // namespace
 
 void warm_up(kernels::Device& device, comm::Communicator& communicator,
-             const compile::StepPrograms& programs) {
-  WarmUp(device, communicator, programs).run();
+             const compile::StepPrograms& programs, const Beat& beat) {
+  WarmUp(device, communicator, programs, beat).run();
 }
 
 }  // namespace strata::train

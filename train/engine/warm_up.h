@@ -2,6 +2,7 @@
 #pragma once
 
 #include "comm/communicator.h"
+#include "core/beat.h"
 #include "kernels/device/device.h"
 #include "train/engine/build_programs.h"
 
@@ -11,8 +12,9 @@ namespace strata::train {
 /// are made. In a temporary arena of zeros it runs each operation of the Programs once per shape,
 /// and of each kind of collective the smallest (one element per rank) and the largest. This loads
 /// kernels and the libraries' plans and connects peers, so that the memory then in use is what
-/// steps will find in use besides their arenas. Throws OutOfMemory, HostError, PeerError.
+/// steps will find in use besides their arenas. Beats after each. Throws OutOfMemory, HostError,
+/// PeerError.
 void warm_up(kernels::Device& device, comm::Communicator& communicator,
-             const compile::StepPrograms& programs);
+             const compile::StepPrograms& programs, const Beat& beat = {});
 
 }  // namespace strata::train

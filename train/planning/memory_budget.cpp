@@ -13,7 +13,7 @@ constexpr double kHostPart = 0.95;
 /// Bytes that the host of a device has for arenas, whatever --host-memory says; 0: unknown.
 std::int64_t host_beside_device(const MachineFound& found, const TrainOptions& options) {
   if (found.host_bytes <= 0) return 0;
-  const std::int64_t taken = found.is_here ? process_bytes(options) * found.local_ranks : 0;
+  const std::int64_t taken = found.is_here ? process_bytes(options, found.machine) * found.local_ranks : 0;
   const std::int64_t left = std::max<std::int64_t>(1, found.host_bytes - taken);  // 0: unknown
   if (options.offload.host_memory_bytes != kUnlimitedMemory) return left;
   return std::max<std::int64_t>(1,
@@ -32,7 +32,7 @@ MemoryBudget budget_for(const MachineFound& found, const TrainOptions& options) 
   const bool on_host = found.machine.host_is_device();
   budget.host_bytes = on_host ? found.host_bytes : host_beside_device(found, options);
   budget.most_bytes = on_host ? found.host_bytes / found.local_ranks : found.device_bytes;
-  budget.beside_bytes = on_host ? process_bytes(options) : found.device_taken_bytes;
+  budget.beside_bytes = on_host ? process_bytes(options, found.machine) : found.device_taken_bytes;
   // 0: neither the target nor the machine says how much there is.
   const std::int64_t target = target_bytes(options.target, budget.most_bytes, found.owner);
   const auto for_arena = [&] {

@@ -38,13 +38,22 @@ MachineFound gpu_host() {
 
 TEST(MemoryBudget, OfAProcessThatComputesIsTheTargetWithoutWhatItTakesItself) {
   TrainOptions options = options_of("2GB");
-  const std::int64_t arenas = 2 * (2 * kGB - process_bytes(options));
+  const MachineFound host = cpu_host(16 * kGB);
+  const std::int64_t arenas = 2 * (2 * kGB - process_bytes(options, host.machine));
   EXPECT_EQ(budget_for(cpu_host(16 * kGB), options).host_bytes, arenas);
   options.offload.host_memory_bytes = kGB;
   EXPECT_EQ(budget_for(cpu_host(16 * kGB), options).host_bytes, kGB) << "limits arenas";
   EXPECT_EQ(budget_for(cpu_host(0), options).host_bytes, kGB) << "whatever the host has";
   options = options_of("9GB");
   EXPECT_THROW(budget_for(cpu_host(16 * kGB), options), InvalidArgument);
+}
+
+TEST(MemoryBudget, OfAProcessWithManyThreadsLeavesRoomForTheirBuffers) {
+  const TrainOptions options = options_of("2GB");
+  const std::int64_t one = process_bytes(options, machine::cpu_machine(1));
+  const std::int64_t eight = process_bytes(options, machine::cpu_machine(8));
+  EXPECT_EQ(eight - one, 7 * 6 * std::int64_t{1 << 20});
+  EXPECT_LT(process_bytes(options, gpu_host().machine), eight) << "a device computes";
 }
 
 TEST(MemoryBudget, OfAHostAboutWhichNothingIsKnownHasNoLimit) {
@@ -79,7 +88,7 @@ TEST(MemoryBudget, OfTheHostOfADeviceLeavesMemoryToOthers) {
   MachineFound here = gpu_host();
   here.is_here = true;
   here.local_ranks = 4;
-  const auto processes = static_cast<double>(4 * process_bytes(options));
+  const auto processes = static_cast<double>(4 * process_bytes(options, here.machine));
   EXPECT_NEAR(host_bytes(here), kPart * (64 * kGB - processes), kRounding);
   options.offload.host_memory_bytes = 64 * kGB;
   EXPECT_EQ(host_bytes(here), 64 * kGB - processes) << "--host-memory says how much may be taken";

@@ -91,11 +91,22 @@ SaveRequest CheckpointSaver::request(SaveContents contents, SaveOf of) {
           .whole_files = std::move(contents.whole_files),
           .only_finite = of == SaveOf::finite_state,
           .not_finite = [this] { return saved_bad_loss_; },
+          .before_renames = [this, step] { require_lease(step); },
           .after_commit =
               [this, step](const std::string& not_finite) { tidy_up(step, not_finite.empty()); }};
 }
 
+void CheckpointSaver::require_lease(std::int64_t step) const {
+  if (folder_.watch().lease_ended())
+    throw PeerError(
+        fmt::format("the launcher no longer counts on this rank, whose lease has ended, so the "
+                    "checkpoint of step {} is not committed",
+                    step));
+}
+
 void CheckpointSaver::tidy_up(std::int64_t step, bool is_finite) {
+  // Told at once: the event comes only when all ranks have agreed on the commit.
+  if (is_finite) folder_.watch().set_committed(step, folder_.path() + "/" + checkpoint_name(step));
   try {
     // `latest` moves before the checkpoint it names is removed, and only to one that is finite.
     if (is_finite) point_latest(folder_.files(), folder_.path(), step);

@@ -97,7 +97,10 @@ class CheckpointSaver {
   bool attempt(std::int64_t step, Failing failing, const std::function<void()>& body);
   [[nodiscard]] bool has_checkpoints() const;
   std::optional<Saved> finish();
-  /// Called on rank 0 after a commit; a failure only leaves old checkpoints on the disk.
+  /// Called on rank 0 before a commit. Throws PeerError if others may write the checkpoints by now.
+  void require_lease(std::int64_t step) const;
+  /// Called on rank 0 after a commit, which it tells the launcher; a failure only leaves old
+  /// checkpoints on the disk.
   void tidy_up(std::int64_t step, bool is_finite);
   /// Removes another run's checkpoints for --overwrite-output-dir.
   void remove_replaced(std::int64_t step);

@@ -6,7 +6,10 @@
 #include <cmath>
 
 #include "comm/factory.h"
+#include "core/error.h"
+#include "core/status_page.h"
 #include "core/testing/test_directory.h"
+#include "train/checkpoint/checkpoint_directory.h"
 #include "train/engine/weights.h"
 #include "train/models/hf_config.h"
 
@@ -124,6 +127,33 @@ TEST(OutputFolderTest, EachStartOfARunHasATagOfItsOwn) {
   };
   EXPECT_EQ(tag_of("12.0", 0), "12-0");
   EXPECT_EQ(tag_of("12.0", 2), "12-0-attempt-2");
+}
+
+/// A rank that the launcher gave up may be cut off from it, while others go on in its place.
+TEST(CheckpointSaver, CommitsNothingAfterTheEndOfItsLease) {
+  const TestDirectory directory;
+  StatusPage page = StatusPage::create(0);
+  RankContext context;
+  context.run_id = "test";
+  context.page = &page;
+  const auto communicator = comm::make_communicator(context, "single");
+  const auto engine = make_engine(*communicator);
+  const RunListeners listeners;
+  const CheckpointOptions options;
+  OutputFolder folder(options, directory / "out", context, *communicator, listeners);
+  CheckpointSaver saver(options, folder, listeners);
+  EXPECT_TRUE(saver.save(*engine, contents_after(1), false));
+  EXPECT_EQ(page.data().committed_step, 1) << "told without a listener";
+  EXPECT_EQ(std::string(page.data().checkpoint), directory / "out/step-00000001");
+  page.set_lease(0);
+  EXPECT_NE(message_of<PeerError>([&] {
+              (void)saver.save(*engine, contents_after(2), false);
+            }).find("the launcher no longer counts on this rank"),
+            std::string::npos);
+  const auto found = list_checkpoints(folder.files(), folder.path());
+  EXPECT_EQ(page.data().committed_step, 1);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].step, 1);
 }
 
 /// Metrics come a step late. Those of a step that began before the stage say nothing about it, and

@@ -106,14 +106,16 @@ class DataFiles {
   bool separated_ = false;
 };
 
-void read_share(const TokenSource& source, int rank, int world) {
+void read_share(const TokenSource& source, int rank, int world, const Beat& beat) {
   constexpr std::int64_t kAtOnce = 1 << 18;
   const std::int64_t share = divide_up(source.size(), world);
   const std::int64_t end = std::min(source.size(), (rank + 1) * share);
   std::vector<std::int32_t> ids(static_cast<std::size_t>(std::min(kAtOnce, share)));
-  for (std::int64_t first = rank * share; first < end; first += kAtOnce)
+  for (std::int64_t first = rank * share; first < end; first += kAtOnce) {
     source.read(first,
                 std::span(ids).first(static_cast<std::size_t>(std::min(kAtOnce, end - first))));
+    beat();
+  }
 }
 
 }  // namespace
@@ -125,11 +127,12 @@ std::string bundled_text() {
   return path;
 }
 
-void check_tokens(const Corpus& corpus, const TrainOptions& options, int rank, int world) {
+void check_tokens(const Corpus& corpus, const TrainOptions& options, int rank, int world,
+                  const Beat& beat) {
   if (std::any_of(options.data.begin(), options.data.end(), is_token_file))
-    read_share(*corpus.training, rank, world);
+    read_share(*corpus.training, rank, world, beat);
   if (corpus.held_out != nullptr && is_token_file(options.eval_data))
-    read_share(*corpus.held_out, rank, world);
+    read_share(*corpus.held_out, rank, world, beat);
 }
 
 void require_data(const TrainOptions& options) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "comm/communicator.h"
+#include "core/beat.h"
 #include "train/config/options.h"
 #include "train/data/token_source.h"
 #include "train/data/tokenizer_tool.h"
@@ -33,8 +34,9 @@ Corpus open_corpus(const TrainOptions& options, std::int64_t vocabulary,
 
 /// Reads this rank's share of the tokens (all ranks together read all of them) if `options` name
 /// token files, which may hold anything. Throws DataError naming file and position of an id beyond
-/// the vocabulary, before training rather than when its sample comes.
-void check_tokens(const Corpus& corpus, const TrainOptions& options, int rank, int world);
+/// the vocabulary, before training rather than when its sample comes. Beats after each piece.
+void check_tokens(const Corpus& corpus, const TrainOptions& options, int rank, int world,
+                  const Beat& beat = {});
 
 /// Path of the text of this installation (configs/text), which no commit changes.
 std::string bundled_text();

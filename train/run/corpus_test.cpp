@@ -5,6 +5,7 @@
 #include "comm/factory.h"
 #include "core/error.h"
 #include "core/testing/test_directory.h"
+#include "train/data/token_digest.h"
 
 namespace strata::train {
 namespace {
@@ -47,6 +48,17 @@ TEST_F(CorpusTest, TokenFilesFollowOneAnotherAsTheyAre) {
   const std::string t = directory_.file("t.bin", "\5\0\6\0"s), a = directory_.file("a.txt", "a");
   EXPECT_EQ(all(*open({t, t}).training), (std::vector<std::int32_t>{5, 6, 5, 6}));
   EXPECT_EQ(all(*open({t, a, t}).training), (std::vector<std::int32_t>{5, 6, 0, 'a', 0, 5, 6}));
+}
+
+TEST_F(CorpusTest, ReadingAllOfItBeats) {
+  const std::string tokens = directory_.file("t.bin", std::string(10'000, '\0'));
+  const Corpus corpus = open({tokens});
+  int beats = 0;
+  const Beat beat([&beats] { ++beats; });
+  check_tokens(corpus, options_, 0, 1, beat);
+  EXPECT_EQ(beats, 1);
+  (void)digest_tokens(*corpus.training, beat);
+  EXPECT_EQ(beats, 3) << "5,000 tokens are two stretches";
 }
 
 TEST_F(CorpusTest, AnEvaluationAloneNeedsNoTrainingText) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -56,7 +57,14 @@ std::string without_limits(const std::string& lines) {
 }
 
 /// The checkpoint that ResumeSource would choose first; "": none.
-std::string chosen_directory(FileSystem& files, const TrainOptions& options) {
+std::string chosen_directory(FileSystem& files, const TrainOptions& options,
+                             const std::optional<Restart>& restart) {
+  if (restart && !options.output.empty())
+    if (const auto own =
+            newest_checkpoint(files, options.output, Verification::sizes,
+                              std::numeric_limits<std::int64_t>::max(), restart->run_id)
+                .found)
+      return own->path;
   const std::string& resume = options.checkpoint.resume;
   if (same_word(resume, "never")) return "";
   if (!leaves_choice(resume)) return resume;
@@ -80,10 +88,11 @@ std::string asked_of_planner(const ResolvedConfig& config, int ranks) {
   return to_lines(asked);
 }
 
-std::optional<EarlierPlan> find_earlier_plan(const TrainOptions& options) {
+std::optional<EarlierPlan> find_earlier_plan(const TrainOptions& options,
+                                             const std::optional<Restart>& restart) {
   try {
     PosixFileSystem files;
-    EarlierPlan earlier{chosen_directory(files, options), {}};
+    EarlierPlan earlier{chosen_directory(files, options, restart), {}};
     if (earlier.directory.empty()) return {};
     const CheckpointReader reader(files, earlier.directory);
     for (const auto& [fact, text] : reader.manifest().facts) {

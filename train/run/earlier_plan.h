@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "train/planning/planned_options.h"
+#include "train/run/restart.h"
 
 namespace strata::train {
 
@@ -33,7 +34,8 @@ struct EarlierPlan {
 /// Reads the plan of the checkpoint that a run with these options will go on from. Nullopt: there
 /// is none, it has no plan, or it cannot be read, which is for find_beginning to say. Not
 /// collective; reads only.
-std::optional<EarlierPlan> find_earlier_plan(const TrainOptions& options);
+std::optional<EarlierPlan> find_earlier_plan(const TrainOptions& options,
+                                             const std::optional<Restart>& restart = {});
 
 /// The settings of TargetPlan::planned; nullopt if this build has no such setting or value.
 std::optional<std::vector<PlannedOption>> read_planned(const std::string& planned);

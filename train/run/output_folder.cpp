@@ -46,6 +46,8 @@ OutputFolder::OutputFolder(const CheckpointOptions& options, std::string path,
     : path_(std::move(path)),
       context_(context),
       run_tag_(plain_tag(attempt_of(context))),
+      restart_(restart_of(context)),
+      watch_(context.page),
       communicator_(communicator),
       listeners_(listeners) {
   if (path_.empty()) return;
@@ -56,17 +58,7 @@ OutputFolder::OutputFolder(const CheckpointOptions& options, std::string path,
     lock_ = lock();
     for (const std::string& name : remove_leftovers(files_, path_))
       listeners.print("removed " + path_ + "/" + name + ", which an interrupted run left");
-    if (!same_word(options.resume, "never")) return;
-    const std::vector<FoundCheckpoint> found = list_checkpoints(files_, path_);
-    if (found.empty()) return;
-    if (!options.overwrite)
-      throw InvalidArgument("--output " + path_ + " has checkpoints (the newest is " +
-                            found.back().path +
-                            "); go on with --resume auto, start anew with --overwrite-output-dir, "
-                            "or name another --output");
-    for (const FoundCheckpoint& checkpoint : found) replaced_.push_back(checkpoint.step);
-    listeners.print(found.back().path +
-                    " and older ones go once this run has committed its first checkpoint");
+    if (same_word(options.resume, "never")) refuse_or_replace(options);
   });
   probe();
   fail_together([&] {
@@ -74,10 +66,30 @@ OutputFolder::OutputFolder(const CheckpointOptions& options, std::string path,
   });
 }
 
+void OutputFolder::refuse_or_replace(const CheckpointOptions& options) {
+  std::vector<FoundCheckpoint> found = list_checkpoints(files_, path_);
+  const std::size_t own = !restart_ ? 0 : std::erase_if(found, [&](const FoundCheckpoint& one) {
+    return is_of_run(files_, one.path, restart_->run_id);
+  });
+  if (found.empty()) return;
+  if (!options.overwrite && own == 0)
+    throw InvalidArgument("--output " + path_ + " has checkpoints (the newest is " +
+                          found.back().path +
+                          "); go on with --resume auto, start anew with --overwrite-output-dir, "
+                          "or name another --output");
+  if (!options.overwrite) return;
+  for (const FoundCheckpoint& checkpoint : found) replaced_.push_back(checkpoint.step);
+  listeners_.print(found.back().path +
+                   " and older ones go once this run has committed its first checkpoint");
+}
+
 std::unique_ptr<OutputLock> OutputFolder::lock() const {
   if (!first()) return std::make_unique<OutputLock>(OutputLock::join(path_));
+  const std::chrono::milliseconds wait =
+      restart_ && context_.lock_wait ? *context_.lock_wait : kDyingProcess;
   return std::make_unique<OutputLock>(
-      path_, LockOwner{context_.host, static_cast<std::int64_t>(::getpid()), attempt_of(context_)});
+      path_, LockOwner{context_.host, static_cast<std::int64_t>(::getpid()), attempt_of(context_)},
+      wait, watch_.beat());
 }
 
 std::string OutputFolder::from_first(const std::string& text) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,8 @@
 #include "core/rank_context.h"
 #include "train/checkpoint/output_lock.h"
 #include "train/config/options.h"
+#include "train/run/page_watch.h"
+#include "train/run/restart.h"
 #include "train/run/run_listeners.h"
 
 namespace strata::train {
@@ -22,8 +25,8 @@ class OutputFolder {
  public:
   /// Creates the folder, takes its lock (each rank a part) and removes what an interrupted run
   /// left. Throws HostError if another run has it or ranks do not share it, InvalidArgument if it
-  /// has checkpoints and the options neither resume nor replace them. If `path` is empty, nothing
-  /// is created or written.
+  /// has checkpoints and the options neither resume nor replace them; those of an earlier attempt
+  /// of this run are always gone on from. If `path` is empty, nothing is created or written.
   OutputFolder(const CheckpointOptions& options, std::string path, const RankContext& context,
                comm::Communicator& communicator, const RunListeners& listeners);
 
@@ -35,6 +38,9 @@ class OutputFolder {
   [[nodiscard]] comm::Communicator& communicator() { return communicator_; }
   /// True on rank 0.
   [[nodiscard]] bool first() const { return context_.rank == 0; }
+  /// Nullopt: this is the first start of the run.
+  [[nodiscard]] const std::optional<Restart>& restart() const { return restart_; }
+  [[nodiscard]] const PageWatch& watch() const { return watch_; }
 
   /// Steps of another run's checkpoints, to remove once this run has one; on rank 0, and only once.
   [[nodiscard]] std::vector<std::int64_t> take_replaced() { return std::exchange(replaced_, {}); }
@@ -60,7 +66,9 @@ class OutputFolder {
  private:
   /// Takes this rank's part of the lock, after rank 0 has its own. Not collective.
   [[nodiscard]] std::unique_ptr<OutputLock> lock() const;
-  /// Functions of rank 0 alone, not collective: require_same_disk and make_again.
+  /// Functions of rank 0 alone, not collective, up to make_again.
+  /// Says what to do with checkpoints that are there although the options do not go on from them.
+  void refuse_or_replace(const CheckpointOptions& options);
   void require_same_disk() const;
   void make_again();
   void probe();
@@ -68,6 +76,8 @@ class OutputFolder {
   std::string path_;
   const RankContext& context_;
   std::string run_tag_;
+  std::optional<Restart> restart_;
+  PageWatch watch_;
   comm::Communicator& communicator_;
   const RunListeners& listeners_;
   PosixFileSystem files_;

@@ -81,7 +81,7 @@ bool fits(const RunParts& run, const TrainOptions& options, const MemoryBudget& 
 /// this one; else empty, and notes why.
 std::optional<std::vector<PlannedOption>> earlier_settings(RunParts& run,
                                                            const MemoryBudget& budget) {
-  const auto earlier = find_earlier_plan(run.options);
+  const auto earlier = find_earlier_plan(run.options, restart_of(run.request.context));
   if (!earlier || earlier->plan.asked != run.target_plan.asked) return {};
   const auto planned = read_planned(earlier->plan.planned);
   if (!planned) {

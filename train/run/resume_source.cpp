@@ -33,8 +33,20 @@ void ResumeSource::pass_over(const PassedOver& passed) {
   listeners_.note("passing over " + passed.path + ": " + passed.reason);
 }
 
+/// Called on rank 0 of a restart. Returns the folder of the newest checkpoint that this run wrote;
+/// "": it wrote none.
+std::string ResumeSource::choose_of_run() {
+  const NewestCheckpoint newest = newest_checkpoint(
+      folder_.files(), folder_.path(), Verification::sizes, before_, folder_.restart()->run_id);
+  for (const PassedOver& passed : newest.refused) pass_over(passed);
+  if (newest.found) return newest.found->path;
+  if (!reasons_.empty()) refuse_all();
+  return "";
+}
+
 /// Called on rank 0. Returns the checkpoint's folder, or "" to begin anew.
 std::string ResumeSource::choose() {
+  if (same_word(options_.resume, "never")) return "";
   if (!leaves_choice(options_.resume)) return options_.resume;
   if (folder_.path().empty()) throw DataError("--resume " + options_.resume + " needs --output");
   const NewestCheckpoint newest =
@@ -43,9 +55,35 @@ std::string ResumeSource::choose() {
   if (newest.found) return newest.found->path;
   if (reasons_.empty() && same_word(options_.resume, "auto")) return "";
   if (reasons_.empty()) throw DataError(folder_.path() + " has no checkpoint to resume from");
+  refuse_all();
+}
+
+void ResumeSource::refuse_all() const {
   std::string message = "no checkpoint of " + folder_.path() + " can be loaded:";
   for (const std::string& reason : reasons_) message += "\n  " + reason;
   throw DataError(message);
+}
+
+ResumeSource::Choice ResumeSource::choose_together() {
+  Choice choice;
+  folder_.fail_together([&] {
+    if (!folder_.first()) return;
+    const bool looks = folder_.restart() && !folder_.path().empty();
+    if (looks && (of_run_ || before_ == std::numeric_limits<std::int64_t>::max()))
+      choice.directory = choose_of_run();
+    choice.is_of_run = !choice.directory.empty();
+    if (!choice.is_of_run) choice.directory = choose();
+  });
+  choice.directory = folder_.from_first(choice.directory);
+  choice.is_of_run = !folder_.from_first(choice.is_of_run ? "of this run" : "").empty();
+  return choice;
+}
+
+/// Says what a restart goes on from: `step` of this run, or of another one, or 0.
+void ResumeSource::say_restart(std::int64_t step) const {
+  if (!folder_.restart()) return;
+  listeners_.print(of_run_ ? describe_own(*folder_.restart(), step)
+                           : describe_anew(*folder_.restart(), step, !folder_.path().empty()));
 }
 
 ResumePoint ResumeSource::open(const std::string& directory) {
@@ -91,7 +129,7 @@ void ResumeSource::warn_of_newer(const std::string& directory) {
 /// may be tried, and then names one that could be used. Collective.
 void ResumeSource::pass_over_or_throw(const std::string& directory, const Error& error) {
   if (!is_unusable(error)) throw;
-  if (!leaves_choice(options_.resume)) {
+  if (!goes_on_by_itself()) {
     std::string advice;
     folder_.fail_together([&] {
       if (folder_.first()) advice = advice_on_damage(folder_.files(), directory);
@@ -103,21 +141,23 @@ void ResumeSource::pass_over_or_throw(const std::string& directory, const Error&
 }
 
 std::optional<ResumePoint> ResumeSource::find() {
-  if (same_word(options_.resume, "never")) return {};
+  const bool never = same_word(options_.resume, "never");
+  if (never && !folder_.restart()) return {};
   for (;;) {
-    std::string directory;
-    folder_.fail_together([&] {
-      if (folder_.first()) directory = choose();
-    });
-    directory = folder_.from_first(directory);
+    const Choice choice = choose_together();
+    const std::string& directory = choice.directory;
+    of_run_ = choice.is_of_run;
     if (directory.empty()) {
-      listeners_.print("nothing to resume in " + folder_.path() + ": starting at step 0");
+      say_restart(0);
+      if (!never)
+        listeners_.print("nothing to resume in " + folder_.path() + ": starting at step 0");
       return {};
     }
     try {
       std::optional<ResumePoint> point;
       folder_.fail_together([&] { point = open(directory); });
-      if (folder_.first() && !leaves_choice(options_.resume)) warn_of_newer(directory);
+      if (folder_.first() && !goes_on_by_itself()) warn_of_newer(directory);
+      say_restart(point->state.step);
       return point;
     } catch (const Error& error) {
       pass_over_or_throw(directory, error);
@@ -129,7 +169,7 @@ ResumePoint ResumeSource::load(Engine& engine, ResumePoint point, const Terms& t
                                std::vector<std::string>& notes) {
   while (true) try {
       folder_.fail_together([&] {
-        const CheckpointReader reader(folder_.files(), point.directory);
+        const CheckpointReader reader(folder_.files(), point.directory, {.beat = engine.beat()});
         notes = load_checkpoint(engine, reader);
         write_scalars(engine, point.state.scalars, point.directory + "/" + kTrainerStateName);
       });
@@ -141,6 +181,6 @@ ResumePoint ResumeSource::load(Engine& engine, ResumePoint point, const Terms& t
     }
 }
 
-bool ResumeSource::goes_on_by_itself() const { return leaves_choice(options_.resume); }
+bool ResumeSource::goes_on_by_itself() const { return of_run_ || leaves_choice(options_.resume); }
 
 }  // namespace strata::train

@@ -43,9 +43,10 @@ class ResumeSource {
                OutputFolder& folder, const RunListeners& listeners)
       : options_(options), own_(own), folder_(folder), listeners_(listeners) {}
 
-  /// Finds the checkpoint to go on from; nullopt: begin anew. If the choice is ours, passes over
+  /// Finds the checkpoint to go on from; nullopt: begin anew. A restart goes on from the newest one
+  /// that this run wrote, whatever the options say, and says so. If the choice is ours, passes over
   /// unusable ones (checkpoint_directory.h) with a note. Throws DataError if a required one is
-  /// missing.
+  /// missing, or all that this run wrote are unusable.
   std::optional<ResumePoint> find();
 
   /// Fills the engine from the point's tensors and scalars. If the point turns out to be unusable
@@ -54,11 +55,21 @@ class ResumeSource {
   ResumePoint load(Engine& engine, ResumePoint point, const Terms& terms,
                    std::vector<std::string>& notes);
 
-  /// True if the choice is ours (--resume auto, required); then a finished run has nothing to do.
+  /// True if the choice is ours (--resume auto, required, or a restart that goes on from what this
+  /// run wrote); then a finished run has nothing to do.
   [[nodiscard]] bool goes_on_by_itself() const;
 
  private:
+  /// What rank 0 has chosen; all ranks know it.
+  struct Choice {
+    std::string directory;   ///< "": begin anew
+    bool is_of_run = false;  ///< this run wrote it
+  };
+  [[nodiscard]] Choice choose_together();
+  std::string choose_of_run();
   std::string choose();
+  void say_restart(std::int64_t step) const;
+  [[noreturn]] void refuse_all() const;
   void pass_over(const PassedOver& passed);
   void warn_of_newer(const std::string& directory);
   void pass_over_or_throw(const std::string& directory, const Error& error);
@@ -71,6 +82,7 @@ class ResumeSource {
   std::int64_t before_ =
       std::numeric_limits<std::int64_t>::max();  ///< only steps before it are left to try
   std::vector<std::string> reasons_;
+  bool of_run_ = false;  ///< what was chosen last is of an earlier attempt of this run
 };
 
 }  // namespace strata::train

@@ -2,7 +2,9 @@
 
 #include <fmt/core.h>
 #include <chrono>
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -51,6 +53,14 @@ void require_terms(const RunParts& run, const ResumePoint& older) {
                     older.directory, older.state.global_batch));
 }
 
+void tell_from(const RunParts& run, const ResumePoint& point) {
+  const std::string& output = run.options.output;
+  std::error_code unknown;
+  const bool is_own = !output.empty() && std::filesystem::equivalent(
+                                             parent_directory(point.directory), output, unknown);
+  run.listeners.tell(GoesOn{point.state.step, point.directory, is_own});
+}
+
 void resume(RunParts& run) {
   using Clock = std::chrono::steady_clock;
   std::vector<std::string> notes;
@@ -60,6 +70,7 @@ void resume(RunParts& run) {
       [&run](const ResumePoint& older) { require_terms(run, older); }, notes);
   RunPosition& position = run.position;
   position.steps_done = position.first_step = point.state.step;
+  if (point.directory != run.resume_point->directory) tell_from(run, point);
   position.consumed_samples = point.state.consumed_samples;
   if (const std::string note = note_on_leaves(point.leaves, run.communicator->size(), run.options);
       !note.empty())
@@ -98,8 +109,11 @@ void find_beginning(RunParts& run) {
   run.resume_source.emplace(run.options.checkpoint, run.request.own, *run.output, run.listeners);
   run.resume_point = run.resume_source->find();
   if (run.resume_point || !run.options.output.empty())
-    run.data_digest = digest_tokens(*run.corpus.training);
-  if (run.resume_point) go_on_from(run, *run.resume_point);
+    run.data_digest = digest_tokens(*run.corpus.training, run.beat);
+  if (run.resume_point) {
+    tell_from(run, *run.resume_point);
+    go_on_from(run, *run.resume_point);
+  }
   if (const std::string epochs = describe_epochs(run.options, samples(run)); !epochs.empty())
     run.listeners.print(epochs);
   const StepRange& traced = run.options.trace_steps;
@@ -135,7 +149,7 @@ void load(RunParts& run) {
         load_stored_weights(*run.engine, options.model, run.request.model, *run.communicator));
     PosixFileSystem files;  // errors of the folder itself were thrown above
     check_weights(files, resolve_model_directory(options.model), run.communicator->rank(),
-                  run.communicator->size());
+                  run.communicator->size(), run.beat);
   } else {
     initialize_weights(*run.engine, options.seed);
   }

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "train/checkpoint/checkpoint_run.h"
 #include "train/engine/step_scalars.h"
 #include "train/files/model_files.h"
 #include "train/models/hf_config.h"
@@ -53,7 +54,8 @@ Facts facts(const RunParts& run) {
               {"zero_stage", zero_stage_text(plan, options)},
               {"dtype", std::string(name_of(options.dtype))},
               {"state_recipe", state_recipe_text(plan, options)},
-              {"run_id", run.request.context.run_id},
+              {kRunIdFact, run.request.context.run_id},
+              {kAttemptFact, std::to_string(run.request.context.attempt)},
               {"device", run.device->description()},
               {"data_digest", run.data_digest},
               {kDefaultsFact, defaults_of(run)},

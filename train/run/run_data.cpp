@@ -12,7 +12,7 @@ void open_data(RunParts& run) {
       options, run.request.model.vocabulary, *run.communicator,
       [&](const EncodingProgress& progress) { run.listeners.tell(Encoding{progress}); });
   run.listeners.tell(Encoding{});
-  check_tokens(run.corpus, options, context.rank, context.world);
+  check_tokens(run.corpus, options, context.rank, context.world, run.beat);
   run.print_notes(run.corpus.notes);
   if (options.output.empty()) return;
   run.model_config = config_text(options.model);

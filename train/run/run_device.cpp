@@ -112,10 +112,11 @@ std::optional<kernels::DeviceMemoryFacts> RunDevice::memory() const {
   return device_->memory();
 }
 
-std::string RunDevice::prepare(const compile::StepPrograms& programs, const TrainOptions& options) {
+std::string RunDevice::prepare(const compile::StepPrograms& programs, const TrainOptions& options,
+                               const Beat& beat) {
   if (!device_) return "";
-  choose(programs, options);
-  warm_up(*device_, *communicator_, programs);
+  choose(programs, options, beat);
+  warm_up(*device_, *communicator_, programs, beat);
   const kernels::DeviceMemoryFacts memory = device_->memory();
   used_before_bytes_ = memory.total_bytes - memory.free_bytes;
   const std::int64_t arena_bytes = programs.arena_bytes(runtime::Tier::device);
@@ -126,7 +127,8 @@ std::string RunDevice::prepare(const compile::StepPrograms& programs, const Trai
          "; plan for less with --device-memory " + format_bytes(memory.free_bytes);
 }
 
-void RunDevice::choose(const compile::StepPrograms& programs, const TrainOptions& options) {
+void RunDevice::choose(const compile::StepPrograms& programs, const TrainOptions& options,
+                       const Beat& beat) {
   std::string file = options.choices, known;
   if (!file.empty() && !std::filesystem::exists(file)) file.clear();  // the file will be written
   if (options.choices.empty() &&
@@ -134,7 +136,8 @@ void RunDevice::choose(const compile::StepPrograms& programs, const TrainOptions
     file = (std::filesystem::path(options.model) / kChoicesFile).string();
   if (!file.empty()) known = read_whole_file(file, kMostChoicesBytes);
   agree_on_choices(*device_, host_, programs, known, file,
-                   options.autotune ? kernels::ChooseBy::measuring : kernels::ChooseBy::proposal);
+                   options.autotune ? kernels::ChooseBy::measuring : kernels::ChooseBy::proposal,
+                   beat);
   if (options.choices.empty() || host_.rank() != 0) return;
   const std::string chosen = device_->choices();
   if (chosen == known) return;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "comm/communicator.h"
+#include "core/beat.h"
 #include "kernels/device/device.h"
 #include "machine/machine.h"
 #include "train/config/options.h"
@@ -44,7 +45,7 @@ class RunDevice {
   /// Loads what would be loaded at first use (train/engine/warm_up.h). Returns what is lacking
   /// if less memory is left than the arena needs; empty if it suffices.
   [[nodiscard]] std::string prepare(const compile::StepPrograms& programs,
-                                    const TrainOptions& options);
+                                    const TrainOptions& options, const Beat& beat);
   /// Files, by name, to store beside saved weights.
   [[nodiscard]] std::map<std::string, std::string> files() const;
   /// Messages for people: slower ways that had to be taken.
@@ -61,7 +62,7 @@ class RunDevice {
   void close();
 
  private:
-  void choose(const compile::StepPrograms& programs, const TrainOptions& options);
+  void choose(const compile::StepPrograms& programs, const TrainOptions& options, const Beat& beat);
   void make(const TrainOptions& options, int local_rank);
 
   comm::Communicator& host_;

@@ -146,13 +146,15 @@ std::string build_engine(RunParts& run) {
   const double foreseen_seconds = foresee_together(run, parts.programs);
   report_plan(run, parts.programs, describe(place, nodes.size()), foreseen_seconds);
   if (std::string lacking = lacking_memory(run, parts.programs); !lacking.empty()) return lacking;
-  if (std::string lacking = run.device->prepare(parts.programs, options); !lacking.empty())
+  if (std::string lacking = run.device->prepare(parts.programs, options, run.beat);
+      !lacking.empty())
     return lacking;
   run.disk->open(parts.programs.disk_bytes());
   require_checkpoint_room(run, parts.programs);
   run.print_notes();
   parts.site = run.device->make_site(options, threads);
   parts.disk = run.disk->disk();
+  parts.beat = run.beat;
   add_observers(run, parts, foreseen_seconds);
   run.engine = std::make_unique<Engine>(std::move(parts));
   register_windows(run);

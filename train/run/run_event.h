@@ -62,6 +62,14 @@ struct Equipping {
   std::function<std::optional<kernels::DeviceMemoryFacts>()> device_memory = {};
 };
 
+/// The run goes on from a checkpoint, which is about to be loaded. Told again for an older one if
+/// that could not be loaded.
+struct GoesOn {
+  std::int64_t step = 0;
+  std::string directory;
+  bool is_own = false;  ///< it lies in the run's output folder
+};
+
 /// Training begins after `first_step` steps of earlier processes.
 struct Began {
   std::int64_t first_step = 0;
@@ -148,7 +156,7 @@ struct Refused {
   std::string text;
 };
 
-using RunEvent = std::variant<Note, Encoding, Entered, Planned, Equipping, Began, StepDone,
+using RunEvent = std::variant<Note, Encoding, Entered, GoesOn, Planned, Equipping, Began, StepDone,
                               Evaluating, Evaluated, Saved, Transfers, Stopped, Closing, Refused>;
 
 }  // namespace strata::train

@@ -12,6 +12,8 @@ namespace strata::train {
 
 RunParts::RunParts(RunRequest& run_request, const RunListeners& who_hears)
     : request(run_request),
+      watch(request.context.page),
+      beat(watch.beat()),
       options(request.config.options),
       first(request.context.rank == 0),
       listeners(who_hears),

@@ -21,6 +21,7 @@
 #include "train/run/late_failures.h"
 #include "train/run/nonfinite_watch.h"
 #include "train/run/output_folder.h"
+#include "train/run/page_watch.h"
 #include "train/run/resume_source.h"
 #include "train/run/run_device.h"
 #include "train/run/run_disk.h"
@@ -72,6 +73,8 @@ struct RunParts {
   void tell(const RunEvent& event);
 
   RunRequest& request;             ///< plan_memory makes settings in it
+  PageWatch watch;                 ///< of the rank's status page
+  Beat beat;                       ///< reaches that page
   TargetPlan target_plan;          ///< what plan_memory was asked for, and what it made
   std::string planned_anew_since;  ///< rank 0's: why it did not take a checkpoint's settings
   TrainOptions options;            ///< a copy: resuming may change the accumulation

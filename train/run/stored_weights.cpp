@@ -18,7 +18,7 @@ constexpr const char* kHead = "lm_head.weight";
 
 /// Throws DataError unless this rank's share of a stored head equals the embedding it is tied to.
 void refuse_other_head(const ModelFiles& files, const ModelConfig& config, const std::string& model,
-                       const comm::Communicator& communicator) {
+                       const comm::Communicator& communicator, const Beat& beat) {
   const ModelFamily& family = *config.family;
   if (!config.tied_embeddings || family.embedding.empty() || files.find(kHead) == nullptr) return;
   const StoredTensor& head = files.at(kHead);
@@ -40,6 +40,7 @@ void refuse_other_head(const ModelFiles& files, const ModelConfig& config, const
     const std::span<float> one(a.data(), count), other(b.data(), count);
     files.read(head.name, first, std::ssize(one), DType::f32, std::as_writable_bytes(one));
     files.read(embedding.name, first, std::ssize(one), DType::f32, std::as_writable_bytes(other));
+    beat();
     if (!std::equal(one.begin(), one.end(), other.begin())) refuse("holds other values");
   }
 }
@@ -76,7 +77,7 @@ std::vector<std::string> load_stored_weights(Engine& engine, const std::string& 
                                              const ModelConfig& config,
                                              const comm::Communicator& communicator) {
   const ModelFiles files(model);
-  refuse_other_head(files, config, model, communicator);
+  refuse_other_head(files, config, model, communicator, engine.beat());
   load_weights(engine, files, *config.family);
   const std::string unused = describe_unused(files, engine, config);
   if (unused.empty()) return {};

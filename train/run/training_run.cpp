@@ -53,7 +53,7 @@ void open_run(RunParts& run) {
   require_writable(run.options);
   require_weights(run.options.model);
   require_data(run.options);
-  run.communicator = comm::make_communicator(context, "auto");
+  run.communicator = comm::make_communicator(context, "auto", &run.watch);
   if (!run.options.target.memory.empty()) open_machine(run);
   plan_memory(run);
   open_data(run);

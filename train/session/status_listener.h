@@ -15,21 +15,14 @@ namespace strata::train {
 /// The page that the launcher made for this rank, or a new one without a launcher.
 inline StatusPage status_page_of(const RankContext& context) {
   return context.status_fd >= 0 ? StatusPage::open(context.status_fd)
-                                : StatusPage::create(context.rank);
+                                : StatusPage::create(context.rank, context.attempt);
 }
 
 /// A RunListener, which also observes the session's Programs. Borrows the page.
 class StatusListener final : public runtime::Observer {
  public:
   explicit StatusListener(StatusPage& page) : page_(page) {}
-  void operator()(const RunEvent& event) {
-    if (const auto* entered = std::get_if<Entered>(&event)) page_.set_phase(entered->phase);
-    const auto* equipping = std::get_if<Equipping>(&event);
-    if (equipping == nullptr) return;
-    enqueues_ = !equipping->machine.host_is_device();
-    communicator_ = &equipping->program_communicator;
-    equipping->observers.push_back(this);
-  }
+  void operator()(const RunEvent& event);
   void starting(const runtime::Program&, std::int64_t) override { ++ahead_; }
   void begin_program(const runtime::Program& program, std::int64_t step) override {
     --ahead_;
@@ -56,6 +49,13 @@ class StatusListener final : public runtime::Observer {
   }
 
  private:
+  void equip(const Equipping& equipping) {
+    enqueues_ = !equipping.machine.host_is_device();
+    communicator_ = &equipping.program_communicator;
+    equipping.observers.push_back(this);
+  }
+  void show(const StepDone& step);
+
   /// True if a begin() is of work that a device gets while an earlier Program runs.
   [[nodiscard]] bool is_ahead() const { return enqueues_ && ahead_ > 0; }
 

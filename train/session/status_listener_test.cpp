@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <string>
+
 #include "comm/host_stream.h"
 #include "comm/single.h"
 
@@ -57,6 +60,53 @@ TEST(StatusListener, ShowsThePassOfTheInstructionThatComputes) {
   EXPECT_EQ(at(3), "update, instruction 2 'adamw'") << "the page has one writer per field";
   program.name = "evaluate";
   EXPECT_EQ(at(0), "evaluate, instruction 0 'linear'");
+}
+
+TEST(StatusListener, TellsWhatIsCommitted) {
+  StatusPage page = StatusPage::create(0);
+  StatusListener status(page);
+  const auto told = [&] {
+    return std::to_string(page.data().committed_step) + " " + page.data().checkpoint;
+  };
+  status(GoesOn{30, "/elsewhere/step-00000030", false});
+  EXPECT_EQ(told(), "-1 ") << "it is no checkpoint of this output folder";
+  status(GoesOn{40, "/out/step-00000040", true});
+  EXPECT_EQ(told(), "40 /out/step-00000040");
+  status(Saved{.step = 50, .directory = "/out/step-00000050"});
+  EXPECT_EQ(told(), "50 /out/step-00000050");
+  status(Saved{.step = 60, .directory = "/out/step-00000060", .not_finite = "loss of step 60"});
+  EXPECT_EQ(told(), "50 /out/step-00000050") << "nobody goes on from step 60 unasked";
+  status(Saved{.step = 70, .directory = "out/./step-00000070"});
+  EXPECT_EQ(told(), "70 " + std::filesystem::current_path().string() + "/out/step-00000070");
+}
+
+TEST(StatusListener, ShowsLossRateAndMemory) {
+  StatusPage page = StatusPage::create(0);
+  StatusListener status(page);
+  StepDone done;
+  done.metrics.loss = 2.5;
+  done.smoothed_tokens_per_second = 123;
+  done.arena_bytes = 1;
+  done.pinned_arena_bytes = 2;
+  done.pageable_arena_bytes = 3;
+  done.disk_arena_bytes = 4;
+  status(done);
+  EXPECT_EQ(page.data().loss, 2.5);
+  EXPECT_EQ(page.data().tokens_per_second, 123);
+  for (int tier = 0; tier < 4; ++tier) EXPECT_EQ(page.data().tier_bytes[tier], tier + 1);
+}
+
+TEST(StatusListener, TokenizingAndEvaluatingAreProgress) {
+  StatusPage page = StatusPage::create(0);
+  StatusListener status(page);
+  const auto beats_of = [&](const RunEvent& event) {
+    const std::uint64_t before = page.data().beats;
+    status(event);
+    return page.data().beats - before;
+  };
+  EXPECT_EQ(beats_of(Encoding{EncodingProgress{}}), 1U);
+  EXPECT_EQ(beats_of(Evaluating{}), 1U);
+  EXPECT_EQ(beats_of(Note{}), 0U);
 }
 
 // A device gets the next step while it runs one.

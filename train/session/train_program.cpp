@@ -69,9 +69,10 @@ int train_program(int argc, char** argv, std::span<const ModelFamily> own) {
   // Pipes often close together with a terminal; printing must not end the last save then.
   std::signal(SIGPIPE, SIG_IGN);
   try {
-    const RankContext context = rank_context_from_environment();
+    RankContext context = rank_context_from_environment();
     Console console(context);
     StatusPage page = status_page_of(context);
+    context.page = &page;
     RunListeners listeners;
     ConsoleListener screen(console, context, page);
     StatusListener status(page);

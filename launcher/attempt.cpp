@@ -1,0 +1,150 @@
+#include "launcher/attempt.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "launcher/descendants.h"
+#include "launcher/evidence.h"
+#include "launcher/hang_report.h"
+
+namespace strata::launcher {
+namespace {
+
+constexpr std::chrono::milliseconds kLeftoverPoll{20};
+
+TimePoint now() { return std::chrono::steady_clock::now(); }
+
+}  // namespace
+
+Attempt::Attempt(const Run& run, const StartAttempt& start, Screen& screen)
+    : start_(start),
+      screen_(screen),
+      kills_before_(out_of_memory_kills()),
+      machine_(start.placement.ranks_of(start.node), run.options.grace),
+      ranks_(run, start, screen) {
+  screen_.forget_errors();
+  tell_all(ranks_.start());
+}
+
+std::optional<TimePoint> Attempt::next_deadline() const {
+  std::optional<TimePoint> next = sooner(machine_.next_deadline(), ranks_.next_deadline());
+  if (ending_leftovers_ && !leftovers_gone_) next = sooner(next, now() + kLeftoverPoll);
+  return next;
+}
+
+void Attempt::work() {
+  for (const std::string& complaint : ranks_.serve_rendezvous(now())) say(complaint);
+  tell_all(ranks_.read_outputs());
+  tell_all(ranks_.reap());
+  watch_leftovers();
+  if (const auto deadline = machine_.next_deadline(); deadline && *deadline <= now()) tell(Tick{});
+}
+
+/// Checks, once the ranks are gone, whether their descendants are gone, too.
+void Attempt::watch_leftovers() {
+  const auto& endings = machine_.endings();
+  const bool ranks_gone =
+      std::ranges::all_of(endings, [](const auto& ending) { return ending.has_value(); });
+  if (exit_code_ || !ranks_gone || leftovers_gone_) return;
+  if (!ranks_.has_children()) {
+    leftovers_gone_ = true;
+    return tell(NoProcessLeft{});
+  }
+  if (ending_leftovers_) ranks_.kill_children();
+}
+
+void Attempt::tell_all(const std::vector<Event>& events) {
+  for (const Event& event : events) tell(event);
+}
+
+void Attempt::tell(const Event& event) {
+  if (exit_code_) return;
+  for (const Action& action : machine_.handle(now(), event)) act(action);
+}
+
+void Attempt::act(const Action& action) {
+  if (const auto* signal = std::get_if<SignalRank>(&action)) {
+    ranks_.signal(signal->rank, signal->number);
+  } else if (const auto* fail = std::get_if<FailWaitingPeers>(&action)) {
+    ranks_.fail_waiting_peers(fail->reason);
+    if (machine_.is_failing()) ranks_.order_stop(fail->reason);
+  } else if (std::holds_alternative<EndLeftovers>(action)) {
+    ending_leftovers_ = true;
+  } else if (std::holds_alternative<Suspend>(action)) {
+    suspend_ = true;
+  } else if (const auto* words = std::get_if<Say>(&action)) {
+    say(words->text);
+  } else {
+    exit_code_ = std::get<Finish>(action).exit_code;
+  }
+}
+
+std::optional<RankFailed> Attempt::take_failure() {
+  const std::optional<Failure>& failure = machine_.failure();
+  if (!failure || !machine_.is_failing() || std::exchange(failure_told_, true)) return {};
+  const int rank = first_rank() + failure->rank;
+  return RankFailed{start_.placement.attempt, rank,
+                    fmt::format("rank {} {}", rank, failure->ending.describe()),
+                    failure->ending.exit_code() == static_cast<int>(ExitCode::try_again)};
+}
+
+std::string Attempt::describe_hang(const Hang& hang) const {
+  const int rank = hang.rank - first_rank();
+  if (rank < 0 || rank >= ranks_.size() || ranks_.pid_of(rank) < 0)
+    return hang_report(hang, {}, "");
+  const pid_t pid = ranks_.pid_of(rank);
+  // A stopped process shows no stack: its tool would wait for it.
+  const bool held = hang.kind == Hang::Kind::held;
+  return hang_report(hang, threads_of(pid), held ? "" : stacks_of(pid));
+}
+
+/// True for a single program that is done: its code may have a meaning, as that of diff does.
+bool Attempt::ended_as_it_meant(int rank) const {
+  const auto& ending = machine_.endings()[static_cast<std::size_t>(rank)];
+  return ranks_.size() == 1 && ending && ending->kind == Ending::Kind::exited &&
+         ranks_.is_done(rank) && ranks_.error_of(rank).empty();
+}
+
+/// Returns nothing when all went well, or when the run ended on request.
+std::optional<Failure> Attempt::failure_to_report() const {
+  const auto& failure = machine_.failure();
+  if (failure && ended_as_it_meant(failure->rank)) return std::nullopt;
+  if (!machine_.all_stopped()) return failure;
+  // Ranks that stop on request have no error on their status pages.
+  if (failure && !ranks_.error_of(failure->rank).empty()) return failure;
+  for (int rank = 0; rank < ranks_.size(); ++rank)
+    if (!ranks_.error_of(rank).empty())
+      return Failure{rank, *machine_.endings()[static_cast<std::size_t>(rank)], ""};
+  return std::nullopt;
+}
+
+AttemptFacts Attempt::facts() const {
+  AttemptFacts facts;
+  facts.exit_code = *exit_code_;
+  facts.all_stopped = machine_.all_stopped();
+  facts.user_signal = machine_.user_signal();
+  facts.left_behind = machine_.gave_up();
+  facts.out_of_memory_kills = out_of_memory_kills() - kills_before_;
+  if (const auto failure = failure_to_report())
+    facts.failed = AttemptFacts::Failed{first_rank() + failure->rank, failure->spawn_error,
+                                        screen_.error_tail(failure->rank)};
+  facts.was_asked = facts.user_signal != 0 || !facts.failed;
+  for (int rank = 0; rank < ranks_.size(); ++rank) {
+    const StatusPageData& page = ranks_.page(rank);
+    facts.ranks.push_back(
+        {machine_.endings()[static_cast<std::size_t>(rank)], ranks_.where(rank),
+         ranks_.error_of(rank), page.step.load(), ranks_.peak_rss_bytes(rank),
+         1e-9 * static_cast<double>(boot_time_ns() - page.phase_since_ns.load())});
+    const std::int64_t committed = page.committed_step.load(std::memory_order_acquire);
+    if (committed <= facts.committed) continue;
+    facts.committed = committed;
+    facts.checkpoint = ranks_.checkpoint_of(rank);
+  }
+  return facts;
+}
+
+}  // namespace strata::launcher

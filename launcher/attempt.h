@@ -1,0 +1,74 @@
+// One attempt on this host, from the start of its ranks until nothing of them is left: its state
+// machine decides, its group of ranks is what it decides about.
+#pragma once
+
+#include <poll.h>
+
+#include <optional>
+#include <vector>
+
+#include "launcher/control/attempt_facts.h"
+#include "launcher/control/hang_watch.h"
+#include "launcher/control/messages.h"
+#include "launcher/rank_group.h"
+#include "launcher/run.h"
+#include "launcher/screen.h"
+#include "launcher/state_machine.h"
+
+namespace strata::launcher {
+
+class Attempt {
+ public:
+  /// Starts the ranks. Borrows run and screen.
+  Attempt(const Run& run, const StartAttempt& start, Screen& screen);
+
+  /// Adds what to poll for.
+  void add_polls(std::vector<pollfd>& entries) { ranks_.add_polls(entries); }
+  [[nodiscard]] std::optional<TimePoint> next_deadline() const;
+  /// Does what is due: serves the rendezvous, reads outputs, reaps processes.
+  void work();
+
+  /// Passes on a signal to mlaunch.
+  void signal(int number) { tell(SignalReceived{number}); }
+  /// Ends the ranks as after the failure of a peer.
+  void end(const std::string& reason) { tell(PeerFailed{reason}); }
+  /// Kills all at once.
+  void kill() { ranks_.kill_children(); }
+
+  [[nodiscard]] std::vector<RankState> look() const { return ranks_.look(); }
+  /// Says why ranks hang, and what holds the one to blame; may take some seconds.
+  [[nodiscard]] std::string describe_hang(const Hang& hang) const;
+  /// The first failure of a rank, once; nullopt: none, or told before.
+  [[nodiscard]] std::optional<RankFailed> take_failure();
+  /// True once no process is left, or ranks that were killed do not end.
+  [[nodiscard]] bool is_over() const { return exit_code_.has_value(); }
+  /// What became of it, after is_over().
+  [[nodiscard]] AttemptFacts facts() const;
+  /// The signal with which the user ended the run; 0: none.
+  [[nodiscard]] int user_signal() const { return machine_.user_signal(); }
+  /// True if mlaunch shall stop itself now (Ctrl-Z); tells it once.
+  [[nodiscard]] bool take_suspend() { return std::exchange(suspend_, false); }
+
+ private:
+  void tell(const Event& event);
+  void tell_all(const std::vector<Event>& events);
+  void act(const Action& action);
+  void watch_leftovers();
+  [[nodiscard]] std::optional<Failure> failure_to_report() const;
+  [[nodiscard]] bool ended_as_it_meant(int rank) const;
+  [[nodiscard]] int first_rank() const { return start_.placement.first_rank(start_.node); }
+  void say(const std::string& text) { screen_.say("mlaunch: " + text); }
+
+  const StartAttempt start_;
+  Screen& screen_;
+  const std::int64_t kills_before_;
+  StateMachine machine_;
+  RankGroup ranks_;
+  bool failure_told_ = false;
+  bool suspend_ = false;
+  bool ending_leftovers_ = false;
+  bool leftovers_gone_ = false;
+  std::optional<int> exit_code_;
+};
+
+}  // namespace strata::launcher

@@ -1,0 +1,90 @@
+// Notices that the ranks of a run get nowhere, and which of them is to blame (reliability.md, rows
+// 7 and 8). A function of what looks at them tell, once a second, and of the times of the looks.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "launcher/control/rank_state.h"
+
+namespace strata::launcher {
+
+struct Hang {
+  enum class Kind : std::uint8_t {
+    held,       ///< the rank's process is stopped or frozen
+    behind,     ///< others wait in a collective that the rank has not begun
+    different,  ///< ranks are in collectives of one number and different names
+    in_it,      ///< all are in one collective: the network, or the device
+    alone       ///< no other rank waits for it
+  };
+  Kind kind = Kind::alone;
+  int rank = 0;                          ///< the first that is behind
+  std::chrono::seconds for_how_long{0};  ///< since anything got done
+  std::string where = {};                ///< where that rank is
+  std::int64_t collective = 0;           ///< in which others wait; 0: none
+  std::string collective_name = {};
+  std::string other_name = {};    ///< different: the name that another rank is in
+  std::vector<int> waiting = {};  ///< ranks in the collective
+
+  /// Describes it in a line: "rank 1 has been stopped for 5 s".
+  [[nodiscard]] std::string describe() const;
+};
+
+/// A run hangs if none of its ranks has got anything done for a time that depends on the phase and
+/// on how long the longest pause in that phase was, or if a rank's process may not run. A rank that
+/// does not beat because it waits for another one is no sign of a hang while that one beats.
+class HangWatch {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+  using Seconds = std::chrono::seconds;
+
+  /// Time after which a rank that is stopped is one that hangs.
+  static constexpr Seconds kHeld{5};
+  /// Limits are at least this many times the longest pause so far.
+  static constexpr int kLearned = 5;
+  /// Looks that come later than this tell that mlaunch itself, or the host, stood still.
+  static constexpr Seconds kLateLook{3};
+
+  /// `limit`: of steps; other phases have at least as much. 0: nothing is ever a hang.
+  explicit HangWatch(Seconds limit = Seconds(30)) : limit_(limit) {}
+
+  /// Takes a look at all ranks of the attempt; call it about once a second. Times must not
+  /// decrease.
+  std::optional<Hang> look(TimePoint now, std::span<const RankState> ranks);
+  /// Forgets progress, not what was learned: call it when ranks start again.
+  void start_again();
+
+  /// The time without progress that the ranks have in their phases.
+  [[nodiscard]] Seconds limit_of(std::span<const RankState> ranks) const;
+
+ private:
+  /// Phases with limits of their own.
+  enum class Stage : std::uint8_t { start, load, first_step, step, evaluate, save };
+  static constexpr std::size_t kStages = 6;
+  struct Seen {
+    int rank = 0;
+    std::uint64_t beats = 0;
+    std::optional<TimePoint> held_since = {};
+  };
+
+  [[nodiscard]] Stage stage_of(const RankState& rank) const;
+  [[nodiscard]] Seconds limit_of(Stage stage) const;
+  [[nodiscard]] bool take_progress(std::span<const RankState> ranks);
+  void learn(std::chrono::steady_clock::duration pause, std::span<const RankState> ranks);
+  [[nodiscard]] std::optional<Hang> held(TimePoint now, std::span<const RankState> ranks);
+  Seen& seen(int rank);
+
+  Seconds limit_;
+  std::optional<TimePoint> last_look_;
+  TimePoint last_progress_{};
+  std::int64_t first_step_ = -1;  ///< of this attempt; -1: none has been seen
+  std::vector<Seen> seen_;
+  std::array<std::chrono::steady_clock::duration, kStages> longest_{};
+};
+
+}  // namespace strata::launcher

@@ -1,0 +1,194 @@
+#include "launcher/control/hang_watch.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+namespace strata::launcher {
+namespace {
+
+using Seconds = HangWatch::Seconds;
+using std::chrono::milliseconds;
+
+/// Two ranks in step 7, each of which may get on.
+class HangWatchTest : public testing::Test {
+ protected:
+  HangWatchTest() {
+    for (int rank = 0; rank < 2; ++rank)
+      ranks_.push_back({.rank = rank, .phase = Phase::forward, .step = 7, .beats = 1});
+    now_ += Seconds(100);
+    look_after(Seconds(0));
+    for (RankState& rank : ranks_) rank.step = 8;  // later than the first step that was seen
+  }
+  std::optional<Hang> look_after(milliseconds time) {
+    now_ += time;
+    return watch_.look(now_, ranks_);
+  }
+  /// Looks once a second; returns the first hang within so many looks.
+  std::optional<Hang> look_for(int seconds, std::vector<int> beating = {}) {
+    for (int i = 0; i < seconds; ++i) {
+      for (const int rank : beating) ++ranks_[static_cast<std::size_t>(rank)].beats;
+      if (auto hang = look_after(Seconds(1))) return hang;
+    }
+    return {};
+  }
+  void wait_in(int rank, std::int64_t collective, const std::string& name) {
+    RankState& state = ranks_[static_cast<std::size_t>(rank)];
+    state.collective = collective;
+    state.collective_name = name;
+  }
+
+  HangWatch watch_;
+  HangWatch::TimePoint now_{};
+  std::vector<RankState> ranks_;
+};
+
+TEST_F(HangWatchTest, SaysNothingWhileARankGetsOn) {
+  wait_in(0, 12, "gather layer.3");
+  EXPECT_FALSE(look_for(600, {1})) << "rank 0 waits for rank 1, which computes";
+}
+
+TEST_F(HangWatchTest, NamesTheRankThatHasNotComeToTheCollectiveOfOthers) {
+  wait_in(0, 12, "gather layer.3");
+  wait_in(1, 11, "");
+  EXPECT_FALSE(look_for(29));
+  const Hang hang = look_for(2).value();
+  EXPECT_EQ(hang.kind, Hang::Kind::behind);
+  EXPECT_EQ(hang.rank, 1);
+  EXPECT_EQ(hang.collective, 12);
+  EXPECT_EQ(hang.describe(),
+            "rank 1 has not come to collective 12 'gather layer.3', in which another rank waits; "
+            "nothing got done for 30 s");
+}
+
+TEST_F(HangWatchTest, NamesARankThatSkippedACollective) {
+  wait_in(0, 12, "gather layer.3");
+  wait_in(1, 12, "gather layer.4");
+  const Hang hang = look_for(31).value();
+  EXPECT_EQ(hang.kind, Hang::Kind::different);
+  EXPECT_NE(hang.describe().find("another rank in 'gather layer.4' under the same number"),
+            std::string::npos)
+      << hang.describe();
+}
+
+TEST_F(HangWatchTest, BlamesTheNetworkIfAllAreInOneCollective) {
+  wait_in(0, 12, "gather layer.3");
+  wait_in(1, 12, "gather layer.3");
+  EXPECT_EQ(look_for(31).value().kind, Hang::Kind::in_it);
+}
+
+TEST_F(HangWatchTest, KnowsASingleRank) {
+  ranks_.pop_back();
+  ranks_[0].where = "step 9, forward";
+  const Hang hang = look_for(31).value();
+  EXPECT_EQ(hang.kind, Hang::Kind::alone);
+  EXPECT_EQ(hang.describe(), "rank 0 got nothing done for 30 s; it is at step 9, forward");
+}
+
+TEST_F(HangWatchTest, NamesAStoppedProcessAfterFiveSecondsEvenIfOthersGetOn) {
+  ranks_[1].held = true;
+  EXPECT_FALSE(look_for(5, {0}));
+  const Hang hang = look_for(2, {0}).value();
+  EXPECT_EQ(hang.kind, Hang::Kind::held);
+  EXPECT_EQ(hang.rank, 1);
+  EXPECT_EQ(hang.describe(), "rank 1 has been stopped or frozen for 5 s");
+}
+
+TEST_F(HangWatchTest, CountsOnlyStopsInOnePiece) {
+  for (int i = 0; i < 10; ++i) {
+    ranks_[1].held = true;
+    EXPECT_FALSE(look_for(4, {0}));
+    ranks_[1].held = false;
+    EXPECT_FALSE(look_for(1, {0}));
+  }
+}
+
+TEST_F(HangWatchTest, WaitsForDebuggers) {
+  ranks_[1].held = ranks_[1].traced = true;
+  EXPECT_FALSE(look_for(600));
+  ranks_[1].held = ranks_[1].traced = false;
+  EXPECT_FALSE(look_for(29)) << "time under a debugger does not count";
+  EXPECT_TRUE(look_for(3));
+}
+
+TEST_F(HangWatchTest, BeginsAnewAfterAPauseOfMlaunchItself) {
+  ranks_[1].held = true;
+  EXPECT_FALSE(look_for(4));
+  EXPECT_FALSE(look_after(Seconds(3600)));
+  EXPECT_FALSE(look_for(4));
+  EXPECT_TRUE(look_for(3));
+}
+
+TEST_F(HangWatchTest, LearnsHowLongPausesAre) {
+  for (int pause = 0; pause < 3; ++pause) {
+    EXPECT_FALSE(look_for(20));
+    EXPECT_FALSE(look_for(1, {0, 1}));
+  }
+  EXPECT_EQ(watch_.limit_of(ranks_), Seconds(5 * 21));
+  EXPECT_FALSE(look_for(100));
+  EXPECT_TRUE(look_for(6));
+}
+
+TEST_F(HangWatchTest, GivesTimeToPhasesThatHaveMuchToDo) {
+  for (RankState& rank : ranks_) rank.phase = Phase::loading;
+  EXPECT_FALSE(look_for(299));
+  EXPECT_TRUE(look_for(2));
+  ranks_[1].phase = Phase::saving;
+  ranks_[0].phase = Phase::forward;
+  EXPECT_EQ(watch_.limit_of(ranks_), Seconds(120)) << "rank 0 may wait for what rank 1 saves";
+}
+
+TEST_F(HangWatchTest, GivesTimeToTheFirstStep) {
+  watch_.start_again();
+  for (RankState& rank : ranks_) rank.step = 40;
+  look_after(Seconds(1));
+  EXPECT_EQ(watch_.limit_of(ranks_), Seconds(120));
+}
+
+TEST_F(HangWatchTest, PassesOverRanksThatEndedAndProgramsThatTellNothing) {
+  for (RankState& rank : ranks_) rank.beats = 0;
+  EXPECT_FALSE(look_for(600));
+  ranks_[0].beats = 5;
+  ranks_[0].ended = true;
+  EXPECT_FALSE(look_for(600));
+}
+
+TEST_F(HangWatchTest, IsOffWithoutALimit) {
+  watch_ = HangWatch(Seconds(0));
+  ranks_[1].held = true;
+  EXPECT_FALSE(look_for(600));
+}
+
+/// Steps of 1 ms to 60 s in pieces, pauses of saves and of both cores taken: none is a hang.
+TEST(HangWatchSeeds, NoRunThatGetsOnIsAHang) {
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    std::mt19937 draw(seed);
+    const double step =
+        std::exp(std::uniform_real_distribution(std::log(1e-3), std::log(60.0))(draw));
+    const int pieces = std::uniform_int_distribution(1, 200)(draw);
+    HangWatch watch;
+    HangWatch::TimePoint now{Seconds(1)};
+    std::vector<RankState> ranks(3);
+    double done = 0, slow_until = 0, saving_until = 0;
+    for (int second = 0; second < 1200; ++second) {
+      if (draw() % 400 == 0) slow_until = second + 60;
+      if (draw() % 300 == 0) saving_until = second + std::uniform_int_distribution(1, 20)(draw);
+      const bool saves = second < saving_until;
+      if (!saves) done += (second < slow_until ? 0.3 : 1.0) / step;
+      for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+        ranks[rank] = {.rank = static_cast<int>(rank),
+                       .phase = saves ? Phase::saving : Phase::forward,
+                       .step = static_cast<std::int64_t>(done),
+                       .beats = 1 + static_cast<std::uint64_t>(done * pieces),
+                       .collective = static_cast<std::int64_t>(done * 10)};
+      }
+      const milliseconds late(draw() % 700);
+      now += Seconds(1) + late;
+      ASSERT_FALSE(watch.look(now, ranks)) << "seed " << seed << ", second " << second;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace strata::launcher
