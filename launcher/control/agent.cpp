@@ -1,5 +1,7 @@
 #include "launcher/control/agent.h"
 
+#include <algorithm>
+
 #include "core/check.h"
 
 namespace strata::launcher {
@@ -78,6 +80,7 @@ void Agent::obey(const ForwardSignal& signal) {
 
 void Agent::obey(const Lease& lease) {
   if (!lease_) return;
+  if (!has_ranks_) hello_.newest = std::max(hello_.newest, lease.attempt - 1);
   std::optional<TimePoint> sent;
   while (!unanswered_.empty() && unanswered_.front().first <= lease.heartbeat) {
     if (unanswered_.front().first == lease.heartbeat) sent = unanswered_.front().second;

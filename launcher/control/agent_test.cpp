@@ -159,6 +159,16 @@ TEST_F(AgentTest, NeverStartsWhatWasStoppedBeforeItBegan) {
   EXPECT_EQ(sent<Heartbeat>().value().newest, 0);
 }
 
+TEST_F(AgentTest, NeverStartsAnAttemptThatIsOverByTheTimeOfItsLease) {
+  connect();
+  tick();
+  hear(Lease{sent<Heartbeat>().value().number, 1});
+  hear(attempt(0));
+  EXPECT_FALSE(done<StartGroup>()) << "the run went on without this host";
+  hear(attempt(1));
+  EXPECT_TRUE(done<StartGroup>());
+}
+
 TEST_F(AgentTest, EndsRanksOfTheAttemptThatIsNamed) {
   connect();
   get_lease();

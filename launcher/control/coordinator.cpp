@@ -156,7 +156,7 @@ void Coordinator::hear(Host& host, const Heartbeat& heartbeat) {
   host.last_beat = now_;
   host.newest = heartbeat.newest;
   host.has_ranks = heartbeat.has_ranks;
-  if (settings_.lease) send(host, Lease{heartbeat.number});
+  if (settings_.lease) send(host, Lease{heartbeat.number, attempt()});
   if (!is_in_attempt(host) || host.is_over) return;
   remind(host);
   if (host.has_ranks && host.newest == placement_->attempt)

@@ -58,7 +58,7 @@ RestartRules::End RestartRules::judge(const AttemptReport& report) const {
     end.could_start = failed.spawn_error.empty();
     end.out_of_memory =
         rank.ending == Ending{Ending::Kind::killed, SIGKILL} && host.facts->out_of_memory_kills > 0;
-    end.what = fmt::format("{} {}", failed.rank, rank.ending.describe());
+    end.what = fmt::format("{} {}", failed.rank, rank.ending.value_or(Ending{}).describe());
   }
   return end;
 }

@@ -122,6 +122,12 @@ void RunChecks::on_report(const AttemptReport& report) {
   if (report.attempt != attempt) throw CheckFailed("report", "it is about another attempt");
   all_told_ = std::ranges::all_of(
       report.hosts, [](const AttemptReport::OfHost& host) { return host.facts.has_value(); });
+  // Ranks that stopped because they were asked to are reported, too; nobody is to blame.
+  const bool nobody_failed =
+      all_told_ && std::ranges::all_of(report.hosts, [](const AttemptReport::OfHost& host) {
+        return host.facts->was_asked;
+      });
+  if (is_warned_ && nobody_failed) return;
   const auto& host = report.hosts.at(index(report.failed_host));
   const int ranks = placements_.back().ranks_of(report.failed_host);
   if (report.hung_rank) {

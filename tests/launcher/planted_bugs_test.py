@@ -1,0 +1,123 @@
+"""Plants bugs in the coordinator, the agent and the restart policy, one at a time, and expects the simulation of whole runs
+to find each.
+
+    planted_bugs_test.py [NAME...]     only these; prints which check found each bug, and by which seed
+
+A bug is a replacement of text that must occur once, so that a change of the code that it aims at fails here.
+"""
+import concurrent.futures
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CONTROL = "launcher/control"
+MACHINES = ["agent", "coordinator", "restart_policy"]
+SEEDS = "20000"
+COMPILER = os.environ.get("CXX", "g++")
+
+BUGS = {
+    "no margin": ("coordinator.cpp", "*settings_.lease + kLeaseMargin", "*settings_.lease"),
+    "lease counted from the answer": ("agent.cpp", "const TimePoint until = *sent + *lease_;", "const TimePoint until = now_ + *lease_;"),
+    "an old attempt may start": ("agent.cpp", "start.placement.attempt <= hello_.newest ||", ""),
+    "lease not looked at when ranks start": ("agent.cpp", "|| !may_have_ranks())\n    return;", ")\n    return;"),
+    "ranks live on without a lease": ("agent.cpp", "if (!has_ranks_ || !lease_end_ || now_ < *lease_end_) return;", "return;"),
+    "StopAttempt refuses no start under way": ("agent.cpp", "  hello_.newest = stop.attempt;", "  "),
+    "StopAttempt of another attempt": ("agent.cpp", "if (has_ranks_ && stop.attempt == hello_.newest)", "if (has_ranks_)"),
+    "facts are told once": ("agent.cpp", "if (last_end_) send(*last_end_);", ""),
+    "leases do not reach ranks": ("agent.cpp", "if (has_ranks_) actions_.emplace_back(SetLease{until});", ""),
+    "a signal that comes twice is two": ("agent.cpp", " || signal.index != signals_", ""),
+    "signals are told once": ("coordinator.cpp", "    forward_signals(host, heartbeat.signals);", "    {}"),
+    "RankFailed of any attempt": ("coordinator.cpp", "if (!is_in_attempt(host) || failed.attempt != placement_->attempt) return;", "if (!is_in_attempt(host)) return;"),
+    "AttemptEnded of any attempt": ("coordinator.cpp", "|| ended.attempt != placement_->attempt || host.facts) return;", "|| host.facts) return;"),
+    "a successor counts at once": ("coordinator.cpp", "|| !is_in_attempt(host) || host.is_over) return adopt(host, hello);", "|| true) return adopt(host, hello);"),
+    "another agent's heartbeats count": ("coordinator.cpp", "if (event.agent != host->agent) return;", ""),
+    "agents of before are heard": ("coordinator.cpp", "if (host.former.contains(hello.agent)) return dismiss(host, hello.agent);", ""),
+    "a broken connection ends a host": ("coordinator.cpp", 'lose(host, "its agent has ended, or the connection to it broke");', 'lose(host, "it broke"), host.is_over = true;'),
+    "starts are told once": ("coordinator.cpp", "if (state_ == State::running && !has_heard)\n    send(", "if (false)\n    send("),
+    "the first cause is kept": ("coordinator.cpp", "if (!cause_ || (cause_->blames_a_peer && !cause.blames_a_peer)) cause_", "if (!cause_) cause_"),
+    "ended leases are no cause": ("coordinator.cpp", "if (ended.lease_ended && !ended.facts.was_asked)", "if (false)"),
+    "too few hosts start": ("coordinator.cpp", "if (free < static_cast<std::size_t>(settings_.least_hosts)) return false;", ""),
+    "no restart at all": ("restart_policy.cpp", "  return {.restart = true};", "  return ends;"),
+    "signals do not end the run": ("coordinator.cpp", "AttemptEnd end{.was_asked = user_signal_ != 0 || !cause_,", "AttemptEnd end{.was_asked = !cause_,"),
+    "was_asked ignored": ("restart_policy.cpp", "if (end.was_asked || limits_", "if (limits_"),
+    "restarts not counted": ("restart_policy.cpp", "if (decision.restart) restarts_.push_back(now);", ""),
+    "final codes start again": ("restart_policy.cpp", "is_final(end.exit_code) || ", ""),
+    "alike for ever": ("restart_policy.cpp", "if (alike_in_a_row() >= kAlike)", "if (false)"),
+    "no commit for ever": ("restart_policy.cpp", "if (in_a_row_without_commit() >= kAlike)", "if (false)"),
+    "restarts without a commit": ("restart_policy.cpp", "if (end.committed < 0 && !limits_.without_commit) return ends;", ""),
+}
+
+
+def compile_file(source, target, include):
+    subprocess.run([COMPILER, "-std=c++20", "-O1", "-w", "-DFMT_SHARED", f"-I{include}", "-c", source, "-o", target], check=True,
+                   capture_output=True, text=True)
+
+
+class Workplace:
+    """A copy of the sources; the simulation and the sound machines are compiled once."""
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        for name in ("core", "launcher"):
+            shutil.copytree(ROOT / name, self.folder / name)
+        control = self.folder / CONTROL
+        sources = [*(control / "testing").glob("*.cpp"), control / "simulation_test.cpp", self.folder / "launcher/ending.cpp",
+                   *(control / f"{name}.cpp" for name in MACHINES)]
+        self.objects = {source.stem: self.folder / f"{source.stem}.o" for source in sources}
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(lambda source: compile_file(source, self.objects[source.stem], self.folder), sources))
+
+    def run(self, name, objects, seeds):
+        program = self.folder / f"{name}_test"
+        libraries = ["-lgtest", "-lgtest_main", "-lfmt", "-lpthread"]
+        subprocess.run([COMPILER, *objects.values(), *libraries, "-o", program], check=True, capture_output=True)
+        result = subprocess.run([program], env=os.environ | {"STRATA_SEEDS": seeds}, capture_output=True, text=True)
+        program.unlink()
+        return result
+
+    def plant(self, number, file, before, after):
+        """Returns the result of the simulation with the bug."""
+        text = (ROOT / CONTROL / file).read_text()
+        if text.count(before) != 1:
+            raise AssertionError(f"{file} has {text.count(before)} times {before!r}")
+        stem = f"planted_{number}"
+        source = self.folder / CONTROL / f"{stem}.cpp"
+        source.write_text(text.replace(before, after))
+        planted = self.folder / f"{stem}.o"
+        compile_file(source, planted, self.folder)
+        return self.run(stem, self.objects | {file.removesuffix(".cpp"): planted}, SEEDS)
+
+
+def finding(result):
+    """Returns "seed 7, check 'two attempts': ..." of a run that failed."""
+    if found := re.search(r"seed \d+, check .*", result.stdout):
+        return found[0]
+    return (result.stderr.strip().splitlines() or ["it crashed"])[-1]
+
+
+class PlantedBugs(unittest.TestCase):
+    def test_each_is_found(self):
+        with tempfile.TemporaryDirectory() as folder:
+            place = Workplace(folder)
+            sound = place.run("sound", place.objects, "2000")
+            self.assertEqual(sound.returncode, 0, sound.stdout[-4000:])
+            chosen = {name: bug for name, bug in BUGS.items() if not NAMES or name in NAMES}
+            with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+                tasks = {name: pool.submit(place.plant, number, *bug) for number, (name, bug) in enumerate(chosen.items())}
+            for name, task in tasks.items():
+                with self.subTest(name):
+                    result = task.result()
+                    print(f"{name}: {finding(result) if result.returncode else 'NOT FOUND'}", flush=True)
+                    self.assertNotEqual(result.returncode, 0, f"{name} is found by none of {SEEDS} seeds")
+
+
+NAMES = []
+if __name__ == "__main__":
+    NAMES, sys.argv[1:] = sys.argv[1:], []
+    unittest.main()
