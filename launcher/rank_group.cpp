@@ -148,6 +148,8 @@ std::vector<RankState> RankGroup::look() const {
                       .collective = page.collective.load(),
                       .collective_name = at(rank).page.collective_name(),
                       .where = where(rank),
+                      .committed = page.committed_step.load(std::memory_order_acquire),
+                      .checkpoint = checkpoint_of(rank),
                       .ended = pid <= 0,
                       .held = process.held,
                       .traced = process.traced});

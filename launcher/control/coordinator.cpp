@@ -73,6 +73,8 @@ void Coordinator::on(const AgentSaid& event) {
   if (host == nullptr) return;  // the shell refuses hosts that are not the run's
   if (const auto* hello = std::get_if<Hello>(&event.message)) return hear(*host, *hello);
   if (const auto* ended = std::get_if<AttemptEnded>(&event.message)) learn(ended->facts);
+  if (const auto* beat = std::get_if<Heartbeat>(&event.message))
+    for (const RankState& rank : beat->ranks) learn(rank.committed, rank.checkpoint, rank.step);
   if (event.agent != host->agent) return;  // it counts once nothing of the agent before is left
   std::visit([&](const auto& message) { hear(*host, message); }, event.message);
 }
@@ -192,13 +194,18 @@ void Coordinator::hear(Host& host, const AttemptEnded& ended) {
     lose(host, "it had no answer from here for too long, and has ended its ranks");
 }
 
-/// A checkpoint is one, whoever tells of it, however late.
 void Coordinator::learn(const AttemptFacts& facts) {
-  if (facts.committed > committed_) {
-    committed_ = facts.committed;
-    checkpoint_ = facts.checkpoint;
+  learn(facts.committed, facts.checkpoint, -1);
+  for (const EndedRank& rank : facts.ranks) learn(-1, "", rank.step);
+}
+
+/// A checkpoint is one, whoever tells of it, however late; -1: there is none.
+void Coordinator::learn(std::int64_t committed, const std::string& checkpoint, std::int64_t step) {
+  if (committed > committed_) {
+    committed_ = committed;
+    checkpoint_ = checkpoint;
   }
-  for (const EndedRank& rank : facts.ranks) last_step_ = std::max(last_step_, rank.step);
+  last_step_ = std::max(last_step_, step);
 }
 
 /// Keeps the first cause; but one that only blames a peer gives way to one that does not.

@@ -149,6 +149,7 @@ class Coordinator {
   void remind(Host& host);
   void forward_signals(const Host& host, std::size_t first);
   void learn(const AttemptFacts& facts);
+  void learn(std::int64_t committed, const std::string& checkpoint, std::int64_t step);
   void fail(Cause cause, const std::string& reason);
   void lose(Host& host, const std::string& why);
   void conclude();

@@ -151,6 +151,23 @@ TEST_F(CoordinatorTest, SaysAgainWhatAHostHasNotDone) {
   EXPECT_TRUE(sent<Lease>("a"));
 }
 
+TEST_F(CoordinatorTest, KnowsOfTheCheckpointOfAHostThatIsLost) {
+  open({"a", "b"}, 1);
+  beat("a", 0, true);
+  Heartbeat with_checkpoint{.newest = 0, .has_ranks = true};
+  with_checkpoint.ranks = {{.rank = 1, .step = 57, .committed = 40, .checkpoint = "out/step-40"}};
+  tell(AgentSaid{"b", "1", with_checkpoint});
+  tell(ConnectionBroke{"b", "1"});
+  tick_after(kReconnect);
+  ended("a", blames_a_peer(-1));
+  now_ += seconds(4);
+  beat("a", 0, false);
+  tick_after(seconds(2));
+  EXPECT_EQ(sent<StartAttempt>("a").value().placement.attempt, 1);
+  EXPECT_EQ(sent<StartAttempt>("a").value().last_step, 57);
+  EXPECT_NE(done<Announce>().value().text.find("saved in out/step-40"), std::string::npos);
+}
+
 TEST_F(CoordinatorTest, WaitsForTheLeaseOfASilentHost) {
   open({"a", "b"}, 1);
   beat("a", 0, true);

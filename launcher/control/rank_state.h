@@ -16,6 +16,8 @@ struct RankState {
   std::int64_t collective = 0;  ///< number of the one begun last
   std::string collective_name = {};  ///< of the one under way; empty: none
   std::string where = {};            ///< for people: "step 12, backward, ..."
+  std::int64_t committed = -1;       ///< step of the last checkpoint; -1: none
+  std::string checkpoint = {};       ///< its folder
   bool ended = false;
   bool held = false;    ///< stopped by a signal, or in a frozen control group
   bool traced = false;  ///< a debugger is on it
