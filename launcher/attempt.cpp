@@ -1,6 +1,7 @@
 #include "launcher/attempt.h"
 
 #include <fmt/core.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <utility>
@@ -100,6 +101,12 @@ std::string Attempt::describe_hang(const Hang& hang) const {
   // A stopped process shows no stack: its tool would wait for it.
   const bool held = hang.kind == Hang::Kind::held;
   return hang_report(hang, threads_of(pid), held ? "" : stacks_of(pid));
+}
+
+void Attempt::kill_held(const Hang& hang) {
+  const int rank = hang.rank - first_rank();
+  if (hang.kind == Hang::Kind::held && rank >= 0 && rank < ranks_.size())
+    ranks_.signal(rank, SIGKILL);
 }
 
 /// True for a single program that is done: its code may have a meaning, as that of diff does.

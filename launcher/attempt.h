@@ -38,6 +38,8 @@ class Attempt {
   [[nodiscard]] std::vector<RankState> look() const { return ranks_.look(); }
   /// Says why ranks hang, and what holds the one to blame; may take some seconds.
   [[nodiscard]] std::string describe_hang(const Hang& hang) const;
+  /// Kills a rank of this host that is stopped or frozen, since it hears no request to end.
+  void kill_held(const Hang& hang);
   /// The first failure of a rank, once; nullopt: none, or told before.
   [[nodiscard]] std::optional<RankFailed> take_failure();
   /// True once no process is left, or ranks that were killed do not end.

@@ -147,7 +147,9 @@ void Supervisor::act(const LocalAction& action) {
   } else if (std::holds_alternative<KillGroup>(action)) {
     if (attempt_) attempt_->kill();
   } else if (const auto* hangs = std::get_if<TellHang>(&action)) {
-    if (attempt_) screen_.say(attempt_->describe_hang(hangs->hang));
+    if (!attempt_) return;
+    screen_.say(attempt_->describe_hang(hangs->hang));
+    attempt_->kill_held(hangs->hang);
   } else if (const auto* told = std::get_if<TellReport>(&action)) {
     report_attempt(run_, told->report, screen_);
   } else if (const auto* words = std::get_if<Announce>(&action)) {

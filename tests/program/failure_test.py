@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import time
 import unittest
@@ -62,20 +63,26 @@ class Failure(ProgramTest):
 
     def test_a_restart_goes_on_from_the_run_s_own_checkpoint(self):
         """The options do not ask to resume; attempts of one run do, and lose nothing but the steps since the last save."""
-        job = ["--device", "cpu", "--zero", "3", "--steps", "40", "--threads", "1", "--sequence-length", "32",
+        steps = 150
+        job = ["--device", "cpu", "--zero", "3", "--steps", str(steps), "--threads", "1", "--sequence-length", "32",
                "--micro-batch", "1", "--save-every", "4", "--metrics", "metrics", "--dump-state"]
         whole = self.run_program(mlaunch(2, *job, "whole", "--output", "undisturbed"))
         self.assertNotIn("attempt", whole.stdout)
-        process = self.start(mlaunch(2, *job, "resumed", "--output", "out"))
-        self.wait_until(lambda: (self.home / "out" / "latest").exists(), "a checkpoint")
-        os.kill(children(process.pid)[1], signal.SIGKILL)
-        output, error = process.communicate(timeout=60)
-        self.assertEqual(process.returncode, 0, error)
-        self.assertRegex(error, r"  resume  step \d+ is saved in /.*/out/step-\d+; the same command with --resume auto")
-        self.assertRegex(output, r"attempt 1: goes on from step \d+ of this run")
-        self.assertEqual(self.read("whole"), self.read("resumed"))
-        told = [json.loads(line) for line in self.read("metrics").splitlines()]
-        self.assertEqual([line["step"] for line in told if "loss" in line], list(range(1, 41)))
+        said = {signal.SIGKILL: r"  resume  step \d+ is saved in /.*/out/step-\d+; the same command with --resume auto",
+                signal.SIGSTOP: r"mlaunch: rank 1 has been stopped or frozen for 5 s; it is at step \d+"}
+        for number, report in said.items():
+            with self.subTest(number):
+                process = self.start(mlaunch(2, *job, "resumed", "--output", "out", "--overwrite-output-dir"))
+                self.wait_until(lambda: (self.home / "out" / "latest").exists(), "a checkpoint")
+                os.kill(children(process.pid)[1], number)
+                output, error = process.communicate(timeout=60)
+                self.assertEqual(process.returncode, 0, error)
+                self.assertRegex(error, report)
+                self.assertRegex(output, r"attempt 1: goes on from step \d+ of this run")
+                self.assertEqual(self.read("whole"), self.read("resumed"))
+                told = [json.loads(line) for line in self.read("metrics").splitlines()]
+                self.assertEqual([line["step"] for line in told if "loss" in line], list(range(1, steps + 1)))
+                shutil.rmtree(self.home / "out")
 
     def test_a_crashed_rank(self):
         process, ranks = self.start_training()

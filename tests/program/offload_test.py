@@ -136,7 +136,7 @@ class SameResult(OffloadTest):
         # A rank needs 42 MB of host memory for saving; gradients are 22 MB, windows 14 MB.
         limited = [*job, *on_drive(), "--device-memory", "100MB", "--host-memory", "120MB", "--output", "out",
                    "--save-every", "2"]
-        process = self.start(limited)
+        process = self.start([limited[0], "--max-restarts", "0", *limited[1:]])
         self.wait_until(lambda: (self.home / "out/latest").exists() or process.poll() is not None, "a checkpoint")
         self.assertIsNone(process.poll(), "it goes on")
         os.kill(children(process.pid)[0], signal.SIGKILL)
@@ -160,7 +160,8 @@ class SameResult(OffloadTest):
         jobs = {seed: [*JOB, "--steps", "60", "--seed", seed] for seed in "12"}
         expected = {seed: self.state(mlaunch(2, *job))[0] for seed, job in jobs.items()}
         self.assertNotEqual(expected["1"], expected["2"])
-        first = self.start(mlaunch(2, *jobs["1"], *on_drive(), "--metrics", "metrics", "--dump-state", "first"))
+        first = self.start(mlaunch(2, *jobs["1"], *on_drive(), "--metrics", "metrics", "--dump-state", "first",
+                                   options=["--hang-timeout", "0"]))
         self.wait_until(lambda: self.steps_done() >= 2, "two steps of the first job")
         ranks = children(first.pid)
         self.stop(ranks)
