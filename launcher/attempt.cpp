@@ -144,7 +144,7 @@ AttemptFacts Attempt::facts() const {
     const StatusPageData& page = ranks_.page(rank);
     facts.ranks.push_back(
         {machine_.endings()[static_cast<std::size_t>(rank)], ranks_.where(rank),
-         ranks_.error_of(rank), page.step.load(), ranks_.peak_rss_bytes(rank),
+         ranks_.error_of(rank), ranks_.is_done(rank), page.step.load(), ranks_.peak_rss_bytes(rank),
          1e-9 * static_cast<double>(boot_time_ns() - page.phase_since_ns.load())});
     const std::int64_t committed = page.committed_step.load(std::memory_order_acquire);
     if (committed <= facts.committed) continue;

@@ -11,7 +11,8 @@ using enum OptionUse;
 
 constexpr std::string_view kMeet = "the ranks of this host meet through mlaunch";
 constexpr std::string_view kOneLog =
-    "every line carries its rank: mlaunch ... 2>&1 | tee log, then grep '^\\[3\\]' log";
+    "--log-dir DIR keeps what each rank prints in files of its own, and the screen shows all; or "
+    "mlaunch ... 2>&1 | tee log, then grep '^\\[3\\]' log";
 
 constexpr auto kTable = std::to_array<OptionEntry>({
     {"-h", help, false},
@@ -57,7 +58,7 @@ constexpr auto kTable = std::to_array<OptionEntry>({
     {"--multi-gpu", no_effect, false, "-np N says how many ranks there are"},
     {"--max-restarts", max_restarts, true},
     {"--hang-timeout", hang_timeout, true},
-    {"--log-dir", refused, true, kOneLog},
+    {"--log-dir", log_directory, true},
     {"--tee", refused, true, kOneLog},
     {"-t", refused, true, kOneLog},
     {"--redirects", refused, true, kOneLog},
@@ -76,7 +77,7 @@ constexpr auto kTable = std::to_array<OptionEntry>({
     {"--venv-script", several_hosts, true},
     {"--module", refused, false, "start Python yourself: mlaunch -np N python3 -m MODULE"},
     {"--save-pid", refused, false, "the shell knows it: mlaunch ... & echo $!"},
-    {"--enable-each-rank-log", refused, true, kOneLog},
+    {"--enable-each-rank-log", log_directory, true},
     {"--elastic-training", refused, false, "the number of ranks is fixed: -np N"},
     {"--min-elastic-nodes", refused, true, "the number of ranks is fixed: -np N"},
     {"--max-elastic-nodes", refused, true, "the number of ranks is fixed: -np N"},

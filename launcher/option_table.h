@@ -17,6 +17,7 @@ enum class OptionUse {
   grace,
   max_restarts,
   hang_timeout,
+  log_directory,
   master_port,
   master_address,
   node_count,

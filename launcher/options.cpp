@@ -98,6 +98,10 @@ void Parser::take(const Given& given) {
     case OptionUse::hang_timeout:
       options_.hang_timeout = std::chrono::seconds(integer_of(given, 0, 86400));
       break;
+    case OptionUse::log_directory:
+      if (given.value.empty()) throw InvalidArgument(given.name + " needs the name of a folder");
+      options_.log_directory = given.value;
+      break;
     case OptionUse::master_port:
       options_.master_port = static_cast<int>(integer_of(given, 1, 65535));
       break;
@@ -289,6 +293,8 @@ Options
                                  gets anything done for so long (default 30; always at least five
                                  times the longest pause so far, and more before the second step and
                                  while loading and saving; a stopped rank: after 5 s); 0: never
+    --log-dir DIR                also keep what each rank prints, and reports of failures, in files:
+                                 DIR/RUN/attempt_A/rank_R/stdout.log and so on
     --master_port PORT           MASTER_PORT of the ranks (default: a free one), for programs that
                                  use torch.distributed; Strata itself needs no port
     -h, --help                   this text

@@ -23,6 +23,7 @@ struct Options {
   std::chrono::milliseconds grace{30'000};  ///< time for ranks to stop by themselves after SIGTERM
   RestartPolicy::Limits restarts;           ///< when the ranks start again after a failure
   std::chrono::seconds hang_timeout{30};    ///< without progress of any rank; 0: wait for ever
+  std::string log_directory;                ///< keeps what ranks print; empty: nobody does
   std::optional<int> master_port;           ///< MASTER_PORT of the ranks; nullopt: a free one
   bool show_help = false;
   bool show_version = false;

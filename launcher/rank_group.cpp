@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/system_call.h"
 #include "launcher/descendants.h"
+#include "launcher/log_folder.h"
 #include "launcher/process_state.h"
 #include "launcher/rank_environment.h"
 
@@ -21,6 +22,7 @@ RankGroup::RankGroup(const Run& run, StartAttempt attempt, Screen& screen)
 
 std::vector<Event> RankGroup::start() {
   std::vector<Event> events;
+  if (run_.logs != nullptr) run_.logs->begin_attempt(attempt_.placement, attempt_.node);
   const Placement& placement = attempt_.placement;
   for (int rank = 0; rank < placement.ranks_of(attempt_.node); ++rank) {
     const int number = placement.first_rank(attempt_.node) + rank;
@@ -92,7 +94,11 @@ void RankGroup::read_output(int rank, OutputKind kind, std::vector<Event>& event
   if (!fd.valid()) return;
   std::array<char, 64 * 1024> bytes;
   const ssize_t count = ::read(fd.get(), bytes.data(), bytes.size());
-  if (count > 0) return screen_.feed(rank, kind, {bytes.data(), static_cast<std::size_t>(count)});
+  if (count > 0) {
+    const std::string_view text(bytes.data(), static_cast<std::size_t>(count));
+    if (run_.logs != nullptr) run_.logs->write(rank, kind, text);
+    return screen_.feed(rank, kind, text);
+  }
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
   screen_.finish_line(rank, kind);
   fd.close();

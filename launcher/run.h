@@ -9,6 +9,8 @@
 
 namespace strata::launcher {
 
+class LogFolder;
+
 struct Run {
   Options options;
   std::string program_path;
@@ -16,6 +18,7 @@ struct Run {
   std::string host;
   int master_port = 0;
   rlimit open_files{};          ///< RLIMIT_NOFILE of the ranks
+  LogFolder* logs = nullptr;    ///< keeps what ranks print; null: nobody does
   std::string visible_devices;  ///< CUDA_VISIBLE_DEVICES of the ranks; empty: mlaunch's own
 };
 

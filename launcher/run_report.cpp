@@ -10,14 +10,15 @@
 namespace strata::launcher {
 namespace {
 
-void say_why_it_ended(const AttemptFacts& facts, Screen& screen) {
+std::string why_it_ended(const AttemptFacts& facts) {
   const int number = facts.user_signal;
   const std::string who = number == SIGINT ? "Ctrl-C" : signal_name(number);
   const std::string& where = facts.ranks.front().where;
   if (facts.all_stopped)
-    screen.say("mlaunch: stopped on request" + (number != 0 ? " (" + who + ")" : ""));
-  else if (number != 0)
-    screen.say("mlaunch: ended by " + who + (where.empty() ? "" : "; rank 0 was at " + where));
+    return "mlaunch: stopped on request" + (number != 0 ? " (" + who + ")" : "");
+  if (number != 0)
+    return "mlaunch: ended by " + who + (where.empty() ? "" : "; rank 0 was at " + where);
+  return "";
 }
 
 /// Describes the attempt by the rank that failed first.
@@ -52,14 +53,14 @@ FailureFacts facts_of_failure(const Run& run, const AttemptReport& report) {
 
 }  // namespace
 
-void report_attempt(const Run& run, const AttemptReport& report, Screen& screen) {
+std::string attempt_text(const Run& run, const AttemptReport& report) {
   const AttemptReport::OfHost& host = report.hosts[static_cast<std::size_t>(report.failed_host)];
-  if (report.hung_rank) return screen.say("mlaunch: " + report.hung_because);
-  if (!host.facts) return screen.say("mlaunch: " + report.lost_because);
-  if (!host.facts->failed) return say_why_it_ended(*host.facts, screen);
+  if (report.hung_rank) return "mlaunch: " + report.hung_because;
+  if (!host.facts) return "mlaunch: " + report.lost_because;
+  if (!host.facts->failed) return why_it_ended(*host.facts);
   std::string text = failure_report(facts_of_failure(run, report));
   text.pop_back();
-  screen.say(text);
+  return text;
 }
 
 }  // namespace strata::launcher

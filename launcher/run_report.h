@@ -1,13 +1,15 @@
 // What mlaunch says when the ranks have ended: which rank failed and why, or why the run ended.
 #pragma once
 
+#include <string>
+
 #include "launcher/control/coordinator.h"
 #include "launcher/run.h"
-#include "launcher/screen.h"
 
 namespace strata::launcher {
 
-/// Says it on the screen, once no rank of the attempt is left.
-void report_attempt(const Run& run, const AttemptReport& report, Screen& screen);
+/// Returns the lines, without a newline at the end, once no rank of the attempt is left; "": there
+/// is nothing to say.
+std::string attempt_text(const Run& run, const AttemptReport& report);
 
 }  // namespace strata::launcher

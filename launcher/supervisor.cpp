@@ -16,6 +16,8 @@
 #include "launcher/attempt.h"
 #include "launcher/control/local_control.h"
 #include "launcher/descendants.h"
+#include "launcher/log_folder.h"
+#include "launcher/report_json.h"
 #include "launcher/run_report.h"
 #include "launcher/screen.h"
 #include "launcher/signals.h"
@@ -38,6 +40,8 @@ class Supervisor {
   void watch_attempt();
   void write_outputs();
   void write_last_words();
+  void tell_report(const AttemptReport& report);
+  void keep_evidence(const std::string& why);
   template <typename Event>
   void tell(const Event& event);
   void act(const LocalAction& action);
@@ -45,6 +49,7 @@ class Supervisor {
   [[nodiscard]] int poll_timeout_ms() const;
 
   Run run_;
+  std::optional<LogFolder> logs_;
   SignalQueue signals_;
   Screen screen_;
   LocalControl control_;
@@ -58,6 +63,11 @@ Supervisor::Supervisor(const Run& run)
     : run_(run),
       screen_(run.options.ranks, run.options.prefix, STDOUT_FILENO, STDERR_FILENO),
       control_(now(), run.options.ranks, run.options.restarts, run.options.hang_timeout) {
+  if (!run_.options.log_directory.empty()) {
+    logs_.emplace(run_.options.log_directory, run_.run_id);
+    run_.logs = &*logs_;
+    say("logs of ranks are kept in " + logs_->path());
+  }
   run_.open_files = raise_open_files();
   become_subreaper();
 }
@@ -73,6 +83,8 @@ int Supervisor::run() {
       tell(AgentEvent(AgentTick{attempt_ ? attempt_->look() : std::vector<RankState>{}}));
       if (!exit_code_) tell(CoordinatorEvent(CoordinatorTick{}));
     }
+    if (logs_)
+      if (const auto complaint = logs_->take_complaint()) say(*complaint);
     write_outputs();
   }
   write_last_words();
@@ -148,15 +160,35 @@ void Supervisor::act(const LocalAction& action) {
     if (attempt_) attempt_->kill();
   } else if (const auto* hangs = std::get_if<TellHang>(&action)) {
     if (!attempt_) return;
-    screen_.say(attempt_->describe_hang(hangs->hang));
+    const std::string text = attempt_->describe_hang(hangs->hang);
+    screen_.say(text);
+    if (logs_) logs_->keep_of_attempt("hang.txt", text + "\n");
     attempt_->kill_held(hangs->hang);
   } else if (const auto* told = std::get_if<TellReport>(&action)) {
-    report_attempt(run_, told->report, screen_);
+    tell_report(told->report);
   } else if (const auto* words = std::get_if<Announce>(&action)) {
     say(words->text);
+  } else if (const auto* gave_up = std::get_if<KeepEvidence>(&action)) {
+    keep_evidence(gave_up->why);
   } else if (const auto* over = std::get_if<EndRun>(&action)) {
     exit_code_ = over->exit_code;
   }
+}
+
+void Supervisor::tell_report(const AttemptReport& report) {
+  const std::string text = attempt_text(run_, report);
+  if (text.empty()) return;
+  screen_.say(text);
+  if (!logs_) return;
+  logs_->keep_of_attempt("report.txt", text + "\n");
+  logs_->keep_of_attempt("report.json", report_json(run_, report));
+}
+
+void Supervisor::keep_evidence(const std::string& why) {
+  if (!logs_)
+    return say("mlaunch --log-dir DIR keeps what ranks print and the reports of attempts");
+  logs_->keep_of_run("gave_up.txt", why + "\n");
+  say("see " + logs_->path());
 }
 
 /// Writes all output: without a limit of time, unless the user ended the run.

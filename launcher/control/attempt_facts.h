@@ -15,6 +15,7 @@ struct EndedRank {
   std::optional<Ending> ending;     ///< nullopt: it was killed and does not end
   std::string where = {};           ///< "step 12, backward, ..."; empty: unknown
   std::string error = {};           ///< its first error; empty: none
+  bool done = false;                ///< it had done and saved its work, whatever its exit code
   std::int64_t step = -1;           ///< -1: none
   std::int64_t peak_rss_bytes = 0;  ///< 0: unknown
   double phase_seconds = 0;         ///< for which it was in its phase at the end; 0: unknown

@@ -12,6 +12,14 @@
 namespace strata::launcher {
 namespace {
 
+/// True if a rank was told to stop, and all of them did (75), as when a scheduler signals one task.
+bool all_stopped_on_request(const AttemptReport& report) {
+  return report.lost_because.empty() && !report.hung_rank &&
+         std::ranges::all_of(report.hosts, [](const AttemptReport::OfHost& host) {
+           return host.facts && host.facts->all_stopped && host.facts->was_asked;
+         });
+}
+
 constexpr int kTryAgain = static_cast<int>(ExitCode::try_again);
 
 /// A signal that leaves time to save asks for another start later; Ctrl-C does not.
@@ -90,6 +98,8 @@ void Coordinator::on(const ConnectionBroke& event) {
 
 void Coordinator::on(const RunSignal& event) {
   if (ends_the_run(event.number)) user_signal_ = event.number;
+  // A scheduler warns with SIGUSR1, and ranks may take it as SIGTERM.
+  asked_to_stop_ |= user_signal_ != 0 || event.number == SIGUSR1;
   if (state_ == State::gathering) {
     if (user_signal_ != 0) finish(exit_code_without_ranks(user_signal_));
     return;
@@ -314,7 +324,8 @@ AttemptReport Coordinator::report() const {
 }
 
 AttemptEnd Coordinator::end_of_attempt(const AttemptReport& report) const {
-  AttemptEnd end{.was_asked = user_signal_ != 0 || !cause_, .committed = committed_};
+  AttemptEnd end{.was_asked = asked_to_stop_ || !cause_ || all_stopped_on_request(report),
+                 .committed = committed_};
   for (const AttemptReport::OfHost& host : report.hosts)
     end.left_behind |= host.facts && host.facts->left_behind;
   if (!cause_) {
@@ -334,6 +345,7 @@ AttemptEnd Coordinator::end_of_attempt(const AttemptReport& report) const {
       host.facts->ranks.at(static_cast<std::size_t>(failed.rank - host.first_rank));
   end.could_start = failed.spawn_error.empty();
   const Ending ending = rank.ending.value_or(Ending{Ending::Kind::killed, SIGKILL});
+  end.done = rank.done && ending.kind == Ending::Kind::exited;
   end.out_of_memory =
       ending == Ending{Ending::Kind::killed, SIGKILL} && host.facts->out_of_memory_kills > 0;
   end.step = rank.step;

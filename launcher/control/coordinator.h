@@ -173,8 +173,9 @@ class Coordinator {
   std::optional<Placement> placement_;
   std::optional<Cause> cause_;
   std::string stop_reason_;
-  int user_signal_ = 0;       ///< that ends the run; 0: none
-  std::vector<int> signals_;  ///< to the attempt
+  int user_signal_ = 0;         ///< that ends the run; 0: none
+  bool asked_to_stop_ = false;  ///< by a signal after which ranks may save
+  std::vector<int> signals_;    ///< to the attempt
   std::int64_t committed_ = -1;
   std::string checkpoint_;
   std::int64_t last_step_ = -1;

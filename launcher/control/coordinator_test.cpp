@@ -151,6 +151,34 @@ TEST_F(CoordinatorTest, SaysAgainWhatAHostHasNotDone) {
   EXPECT_TRUE(sent<Lease>("a"));
 }
 
+TEST_F(CoordinatorTest, EndsARunWhoseRanksStoppedOnRequest) {
+  open({"a"});
+  tell(AgentSaid{"a", "1", RankFailed{0, 0, "rank 0 exited with code 75", true}});
+  AttemptFacts stopped = well_done();
+  stopped.exit_code = 75;
+  stopped.all_stopped = true;
+  stopped.committed = 40;
+  ended("a", stopped);
+  EXPECT_EQ(done<EndRun>().value().exit_code, 75);
+}
+
+TEST_F(CoordinatorTest, StartsNothingAfterAWarning) {
+  open({"a"});
+  tell(RunSignal{SIGUSR1});
+  ended("a", blames_a_peer(40));
+  EXPECT_EQ(done<EndRun>().value().exit_code, 75);
+}
+
+TEST_F(CoordinatorTest, EndsWithTheCodeOfARankThatHadDoneItsWork) {
+  open({"a"});
+  AttemptFacts facts = killed(0, 57, 57);
+  facts.exit_code = 74;
+  facts.ranks[0].ending = Ending{Ending::Kind::exited, 74};
+  facts.ranks[0].done = true;
+  ended("a", facts);
+  EXPECT_EQ(done<EndRun>().value().exit_code, 74);
+}
+
 TEST_F(CoordinatorTest, KnowsOfTheCheckpointOfAHostThatIsLost) {
   open({"a", "b"}, 1);
   beat("a", 0, true);

@@ -43,7 +43,8 @@ RestartPolicy::Decision RestartPolicy::judge(TimePoint now, const AttemptEnd& en
   const auto ends_since = [&](std::string why) {
     return Decision{.exit_code = end.exit_code, .why = std::move(why)};
   };
-  if (end.was_asked || limits_.most_restarts == 0 || is_final(end.exit_code) || !end.could_start)
+  if (end.was_asked || end.done || limits_.most_restarts == 0 || is_final(end.exit_code) ||
+      !end.could_start)
     return ends;
   if (end.left_behind) return ends_since("ranks that were killed do not end");
   if (end.committed < 0 && !limits_.without_commit) return ends;

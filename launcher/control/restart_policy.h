@@ -14,6 +14,7 @@ struct AttemptEnd {
   int exit_code = 0;            ///< that mlaunch would end with
   bool was_asked = false;       ///< the user or a scheduler ended it, or the run is done
   bool could_start = true;      ///< false: a rank's program could not be started
+  bool done = false;            ///< the failed rank had done and saved its work
   bool left_behind = false;     ///< killed ranks do not end, and others may not start beside them
   bool out_of_memory = false;   ///< the kernel killed a rank for lack of memory
   std::int64_t step = -1;       ///< that the attempt failed in; -1: none, or unknown

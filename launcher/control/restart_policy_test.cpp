@@ -64,6 +64,15 @@ TEST_F(RestartPolicyTest, EndsWhatWasAskedToEnd) {
   EXPECT_FALSE(after(end).restart);
 }
 
+TEST_F(RestartPolicyTest, EndsWhatHasDoneItsWorkAndTellsOfAFailureBesideIt) {
+  AttemptEnd end = killed(57, 57);
+  end.done = true;
+  end.exit_code = 74;
+  const auto decision = after(end);
+  EXPECT_FALSE(decision.restart);
+  EXPECT_EQ(decision.exit_code, 74);
+}
+
 TEST_F(RestartPolicyTest, AllowsSoManyRestartsInAnyHour) {
   EXPECT_TRUE(after(killed(45, 40)).restart);
   EXPECT_TRUE(after(killed(55, 50)).restart);

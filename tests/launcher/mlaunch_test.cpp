@@ -3,9 +3,13 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <sstream>
 #include <thread>
 
+#include "core/file.h"
+#include "core/json.h"
+#include "core/testing/test_directory.h"
 #include "tests/launcher/mlaunch_process.h"
 
 namespace strata::testing {
@@ -123,6 +127,40 @@ TEST(Mlaunch, WaitsForAStoppedRankIfToldTo) {
   MlaunchProcess mlaunch(arguments);
   EXPECT_FALSE(mlaunch.wait_for_error("rank"));
   EXPECT_EQ(mlaunch.error(), "");
+}
+
+TEST(Mlaunch, KeepsLogsAndReportsOfEveryAttempt) {
+  const TestDirectory home;
+  std::vector<std::string> arguments = actors(2, {"commit", "40", "kfs"});
+  arguments.insert(arguments.begin(), {"--log-dir", home / "logs"});
+  MlaunchProcess mlaunch(arguments);
+  EXPECT_EQ(mlaunch.wait(), 0);
+  const std::string said = "mlaunch: logs of ranks are kept in " + home.path() + "/logs/";
+  ASSERT_TRUE(mlaunch.error().starts_with(said)) << mlaunch.error();
+  const std::string run =
+      home.path() + "/logs/" +
+      mlaunch.error().substr(said.size(), mlaunch.error().find('\n') - said.size());
+  EXPECT_EQ(read_whole_file(run + "/attempt_2/rank_0/stdout.log", 1000),
+            "attempt 2 after step 85\n");
+  EXPECT_EQ(read_whole_file(run + "/attempt_2/rank_1/stdout.log", 1000), "");
+  const std::string text = read_whole_file(run + "/attempt_1/report.txt", 100'000);
+  EXPECT_TRUE(contains(mlaunch.error(), text)) << text;
+  const JsonValue report =
+      parse_json(read_whole_file(run + "/attempt_1/report.json", 100'000), "report.json", {});
+  EXPECT_EQ(report.at("cause").as_string(), "failed rank");
+  EXPECT_EQ(report.at("rank").as_integer(), 1);
+  EXPECT_EQ(report.at("committed_step").as_integer(), 80);
+  EXPECT_FALSE(std::filesystem::exists(run + "/attempt_2/report.txt"));
+}
+
+TEST(Mlaunch, RefusesALogFolderThatCannotBeMade) {
+  std::vector<std::string> arguments = actors(2, {"meet"});
+  arguments.insert(arguments.begin(), {"--log-dir", "/proc/logs"});
+  MlaunchProcess mlaunch(arguments);
+  EXPECT_EQ(mlaunch.wait(), 69);
+  EXPECT_TRUE(contains(mlaunch.error(), "mlaunch: --log-dir /proc/logs: the folder /proc/logs"))
+      << mlaunch.error();
+  EXPECT_EQ(mlaunch.output(), "");
 }
 
 TEST(Mlaunch, GivesUpARunThatFailsAlike) {

@@ -163,7 +163,7 @@ class TargetMemory(TargetTest):
                 (["--target-memory", "0"], CONFIGURATION, "--target-memory: found '0', expected an amount of memory"),
                 (["--target-memory", "24"], USAGE, "--target-memory 24: that is 24 bytes; give a unit, such as 24GB or 24GiB"),
                 (["--target-memory", "900TB"], USAGE, r"--target-memory 900TB: each process on this machine has .*; give at most that, or auto"),
-                (["--target-memory", "1MB"], USAGE, "--target-memory 1MB: a process without any arena alone takes 40.00 MiB; give more"),
+                (["--target-memory", "1MB"], USAGE, "--target-memory 1MB: a process without any arena alone takes 36.00 MiB; give more"),
                 (["--target-memory", "1GB", "--device-memory", "1GB"], CONFIGURATION, "cannot be combined with --device-memory: it limits the arena alone"),
                 (["--target-memory", "1GB", "--plan", "file"], CONFIGURATION, "cannot be combined with --plan: a Plan from a file is run as it is"),
                 (["--strategy", "bold"], USAGE, "--strategy: found 'bold'"),
@@ -294,7 +294,7 @@ class Plan(TargetTest):
         done = self.run_program(train(*MODEL, *SAMPLES, "--target-memory", "120MB", "--steps", "0", "--print-plan", "--hardware", "two-cores"))
         self.assertIn("target memory 120MB (balanced): ", done.stdout)
         self.assertIn("this plan fits: ", done.stdout)
-        refused = self.run_program(train(*MODEL, *SAMPLES, "--target-memory", "43MB", "--steps", "0", "--print-plan", "--hardware", "two-cores"), expect=DOES_NOT_FIT)
+        refused = self.run_program(train(*MODEL, *SAMPLES, "--target-memory", "45MB", "--steps", "0", "--print-plan", "--hardware", "two-cores"), expect=DOES_NOT_FIT)
         self.assertIn("--target-memory 43MB: nothing fits", refused.stderr)
 
     def test_hosts_divide_the_batch(self):

@@ -1,0 +1,93 @@
+#include "launcher/log_folder.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "core/error.h"
+
+namespace strata::launcher {
+namespace {
+
+constexpr mode_t kFolderMode = 0700, kFileMode = 0600;
+
+}  // namespace
+
+LogFolder::LogFolder(const std::string& directory, const std::string& run_id)
+    : path_(directory + "/" + run_id), attempt_path_(path_) {
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);  // one that is there is no error
+  if (!error && ::mkdir(path_.c_str(), kFolderMode) == 0) return;
+  throw HostError(fmt::format("--log-dir {}: the folder {} cannot be made: {}; name another one",
+                              directory, error ? directory : path_,
+                              error ? error.message() : std::strerror(errno)));
+}
+
+void LogFolder::begin_attempt(const Placement& placement, int node) {
+  files_.clear();
+  attempt_path_ = fmt::format("{}/attempt_{}", path_, placement.attempt);
+  make_folder(attempt_path_);
+  for (int rank = 0; rank < placement.ranks_of(node); ++rank) {
+    const std::string folder =
+        fmt::format("{}/rank_{}", attempt_path_, placement.first_rank(node) + rank);
+    make_folder(folder);
+    files_.push_back({create(folder + "/stdout.log"), create(folder + "/stderr.log")});
+  }
+}
+
+void LogFolder::write(int local_rank, OutputKind kind, std::string_view bytes) {
+  if (lost_) return;
+  const auto& file =
+      files_[static_cast<std::size_t>(local_rank)][kind == OutputKind::standard_output ? 0 : 1];
+  append(file, fmt::format("logs of a rank in {}", attempt_path_), bytes);
+}
+
+void LogFolder::keep_of_attempt(const std::string& name, std::string_view text) {
+  const std::string file = attempt_path_ + "/" + name;
+  if (const UniqueFd opened = create(file); opened.valid()) append(opened, file, text);
+}
+
+void LogFolder::keep_of_run(const std::string& name, std::string_view text) {
+  const std::string file = path_ + "/" + name;
+  if (const UniqueFd opened = create(file); opened.valid()) append(opened, file, text);
+}
+
+std::optional<std::string> LogFolder::take_complaint() {
+  return std::exchange(complaint_, std::nullopt);
+}
+
+UniqueFd LogFolder::create(const std::string& file) {
+  if (lost_) return {};
+  UniqueFd opened(::open(
+      file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW, kFileMode));
+  if (!opened.valid()) give_up("making", file, errno);
+  return opened;
+}
+
+void LogFolder::make_folder(const std::string& folder) {
+  if (!lost_ && ::mkdir(folder.c_str(), kFolderMode) != 0) give_up("making", folder, errno);
+}
+
+bool LogFolder::append(const UniqueFd& file, const std::string& name, std::string_view bytes) {
+  while (!lost_ && !bytes.empty()) {
+    const ssize_t count = ::write(file.get(), bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) give_up("writing", name, count < 0 ? errno : ENOSPC);
+    if (count > 0) bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return !lost_;
+}
+
+void LogFolder::give_up(const std::string& what, const std::string& name, int error) {
+  if (std::exchange(lost_, true)) return;
+  complaint_ = fmt::format("--log-dir: {} {} failed ({}); the run goes on without logs in files",
+                           what, name, std::strerror(error));
+}
+
+}  // namespace strata::launcher
