@@ -289,10 +289,11 @@ Options
     --max-restarts N             start the ranks again after a failure, at most N times in an hour
                                  (default 3 once train has saved a checkpoint, which the ranks go
                                  on from; with this option even if nothing is saved; 0: never)
-    --hang-timeout SECONDS       end ranks of Strata's programs (and start them again) if none of them
-                                 gets anything done for so long (default 30; always at least five
-                                 times the longest pause so far, and more before the second step and
-                                 while loading and saving; a stopped rank: after 5 s); 0: never
+    --hang-timeout SECONDS       end ranks of Strata's programs, and start them again, if none of
+                                 them gets anything done for so long (default 30; always at least
+                                 five times the longest pause so far, and more before the second
+                                 step and while loading and saving; a stopped rank: after 5 s);
+                                 0: never
     --log-dir DIR                also keep what each rank prints, and reports of failures, in files:
                                  DIR/RUN/attempt_A/rank_R/stdout.log and so on
     --master_port PORT           MASTER_PORT of the ranks (default: a free one), for programs that
