@@ -79,11 +79,13 @@ runtime::Plan BudgetSearch::limited(const Choices& choices, const MemoryLimits& 
   return with_choices(std::move(plan), choices, search_.model.build);
 }
 
-compile::Compiled BudgetSearch::find_programs(const Choices& choices, const MemoryLimits& limits) {
+compile::Compiled BudgetSearch::find_programs(const Choices& choices, const MemoryLimits& limits,
+                                              compile::Effort effort) {
   Search search = search_;
   search.plan = limited(choices, limits);
   search.where = widest_seat(search.where);
   search.accepts = {};
+  search.effort = effort;
   compile::Compiled found = find_plan(search);
   compiled_ += found.work;
   return found;
@@ -100,19 +102,29 @@ PlannedStep BudgetSearch::planned(const Choices& choices, const MemoryLimits& li
 }
 
 std::optional<PlannedStep> BudgetSearch::fitting_step(const Choices& choices,
-                                                      const MemoryLimits& limits) {
-  const compile::Compiled found = find_programs(choices, limits);
+                                                      const MemoryLimits& limits,
+                                                      compile::Effort effort) {
+  const compile::Compiled found = find_programs(choices, limits, effort);
   if (!found.fit.fits()) return {};
   PlannedStep step = planned(choices, limits, found);
   if (step.needs.disk > limits.disk_bytes) return {};
   return step;
 }
 
+PlannedStep BudgetSearch::settled(PlannedStep step) {
+  if (step.plan.units.empty()) return step;
+  const compile::Compiled made =
+      compile::compile(search_.model, step.plan, search_.machine, widest_seat(search_.where));
+  compiled_ += made.work;
+  if (made.fit.fits()) return planned(step.choices, step.limits, made);
+  return fitting_step(step.choices, step.limits).value_or(std::move(step));
+}
+
 /// Compiles as a run would, and lists that among the attempts.
 std::optional<PlannedStep> BudgetSearch::attempted(const Choices& choices,
                                                    const MemoryLimits& limits,
                                                    double guessed_seconds) {
-  std::optional<PlannedStep> step = fitting_step(choices, limits);
+  std::optional<PlannedStep> step = fitting_step(choices, limits, compile::Effort::rough);
   attempts_.push_back({choices, guessed_seconds, {}, ""});
   if (step)
     attempts_.back().seconds = step->forecast.step_seconds;
@@ -155,7 +167,7 @@ PlannedStep BudgetSearch::scheduled_smallest(const Entry& least, const MemoryLim
   if (own_device_) tight.host_bytes = std::max(tight.host_bytes, least.least.host);
   constexpr int kTries = 8;  // schedules of several Programs raise it one after another
   for (int tries = 0; tries < kTries; ++tries) {
-    const compile::Compiled found = find_programs(least.choices, tight);
+    const compile::Compiled found = find_programs(least.choices, tight, compile::Effort::full);
     if (found.fit.fits()) return planned(least.choices, tight, found);
     const std::optional<runtime::Shortage>& shortage = found.fit.shortage;
     const bool told = own_device_ && shortage && shortage->tier == Tier::device;
