@@ -23,6 +23,8 @@ constexpr double kOtherBits = 1.02;
 constexpr std::int64_t kWholeSearches = 3;
 /// Choices that are estimated to be small, of which the smallest is found by compiling.
 constexpr std::size_t kSmallOnes = 6;
+/// The part by which memory that few layers tell may be wrong (LayerSamples).
+constexpr double kErrorOfFewLayers = 0.01;
 
 }  // namespace
 
@@ -155,7 +157,22 @@ std::optional<PlannedStep> BudgetSearch::smallest(const MemoryLimits& limits) {
     least = entry;
   }
   if (!least) return {};
+  if (std::optional<PlannedStep> refused = smallest_of_refusal(*least, limits)) return refused;
   return scheduled_smallest(*least, limits);
+}
+
+/// Returns what a schedule of `least` needs, as a few layers tell; nullopt unless even without a
+/// schedule it surely does not fit.
+std::optional<PlannedStep> BudgetSearch::smallest_of_refusal(const Entry& least,
+                                                             const MemoryLimits& limits) {
+  if (!own_device_ || scaled(least.least.device, 1 - kErrorOfFewLayers) <= limits.device_bytes)
+    return {};
+  const std::optional<StepEstimate> scheduled = estimates_.least_scheduled(least.choices);
+  if (!scheduled) return {};
+  PlannedStep step{.choices = least.choices, .needs = least.least};
+  step.needs.device = scaled(scheduled->needs.device, 1 + kErrorOfFewLayers);
+  step.forecast.step_seconds = least.price / price_of(least.choices, 1);
+  return step;
 }
 
 /// Compiles `least` with the least memory that its schedules need; if there is none, what it needs

@@ -121,6 +121,8 @@ class BudgetSearch {
   [[nodiscard]] bool may_gain(const Choices& now, const Choices& kept);
   [[nodiscard]] std::optional<SavedAnswer> solved(const PlannedStep& step, const Choices& kept);
   [[nodiscard]] std::vector<Tried> try_all(const MemoryLimits& limits);
+  [[nodiscard]] std::optional<PlannedStep> smallest_of_refusal(const Entry& least,
+                                                               const MemoryLimits& limits);
   [[nodiscard]] PlannedStep scheduled_smallest(const Entry& least, const MemoryLimits& limits);
   /// Returns the Programs of the Plan that find_plan finds for a rank like any other; they may not
   /// fit.
