@@ -28,6 +28,9 @@ using runtime::Graph;
 using runtime::Tier;
 using zero::MicroStepKind;
 
+/// As kScheduledWork, of a rough schedule.
+constexpr std::int64_t kRoughWork = 5;
+
 constexpr std::size_t index_of(Tier tier) { return static_cast<std::size_t>(tier); }
 
 /// Runs after the last pass: ends the process if an operand's distribution does not suit its node.
@@ -223,7 +226,8 @@ class Compiling {
       }
       const runtime::Program& made = set_.programs[key] =
           std::get<runtime::Program>(std::move(lowered));
-      work += (kScheduledWork - 1) * std::ssize(made.instructions);
+      const std::int64_t scheduled = effort_ == Effort::full ? kScheduledWork : kRoughWork;
+      work += (scheduled - 1) * std::ssize(made.instructions);
     }
     Fit fit = find_fit(set_, budget);
     return {std::move(set_), std::move(fit), work};

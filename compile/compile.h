@@ -15,7 +15,8 @@ namespace strata::compile {
 struct Compiled {
   StepPrograms programs;  ///< empty if a schedule or the state that is kept does not fit
   Fit fit;
-  /// Instructions that were compiled; one that was scheduled counts as kScheduledWork.
+  /// Instructions that were compiled; one that was scheduled counts as kScheduledWork, or as less
+  /// where that was rough.
   std::int64_t work = 0;
 };
 
