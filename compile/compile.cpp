@@ -28,6 +28,9 @@ using runtime::Graph;
 using runtime::Tier;
 using zero::MicroStepKind;
 
+/// As kScheduledWork, of a rough schedule.
+constexpr std::int64_t kRoughWork = 5;
+
 constexpr std::size_t index_of(Tier tier) { return static_cast<std::size_t>(tier); }
 
 /// Runs after the last pass: ends the process if an operand's distribution does not suit its node.
@@ -45,8 +48,8 @@ bool is_of_step(const ProgramKey& key) {
 class Compiling {
  public:
   Compiling(const TrainingModel& model, const runtime::Plan& plan, const machine::Machine& machine,
-            const comm::MeshSeat& where)
-      : model_(model), plan_(plan), machine_(machine), where_(where) {
+            const comm::MeshSeat& where, Effort effort)
+      : model_(model), plan_(plan), machine_(machine), where_(where), effort_(effort) {
     set_.shape = plan.shape;
     set_.vocabulary = model.vocabulary;
     set_.seed = model.seed;
@@ -206,7 +209,7 @@ class Compiling {
     Fit short_fit;
     short_fit.kept_too_much = limit_host_memory(budget);
     if (short_fit.kept_too_much) return {{}, std::move(short_fit), work};
-    const runtime::Scheduling scheduling{plan_.limits, budget};
+    const runtime::Scheduling scheduling{plan_.limits, budget, effort_};
     for (auto& [key, graph] : graphs_) {
       if (set_.programs.contains(key) || (extent == Extent::step && !is_of_step(key))) continue;
       const runtime::LowerOptions options{name_of(key), machine_, where_};
@@ -223,7 +226,8 @@ class Compiling {
       }
       const runtime::Program& made = set_.programs[key] =
           std::get<runtime::Program>(std::move(lowered));
-      work += (kScheduledWork - 1) * std::ssize(made.instructions);
+      const std::int64_t scheduled = effort_ == Effort::full ? kScheduledWork : kRoughWork;
+      work += (scheduled - 1) * std::ssize(made.instructions);
     }
     Fit fit = find_fit(set_, budget);
     return {std::move(set_), std::move(fit), work};
@@ -233,6 +237,7 @@ class Compiling {
   const runtime::Plan& plan_;
   const machine::Machine& machine_;
   const comm::MeshSeat& where_;
+  const Effort effort_;
   StepPrograms set_;
   offload::RecordsAhead ahead_;
   std::map<ProgramKey, Graph> graphs_;
@@ -266,21 +271,21 @@ step::StepSettings settings_of(const TrainingModel& model, const runtime::Plan& 
 }
 
 Compiled compile(const TrainingModel& model, const runtime::Plan& plan,
-                 const machine::Machine& machine, const comm::MeshSeat& where) {
+                 const machine::Machine& machine, const comm::MeshSeat& where, Effort effort) {
   check_machine(plan, machine, where);
-  return Compiling(model, plan, machine, where).run(Extent::all);
+  return Compiling(model, plan, machine, where, effort).run(Extent::all);
 }
 
 Compiled compile_step(const TrainingModel& model, const runtime::Plan& plan,
-                      const machine::Machine& machine, const comm::MeshSeat& where) {
+                      const machine::Machine& machine, const comm::MeshSeat& where, Effort effort) {
   check_machine(plan, machine, where);
-  return Compiling(model, plan, machine, where).run(Extent::step);
+  return Compiling(model, plan, machine, where, effort).run(Extent::step);
 }
 
 Compiled compile_rest(const TrainingModel& model, StepPrograms step,
-                      const machine::Machine& machine, const comm::MeshSeat& where) {
+                      const machine::Machine& machine, const comm::MeshSeat& where, Effort effort) {
   const runtime::Plan plan = std::move(step.settings.plan);
-  return Compiling(model, plan, machine, where).run(Extent::all, std::move(step.programs));
+  return Compiling(model, plan, machine, where, effort).run(Extent::all, std::move(step.programs));
 }
 
 StepPrograms compile_generation(const ModelFunction& build, const runtime::BatchShape& shape,

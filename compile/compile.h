@@ -8,13 +8,15 @@
 #include "compile/step_programs.h"
 #include "machine/machine.h"
 #include "runtime/graph/plan.h"
+#include "runtime/schedule/schedule.h"
 
 namespace strata::compile {
 
 struct Compiled {
   StepPrograms programs;  ///< empty if a schedule or the state that is kept does not fit
   Fit fit;
-  /// Instructions that were compiled; one that was scheduled counts as kScheduledWork.
+  /// Instructions that were compiled; one that was scheduled counts as kScheduledWork, or as less
+  /// where that was rough.
   std::int64_t work = 0;
 };
 
@@ -22,22 +24,29 @@ struct Compiled {
 /// a schedule.
 inline constexpr std::int64_t kScheduledWork = 8;
 
+/// How long schedules look for places: rough Programs are to be compared with others, not to be
+/// run.
+using Effort = runtime::ScheduleEffort;
+
 /// Builds the Graphs of all Programs that the Plan has, differentiates, shards, places and
 /// schedules them, and lays them out. Equal arguments give equal Programs, to the byte. `machine`
 /// must be the same on all ranks. Throws InvalidArgument, naming the Plan's field, if the Plan is
 /// for another model, machine or world, or no pass can obey it.
 Compiled compile(const TrainingModel& model, const runtime::Plan& plan,
-                 const machine::Machine& machine, const comm::MeshSeat& where);
+                 const machine::Machine& machine, const comm::MeshSeat& where,
+                 Effort effort = Effort::full);
 
 /// Makes, as compile() does, only those Programs that decide how fast steps are and what they need:
 /// the micro-steps of Plan::shape, and what runs between steps.
 Compiled compile_step(const TrainingModel& model, const runtime::Plan& plan,
-                      const machine::Machine& machine, const comm::MeshSeat& where);
+                      const machine::Machine& machine, const comm::MeshSeat& where,
+                      Effort effort = Effort::full);
 
 /// Adds the Programs that compile_step left out, and so returns what compile() does. compile_step
 /// has checked the Machine.
 Compiled compile_rest(const TrainingModel& model, StepPrograms step,
-                      const machine::Machine& machine, const comm::MeshSeat& where);
+                      const machine::Machine& machine, const comm::MeshSeat& where,
+                      Effort effort = Effort::full);
 
 /// Gathers the settings that the step's passes read.
 step::StepSettings settings_of(const TrainingModel& model, const runtime::Plan& plan,

@@ -23,6 +23,8 @@ constexpr double kOtherBits = 1.02;
 constexpr std::int64_t kWholeSearches = 3;
 /// Choices that are estimated to be small, of which the smallest is found by compiling.
 constexpr std::size_t kSmallOnes = 6;
+/// The part by which memory that few layers tell may be wrong (LayerSamples).
+constexpr double kErrorOfFewLayers = 0.01;
 
 }  // namespace
 
@@ -79,11 +81,13 @@ runtime::Plan BudgetSearch::limited(const Choices& choices, const MemoryLimits& 
   return with_choices(std::move(plan), choices, search_.model.build);
 }
 
-compile::Compiled BudgetSearch::find_programs(const Choices& choices, const MemoryLimits& limits) {
+compile::Compiled BudgetSearch::find_programs(const Choices& choices, const MemoryLimits& limits,
+                                              compile::Effort effort) {
   Search search = search_;
   search.plan = limited(choices, limits);
   search.where = widest_seat(search.where);
   search.accepts = {};
+  search.effort = effort;
   compile::Compiled found = find_plan(search);
   compiled_ += found.work;
   return found;
@@ -100,19 +104,29 @@ PlannedStep BudgetSearch::planned(const Choices& choices, const MemoryLimits& li
 }
 
 std::optional<PlannedStep> BudgetSearch::fitting_step(const Choices& choices,
-                                                      const MemoryLimits& limits) {
-  const compile::Compiled found = find_programs(choices, limits);
+                                                      const MemoryLimits& limits,
+                                                      compile::Effort effort) {
+  const compile::Compiled found = find_programs(choices, limits, effort);
   if (!found.fit.fits()) return {};
   PlannedStep step = planned(choices, limits, found);
   if (step.needs.disk > limits.disk_bytes) return {};
   return step;
 }
 
+PlannedStep BudgetSearch::settled(PlannedStep step) {
+  if (step.plan.units.empty()) return step;
+  const compile::Compiled made =
+      compile::compile(search_.model, step.plan, search_.machine, widest_seat(search_.where));
+  compiled_ += made.work;
+  if (made.fit.fits()) return planned(step.choices, step.limits, made);
+  return fitting_step(step.choices, step.limits).value_or(std::move(step));
+}
+
 /// Compiles as a run would, and lists that among the attempts.
 std::optional<PlannedStep> BudgetSearch::attempted(const Choices& choices,
                                                    const MemoryLimits& limits,
                                                    double guessed_seconds) {
-  std::optional<PlannedStep> step = fitting_step(choices, limits);
+  std::optional<PlannedStep> step = fitting_step(choices, limits, compile::Effort::rough);
   attempts_.push_back({choices, guessed_seconds, {}, ""});
   if (step)
     attempts_.back().seconds = step->forecast.step_seconds;
@@ -143,7 +157,22 @@ std::optional<PlannedStep> BudgetSearch::smallest(const MemoryLimits& limits) {
     least = entry;
   }
   if (!least) return {};
+  if (std::optional<PlannedStep> refused = smallest_of_refusal(*least, limits)) return refused;
   return scheduled_smallest(*least, limits);
+}
+
+/// Returns what a schedule of `least` needs, as a few layers tell; nullopt unless even without a
+/// schedule it surely does not fit.
+std::optional<PlannedStep> BudgetSearch::smallest_of_refusal(const Entry& least,
+                                                             const MemoryLimits& limits) {
+  if (!own_device_ || scaled(least.least.device, 1 - kErrorOfFewLayers) <= limits.device_bytes)
+    return {};
+  const std::optional<StepEstimate> scheduled = estimates_.least_scheduled(least.choices);
+  if (!scheduled) return {};
+  PlannedStep step{.choices = least.choices, .needs = least.least};
+  step.needs.device = scaled(scheduled->needs.device, 1 + kErrorOfFewLayers);
+  step.forecast.step_seconds = least.price / price_of(least.choices, 1);
+  return step;
 }
 
 /// Compiles `least` with the least memory that its schedules need; if there is none, what it needs
@@ -155,7 +184,7 @@ PlannedStep BudgetSearch::scheduled_smallest(const Entry& least, const MemoryLim
   if (own_device_) tight.host_bytes = std::max(tight.host_bytes, least.least.host);
   constexpr int kTries = 8;  // schedules of several Programs raise it one after another
   for (int tries = 0; tries < kTries; ++tries) {
-    const compile::Compiled found = find_programs(least.choices, tight);
+    const compile::Compiled found = find_programs(least.choices, tight, compile::Effort::full);
     if (found.fit.fits()) return planned(least.choices, tight, found);
     const std::optional<runtime::Shortage>& shortage = found.fit.shortage;
     const bool told = own_device_ && shortage && shortage->tier == Tier::device;

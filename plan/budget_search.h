@@ -48,7 +48,8 @@ struct Attempt {
 /// Each alternative goes through stages, each dearer than the one before: a guess from parts that
 /// were compiled once (StepEstimates); where the host is the device, a bound by compiling without a
 /// schedule; Programs compiled once; Programs as a run would search for them. What may be fastest
-/// goes on first, and what is guessed to be slower than the best goes no further.
+/// goes on first, and what is guessed to be slower than the best goes no further. Programs that are
+/// compared are rough (compile::Effort); settled() compiles what was chosen in full.
 class BudgetSearch {
  public:
   /// Borrows `search`. Throws InvalidArgument if `asked` contradicts itself. `most_work`:
@@ -66,8 +67,11 @@ class BudgetSearch {
   /// share and one home for all, where steps become worth it: faster by half a percent or more.
   [[nodiscard]] PlannedStep with_actions(PlannedStep step);
   /// Compiles as a run would; nullopt if that does not fit.
-  [[nodiscard]] std::optional<PlannedStep> fitting_step(const Choices& choices,
-                                                        const MemoryLimits& limits);
+  [[nodiscard]] std::optional<PlannedStep> fitting_step(
+      const Choices& choices, const MemoryLimits& limits,
+      compile::Effort effort = compile::Effort::full);
+  /// Returns `step`, which rough Programs led to, with those that a run would make.
+  [[nodiscard]] PlannedStep settled(PlannedStep step);
 
   [[nodiscard]] bool fits(const MemoryNeeds& needs, const MemoryLimits& limits) const;
   /// False if state alone, or what is guessed with a wide margin, is too much.
@@ -117,10 +121,13 @@ class BudgetSearch {
   [[nodiscard]] bool may_gain(const Choices& now, const Choices& kept);
   [[nodiscard]] std::optional<SavedAnswer> solved(const PlannedStep& step, const Choices& kept);
   [[nodiscard]] std::vector<Tried> try_all(const MemoryLimits& limits);
+  [[nodiscard]] std::optional<PlannedStep> smallest_of_refusal(const Entry& least,
+                                                               const MemoryLimits& limits);
   [[nodiscard]] PlannedStep scheduled_smallest(const Entry& least, const MemoryLimits& limits);
   /// Returns the Programs of the Plan that find_plan finds for a rank like any other; they may not
   /// fit.
-  [[nodiscard]] compile::Compiled find_programs(const Choices& choices, const MemoryLimits& limits);
+  [[nodiscard]] compile::Compiled find_programs(const Choices& choices, const MemoryLimits& limits,
+                                                compile::Effort effort);
   [[nodiscard]] PlannedStep planned(const Choices& choices, const MemoryLimits& limits,
                                     const compile::Compiled& found) const;
   [[nodiscard]] runtime::Plan limited(const Choices& choices, const MemoryLimits& limits) const;

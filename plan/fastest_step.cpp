@@ -11,6 +11,7 @@
 namespace strata::plan {
 namespace {
 
+using compile::Effort;
 using runtime::kUnlimited;
 using runtime::Tier;
 
@@ -283,8 +284,8 @@ BudgetSearch::Quick BudgetSearch::quickly(const Entry& entry, const MemoryLimits
     plan.host_bytes -= device;
   }
   plan.saving = search_.savings.back();
-  compile::Compiled made =
-      compile::compile(search_.model, plan, search_.machine, widest_seat(search_.where));
+  compile::Compiled made = compile::compile(search_.model, plan, search_.machine,
+                                            widest_seat(search_.where), Effort::rough);
   compiled_ += made.work;
   if (!made.fit.fits()) return {{}, std::move(made.fit)};
   PlannedStep step = planned(entry.choices, limits, made);
@@ -380,16 +381,19 @@ PlannedStep BudgetSearch::polished(PlannedStep best) {
   if (!free_.saved || again_part_of(best.choices) == 0) return best;
   const double before = price_of(best);
   for (const double change : {-kShare, kShare}) {
-    while (may_work()) {
+    // More of it helps in leaps: a step that gains nothing may lie before one that does.
+    const int farthest = change > 0 ? 2 : 1;
+    for (int ahead = 1; ahead <= farthest && may_work();) {
       Choices other = best.choices;
-      const double part = again_part_of(other) + change;
+      const double part = again_part_of(other) + ahead * change;
       if (part < 0 || part > 1) break;
       set_again_part(other, part);
-      std::optional<PlannedStep> step = fitting_step(other, best.limits);
+      std::optional<PlannedStep> step = fitting_step(other, best.limits, Effort::rough);
       // Less of it may change nothing for some steps: shares come in whole values of whole layers.
-      if (!step || price_of(*step) > price_of(best)) break;
-      if (change > 0 && price_of(*step) == price_of(best)) break;
-      best = std::move(*step);
+      const bool helps = step && (change > 0 ? price_of(*step) < price_of(best)
+                                             : price_of(*step) <= price_of(best));
+      ahead = helps ? 1 : ahead + 1;
+      if (helps) best = std::move(*step);
     }
     if (price_of(best) < before) break;
   }
@@ -444,7 +448,7 @@ std::optional<PlannedStep> BudgetSearch::fastest(const MemoryLimits& limits) {
   for (Tried& one : tried) {
     if (finalists.size() == kFinalists) break;
     std::optional<PlannedStep> step =
-        one.step ? std::move(one.step) : fitting_step(one.choices, limits);
+        one.step ? std::move(one.step) : fitting_step(one.choices, limits, Effort::rough);
     if (!step) continue;
     // Transfers that wait for memory may be worth more recomputation.
     const double guess = estimates_.guess(step->choices).seconds;

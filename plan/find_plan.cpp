@@ -28,6 +28,9 @@ using runtime::Tier;
 /// Steps whose foreseen times are within this factor of one another count as equally fast: rates
 /// are not known any better.
 constexpr double kAsFast = 1.01;
+/// A Plan is not compiled if others let it be foreseen to exceed its memory by more than this
+/// factor.
+constexpr double kSurelyTooMuch = 1.03;
 /// Shares of the free host memory that are tried for records, until one fits.
 constexpr std::array kShares{1.0, 0.5, 0.25};
 /// One window is filled, one is on its way to the disk, and two keep both from waiting.
@@ -39,9 +42,12 @@ bool has_records_on_disk(const Plan& plan) {
   });
 }
 
+bool lacks_pinned_memory(const compile::Fit& fit) {
+  return fit.shortage && fit.shortage->tier == Tier::pinned;
+}
+
 bool lacks_host_memory(const compile::Fit& fit) {
-  return fit.kept_too_much || !fit.host.fits() ||
-         (fit.shortage && fit.shortage->tier == Tier::pinned);
+  return fit.kept_too_much || !fit.host.fits() || lacks_pinned_memory(fit);
 }
 
 enum class Among : std::uint8_t { all, beside_disk };
@@ -105,7 +111,7 @@ class Searching {
  private:
   /// Makes all Programs, or those of a step, which are enough to compare Plans.
   using Compile = Compiled (*)(const compile::TrainingModel&, const Plan&, const machine::Machine&,
-                               const comm::MeshSeat&);
+                               const comm::MeshSeat&, compile::Effort);
 
   struct Attempt {
     Compiled found;
@@ -229,8 +235,9 @@ class Searching {
     const comm::MeshSeat& seat = is_open(asked) ? widest_ : search_.where;
     Compiled found =
         plan == step.settings.plan
-            ? compile::compile_rest(search_.model, std::move(step), search_.machine, seat)
-            : compile::compile(search_.model, plan, search_.machine, seat);
+            ? compile::compile_rest(search_.model, std::move(step), search_.machine, seat,
+                                    search_.effort)
+            : compile::compile(search_.model, plan, search_.machine, seat, search_.effort);
     work_ += found.work;
     return found.fit.fits() ? std::move(found) : planned(asked, compile::compile);
   }
@@ -249,7 +256,7 @@ class Searching {
   }
   [[nodiscard]] Compiled make_for(const comm::MeshSeat& seat, const Plan& plan,
                                   Compile make) const {
-    Compiled found = make(search_.model, plan, search_.machine, seat);
+    Compiled found = make(search_.model, plan, search_.machine, seat, search_.effort);
     work_ += found.work;
     return found;
   }
@@ -325,17 +332,31 @@ class Searching {
   }
 
   /// Compiles Plans with fewer and fewer records in host memory until one fits: only a schedule
-  /// tells how much of it transfers need.
+  /// tells how much of it transfers need. What they needed beside more records, they need beside
+  /// fewer, too.
   [[nodiscard]] Compiled with_fewer_records(const Plan& plan, Compile make) const {
     if (keeps_some_records(plan) && !state_exceeds_device(plan)) {
       Plan last = plan;
+      std::int64_t transfers = 0;
       for (const double share : kShares) {
         const Plan resident = with_resident_records(plan, share);
         if (resident == std::exchange(last, resident)) break;
-        if (Compiled found = compiled(resident, make); found.fit.fits()) return found;
+        const auto needed = static_cast<double>(host_state_bytes(resident) + transfers);
+        if (needed > kSurelyTooMuch * static_cast<double>(plan.host_bytes)) continue;
+        Compiled found = compiled(resident, make);
+        if (found.fit.fits()) return found;
+        if (const auto& shortage = found.fit.shortage; lacks_pinned_memory(found.fit))
+          transfers =
+              shortage->floor_bytes - shortage->kept_bytes[static_cast<std::size_t>(Tier::pinned)];
       }
     }
     return compiled(plan, make);
+  }
+
+  [[nodiscard]] std::int64_t host_state_bytes(const Plan& plan) const {
+    runtime::PersistentLayout state;
+    step::declare_state(state, units_, settings_of(plan));
+    return state.bytes(Tier::pinned) + state.bytes(Tier::pageable);
   }
 
   /// Keeps records in `share` of the host memory that gradients, parameters, windows of the disk
@@ -374,6 +395,7 @@ class Searching {
     const auto is_faster = [&](std::int64_t ns, const Compiled& than) {
       return static_cast<double>(ns) * kAsFast < static_cast<double>(than.programs.scheduled_ns());
     };
+    std::int64_t most_bytes = runtime::kUnlimited;  // of records that leave windows enough memory
     const auto consider = [&](Compiled found) {
       if (!found.fit.fits()) return;  // beside the windows there is too little for the rest
       if (!best || is_faster(found.programs.scheduled_ns(), *best)) best = std::move(found);
@@ -389,7 +411,14 @@ class Searching {
       if (read.empty() || read.size() == std::exchange(records, read.size())) continue;
       const std::int64_t gained_ns = std::min(plain_ns - least_ns, reading_ns(read));
       if (!is_faster(plain_ns - gained_ns, best ? *best : plain)) break;
-      consider(compiled(ahead, make));
+      if (bytes_of(read) > most_bytes) continue;
+      Compiled found = compiled(ahead, make);
+      if (lacks_pinned_memory(found.fit))
+        most_bytes =
+            bytes_of(read) -
+            std::llround(static_cast<double>(found.fit.shortage->floor_bytes) / kSurelyTooMuch) +
+            found.fit.shortage->budget_bytes;
+      consider(std::move(found));
     }
     consider(std::move(plain));
     return std::move(*best);
@@ -398,6 +427,12 @@ class Searching {
   /// All ranks get the same answer.
   [[nodiscard]] static bool may_move_gradients(const Plan& plan) {
     return plan.host_bytes != runtime::kUnlimited && with_gradients_on_disk(plan);
+  }
+
+  [[nodiscard]] static std::int64_t bytes_of(const std::vector<offload::ReadAhead>& records) {
+    std::int64_t bytes = 0;
+    for (const offload::ReadAhead& record : records) bytes += record.type.span_bytes();
+    return bytes;
   }
 
   [[nodiscard]] std::int64_t reading_ns(const std::vector<offload::ReadAhead>& records) const {

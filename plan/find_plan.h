@@ -27,6 +27,7 @@ struct Search {
   Accepts accepts = {};
   /// Training is saved after so many steps, or so many seconds; 0: neither.
   std::int64_t save_every_steps = 0, save_every_seconds = 0;
+  compile::Effort effort = compile::Effort::full;
 };
 
 /// Returns the first Programs that are accepted, in the order of the foreseen time of a step with

@@ -39,6 +39,7 @@ class Planning {
     by_share_ = answer_.chosen;
     if (answer_.chosen && !answer_.is_asked && request_.strategy != Strategy::maximum)
       answer_.chosen = search_.with_actions(std::move(*answer_.chosen));
+    if (!answer_.is_asked) settle(answer_.chosen);
     answer_.attempts = search_.attempts();
     if (answer_.chosen) {
       foresee_unlimited();
@@ -77,7 +78,14 @@ class Planning {
   }
 
   void foresee_unlimited() {
-    if (!answer_.unlimited) answer_.unlimited = search_.fastest(unlimited());
+    if (answer_.unlimited) return;
+    answer_.unlimited = search_.fastest(unlimited());
+    settle(answer_.unlimited);
+  }
+
+  /// Compiles what was chosen from rough Programs in full.
+  void settle(std::optional<PlannedStep>& step) {
+    if (step) step = search_.settled(std::move(*step));
   }
 
   void choose() {

@@ -123,7 +123,8 @@ class SavedSolver {
     plan.budget_bytes[static_cast<std::size_t>(Tier::device)] = problem_.device_bytes;
     plan.host_bytes = runtime::kUnlimited;
     plan.shorter_sequences.clear();
-    return compile::compile(problem_.model, plan, problem_.machine, problem_.where);
+    return compile::compile(problem_.model, plan, problem_.machine, problem_.where,
+                            problem_.thorough ? compile::Effort::full : compile::Effort::rough);
   }
 
   const SavedProblem& problem_;

@@ -130,10 +130,9 @@ runtime::Plan StepEstimates::with_room_in_host_memory(runtime::Plan plan) const 
   return state_exceeds_host_memory(units_, settings) ? std::move(*moved) : plan;
 }
 
-bool StepEstimates::moves_gradients(const Choices& choices) const {
+bool StepEstimates::moves_gradients(const Choices& choices) {
   if (choices.optimizer != Home::disk && choices.parameters != Home::disk) return false;
-  const runtime::Plan plan = free_plan(choices, units_);
-  return with_room_in_host_memory(plan).units != plan.units;
+  return state_of(choices).moves_gradients;
 }
 
 compile::Compiled StepEstimates::compile_unscheduled(const Choices& choices,
@@ -152,10 +151,46 @@ runtime::PersistentLayout StepEstimates::declared(const runtime::Plan& plan,
   return layout;
 }
 
+/// If no schedule is found in a few tries, what is needed without one is returned.
+compile::Compiled StepEstimates::compile_tightly(const Choices& choices,
+                                                 const LayerSamples::Sample& sample) {
+  compile::Compiled unscheduled = compile_unscheduled(choices, sample);
+  runtime::Plan plan = unscheduled.programs.settings.plan;
+  plan.scheduled = true;
+  std::int64_t& budget = plan.budget_bytes[static_cast<std::size_t>(Tier::device)];
+  budget = unscheduled.programs.arena_bytes(Tier::device);
+  constexpr int kTries = 8;  // schedules of several Programs raise it one after another
+  for (int tries = 0; tries < kTries; ++tries) {
+    compile::Compiled made =
+        compile::compile(sample.model, plan, search_.machine, widest_, compile::Effort::rough);
+    work_ += made.work;
+    if (made.fit.fits()) return made;
+    const std::optional<runtime::Shortage>& shortage = made.fit.shortage;
+    const bool told = shortage && shortage->tier == Tier::device;
+    budget = std::max(budget + budget / 100, told ? shortage->floor_bytes : 0);
+  }
+  return unscheduled;
+}
+
 std::optional<StepEstimate> StepEstimates::bound(const Choices& choices) {
   if (!problems(choices).empty()) return {};
+  for (const auto& [known, estimate] : bounds_)
+    if (known == choices) return estimate;
+  const StepEstimate found = of_samples(
+      choices, [&](const Choices& some, const auto& s) { return compile_unscheduled(some, s); });
+  bounds_.emplace_back(choices, found);
+  return found;
+}
+
+std::optional<StepEstimate> StepEstimates::least_scheduled(const Choices& choices) {
+  if (samples_.samples().size() == 1 || !problems(choices).empty()) return {};
+  return of_samples(choices,
+                    [&](const Choices& some, const auto& s) { return compile_tightly(some, s); });
+}
+
+StepEstimate StepEstimates::of_samples(const Choices& choices, const Make& make) {
   const auto measured = [&](const Choices& some, const LayerSamples::Sample& sample) {
-    const compile::Compiled made = compile_unscheduled(some, sample);
+    const compile::Compiled made = make(some, sample);
     const runtime::PersistentLayout state = declared(made.programs.settings.plan, sample);
     BesideState beside{.busy = busy_of(made.programs, search_.machine)};
     for (std::size_t t = 0; t < beside.bytes.size(); ++t) {
@@ -241,7 +276,9 @@ const StepEstimates::State& StepEstimates::state_of(const Choices& choices) {
   const auto [at, fresh] = states_.try_emplace(key);
   if (!fresh) return at->second;
   State& state = at->second;
-  const runtime::Plan plan = with_room_in_host_memory(free_plan(choices, units_));
+  const runtime::Plan wanted = free_plan(choices, units_);
+  const runtime::Plan plan = with_room_in_host_memory(wanted);
+  state.moves_gradients = plan.units != wanted.units;
   runtime::PersistentLayout layout;
   step::declare_state(layout, units_, compile::settings_of(search_.model, plan, widest_));
   for (std::size_t t = 0; t < state.tiers.size(); ++t)

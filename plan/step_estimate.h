@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -41,6 +42,9 @@ class StepEstimates {
   /// Compiles the choices without a schedule: a bound, up to what few layers do not tell. Nullopt
   /// if they exclude one another.
   [[nodiscard]] std::optional<StepEstimate> bound(const Choices& choices);
+  /// Compiles the choices with a schedule in the least memory of the device that allows one, of the
+  /// model with a few layers; nullopt if only the whole model may be compiled.
+  [[nodiscard]] std::optional<StepEstimate> least_scheduled(const Choices& choices);
   /// Returns the Plan with gradients on the disk if a run would move them there: host memory is too
   /// little for its state.
   [[nodiscard]] runtime::Plan with_room_in_host_memory(runtime::Plan plan) const;
@@ -76,6 +80,7 @@ class StepEstimates {
     double peer_bytes_of_round = 0;  ///< sent in each micro-step, or once if layers come first
     std::int64_t largest_unit_away = 0;  ///< parameters of one unit that are not on the device
     std::int64_t largest_sum_away = 0;   ///< likewise of gradients
+    bool moves_gradients = false;  ///< to the disk, since host memory is too little for its state
   };
   /// A share of recomputation with which equal layers recompute the same.
   struct Knot {
@@ -87,9 +92,14 @@ class StepEstimates {
 
   [[nodiscard]] runtime::Plan free_plan(const Choices& choices,
                                         const std::vector<runtime::ParameterUnit>& units) const;
-  [[nodiscard]] bool moves_gradients(const Choices& choices) const;
+  [[nodiscard]] bool moves_gradients(const Choices& choices);
   [[nodiscard]] compile::Compiled compile_unscheduled(const Choices& choices,
                                                       const LayerSamples::Sample& sample);
+  [[nodiscard]] compile::Compiled compile_tightly(const Choices& choices,
+                                                  const LayerSamples::Sample& sample);
+  /// Puts together what `make` says of the samples: Programs of choices that exclude nothing.
+  using Make = std::function<compile::Compiled(const Choices&, const LayerSamples::Sample&)>;
+  [[nodiscard]] StepEstimate of_samples(const Choices& choices, const Make& make);
   [[nodiscard]] runtime::PersistentLayout declared(const runtime::Plan& plan,
                                                    const LayerSamples::Sample& sample) const;
   const State& state_of(const Choices& choices);
@@ -116,6 +126,7 @@ class StepEstimates {
   std::map<StateKey, State> states_;
   std::map<std::int64_t, std::vector<Knot>> knots_;
   std::map<MicroBatchKey, MicroBatch> probes_;
+  std::vector<std::pair<Choices, StepEstimate>> bounds_;
   std::int64_t work_ = 0;
 };
 

@@ -293,7 +293,10 @@ Queue queue_of(const Node& node, bool host_is_device) {
 GraphProblem pose_problem(const Graph& graph, const std::vector<ValueId>& workspaces,
                           const machine::Machine& machine, const Scheduling& scheduling,
                           const TierBytes& persistent_bytes) {
-  return ProblemBuilder(graph, workspaces, machine, scheduling, persistent_bytes).run();
+  GraphProblem posed =
+      ProblemBuilder(graph, workspaces, machine, scheduling, persistent_bytes).run();
+  posed.problem.effort = scheduling.effort;
+  return posed;
 }
 
 }  // namespace strata::runtime

@@ -15,6 +15,7 @@ namespace strata::runtime {
 struct Scheduling {
   TransferLimits limits;
   TierBytes budget_bytes = kUnlimitedBytes;  ///< budgets of whole arenas
+  ScheduleEffort effort = ScheduleEffort::full;
 };
 
 /// Tiers 0 to kTiers - 1 of the problem are the tiers of memory. Task i is node i.

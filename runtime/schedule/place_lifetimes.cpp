@@ -159,6 +159,7 @@ struct Limits {
   int last_round;  ///< attempts per course in the last round
 };
 constexpr Limits kOnce{0, 1, 0};
+constexpr Limits kRough{8'000'000, 10, 11};
 constexpr Limits kQuick{24'000'000, 10, 11}, kThorough{96'000'000, std::size(kStarts), 88};
 /// Starts that get a turn however large the problem is.
 constexpr std::size_t kTurns = 3;
@@ -342,6 +343,7 @@ std::int64_t place_lifetimes(std::vector<Lifetime>& lifetimes, std::int64_t alig
   if (std::ranges::all_of(lifetimes, &Lifetime::is_placed))
     return highest_top(lifetimes, alignment);
   const Limits& limits = search == PlaceSearch::once    ? kOnce
+                         : search == PlaceSearch::rough ? kRough
                          : search == PlaceSearch::quick ? kQuick
                                                         : kThorough;
   return Placer(lifetimes, alignment, limits).run(enough_bytes);

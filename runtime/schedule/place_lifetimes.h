@@ -16,9 +16,10 @@ struct Lifetime {
   bool operator==(const Lifetime&) const = default;
 };
 
-/// The effort: one order for few lifetimes among many that are placed, few for one of many
-/// schedules, many for the one that is kept.
-enum class PlaceSearch : std::uint8_t { once, quick, thorough };
+/// The effort: one order for few lifetimes among many that are placed, few for a schedule of a
+/// Program that is only compared with others, more for one of many schedules, many for the one that
+/// is kept.
+enum class PlaceSearch : std::uint8_t { once, rough, quick, thorough };
 
 /// Gives every lifetime that is not placed yet a place, a multiple of `alignment`, so that no two
 /// overlap in both time and bytes. Returns the size of the arena in bytes. Tries several orders

@@ -75,7 +75,12 @@ struct ScheduleTier {
   bool ladder = false;
 };
 
+/// How long places of buffers are looked for. A rough schedule is as fast as a full one or a little
+/// slower, and its arenas may be looser: enough to compare it with others.
+enum class ScheduleEffort : std::uint8_t { full, rough };
+
 struct ScheduleProblem {
+  ScheduleEffort effort = ScheduleEffort::full;
   int queues = 1;
   int resources = 0;
   std::vector<ScheduleTask> tasks;  ///< correct if run in this order, one after another

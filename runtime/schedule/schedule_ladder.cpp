@@ -64,7 +64,7 @@ class Climb {
       if (!tight) break;
     }
     if (best_.order.empty()) best_ = fitting_whole_budget().schedule;
-    tighten(index_, best_);
+    if (index_.problem.effort == ScheduleEffort::full) tighten(index_, best_);
     for (int t = 0; t < index_.tiers(); ++t) best_.floor_bytes.push_back(floor_of(t));
     return std::move(best_);
   }

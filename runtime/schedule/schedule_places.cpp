@@ -211,8 +211,9 @@ std::int64_t Layouts::place(int tier, const std::vector<int>& roots, std::int64_
   if (const std::optional<std::int64_t> arena_bytes = place_like_known(tier, wanted, lifetimes))
     wanted.arena_bytes = *arena_bytes;
   else
-    wanted.arena_bytes =
-        place_lifetimes(lifetimes, index_.problem.tiers[tier].alignment, enough_bytes);
+    wanted.arena_bytes = place_lifetimes(
+        lifetimes, index_.problem.tiers[tier].alignment, enough_bytes,
+        index_.problem.effort == ScheduleEffort::rough ? PlaceSearch::rough : PlaceSearch::quick);
   for (const Lifetime& l : lifetimes) wanted.offset_bytes.push_back(l.offset_bytes);
   return known_[tier].emplace_back(std::move(wanted)).arena_bytes;
 }
