@@ -27,8 +27,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kLastWords{500};
 
-TimePoint now() { return std::chrono::steady_clock::now(); }
-
 class Supervisor {
  public:
   explicit Supervisor(const Run& run);

@@ -118,7 +118,8 @@ TEST(StatusListener, StaysAtTheStepThatADeviceRuns) {
   std::vector<runtime::Observer*> observers;
   kernels::DeviceCapabilities gpu;
   gpu.backend = kernels::DeviceCapabilities::Backend::cuda;
-  status(Equipping{observers, communicator, communicator, machine::typical_machine(gpu), 0, 1, 446});
+  status(
+      Equipping{observers, communicator, communicator, machine::typical_machine(gpu), 0, 1, 446});
   EXPECT_EQ(page.data().quiet_ns.load(), 446'000'000'000) << "instructions do not beat meanwhile";
   runtime::Program program;
   program.name = "train.only";
