@@ -48,6 +48,7 @@ class Supervisor {
 
   Run run_;
   std::optional<LogFolder> logs_;
+  std::string reports_;  ///< of all attempts, if logs are kept
   SignalQueue signals_;
   Screen screen_;
   LocalControl control_;
@@ -178,6 +179,7 @@ void Supervisor::tell_report(const AttemptReport& report) {
   if (text.empty()) return;
   screen_.say(text);
   if (!logs_) return;
+  reports_ += text + "\n";
   logs_->keep_of_attempt("report.txt", text + "\n");
   logs_->keep_of_attempt("report.json", report_json(run_, report));
 }
@@ -185,7 +187,7 @@ void Supervisor::tell_report(const AttemptReport& report) {
 void Supervisor::keep_evidence(const std::string& why) {
   if (!logs_)
     return say("mlaunch --log-dir DIR keeps what ranks print and the reports of attempts");
-  logs_->keep_of_run("gave_up.txt", why + "\n");
+  logs_->keep_of_run("gave_up.txt", why + "\n\n" + reports_);
   say("see " + logs_->path());
 }
 
