@@ -587,7 +587,7 @@ class SmallDisk(ResumeTest):
         subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", self.out], check=True)
 
     def test_full(self):
-        job = mlaunch(2, *JOB, "--save-every", 1, "--metrics", "metrics", *STANDING)
+        job = mlaunch(2, *JOB, "--save-every", 1, "--metrics", "metrics", *STANDING, options=["--max-restarts", "0"])
         lost = r"the checkpoint of step \d could not be written: rank 0: out/step-0000000\d\.tmp\S+: the checkpoint needs \d+ " \
                r"bytes, of which \d+ are free, .*No space left on device"
         done = self.run_program([*job, *steps(5), "--on-save-error", "stop"], expect=IO)
@@ -611,7 +611,7 @@ class SmallDisk(ResumeTest):
         self.run_program(mlaunch(1, *JOB, *steps(self.saved_steps()[-1] + 1), "--resume", "required"))
 
     def test_full_while_training_goes_on(self):
-        job = mlaunch(2, *JOB, "--save-every", 1)
+        job = mlaunch(2, *JOB, "--save-every", 1, options=["--max-restarts", "0"])
         lost = r"the checkpoint of step (\d+) could not be written: rank 0: out/step-.*No space left on device"
         done = self.run_program([*job, *steps(1000), "--on-save-error", "stop"], expect=IO)
         self.assertRegex(done.stderr, lost + ".*; earlier checkpoints in out are whole")
