@@ -85,10 +85,12 @@ Supervisor::Supervisor(const Run& run)
 
 /// A run goes on without a socket: only `mlaunch status` and `mlaunch stop` need it.
 void Supervisor::open_control_socket() {
+  const auto open_folder = [] {
+    return ControlFolder::make(
+        ControlFolder::places(std::getenv("XDG_RUNTIME_DIR"), ::geteuid()).front());
+  };
   try {
-    const std::string place =
-        ControlFolder::places(std::getenv("XDG_RUNTIME_DIR"), ::geteuid()).front();
-    control_socket_.emplace(ControlFolder::make(place), run_.run_id,
+    control_socket_.emplace(open_folder, run_.run_id,
                             ControlSocket::Answers{[this] { return status_json(status()); },
                                                    [this](bool at_once) { return stop(at_once); }});
   } catch (const HostError& error) {

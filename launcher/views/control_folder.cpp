@@ -116,6 +116,11 @@ UniqueFd ControlFolder::listen(const std::string& run_id) const {
   return socket;
 }
 
+bool ControlFolder::has(const std::string& run_id) const {
+  return ::faccessat(folder_.get(), (run_id + std::string(kEnding)).c_str(), F_OK,
+                     AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 void ControlFolder::remove(const std::string& run_id) const {
   (void)::unlinkat(folder_.get(), (run_id + std::string(kEnding)).c_str(), 0);
 }

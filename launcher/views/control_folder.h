@@ -29,6 +29,8 @@ class ControlFolder {
 
   /// Returns a socket, non-blocking, that listens under the run's id. Throws HostError.
   [[nodiscard]] UniqueFd listen(const std::string& run_id) const;
+  /// True if the run's socket has its name here.
+  [[nodiscard]] bool has(const std::string& run_id) const;
   /// Removes the run's socket from the folder.
   void remove(const std::string& run_id) const;
 

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "core/error.h"
 #include "core/json_writer.h"
 
 namespace strata::launcher {
@@ -27,8 +28,10 @@ bool is_temporary(int error) { return error == EAGAIN || error == EINTR; }
 
 }  // namespace
 
-ControlSocket::ControlSocket(ControlFolder folder, std::string run_id, Answers answers)
-    : folder_(std::move(folder)),
+ControlSocket::ControlSocket(std::function<ControlFolder()> open_folder, std::string run_id,
+                             Answers answers)
+    : open_folder_(std::move(open_folder)),
+      folder_(open_folder_()),
       run_id_(std::move(run_id)),
       answers_(std::move(answers)),
       listening_(folder_.listen(run_id_)) {}
@@ -56,6 +59,7 @@ std::optional<TimePoint> ControlSocket::next_deadline() const {
 
 void ControlSocket::work(TimePoint now) {
   if (!listening_.valid()) return;
+  if (last_look_ + kLook <= now) keep_name(now);
   if (pause_ && *pause_ <= now) pause_.reset();
   std::vector<pollfd> entries;
   add_polls(entries);
@@ -67,6 +71,18 @@ void ControlSocket::work(TimePoint now) {
            (connection.state != Connection::State::waits && connection.deadline <= now);
   });
   if (entries[0].revents != 0) accept(now);
+}
+
+void ControlSocket::keep_name(TimePoint now) {
+  last_look_ = now;
+  if (folder_.has(run_id_)) return;
+  try {
+    ControlFolder folder = open_folder_();
+    listening_ = folder.listen(run_id_);
+    folder_ = std::move(folder);
+  } catch (const HostError&) {
+    // The next look tries again.
+  }
 }
 
 void ControlSocket::accept(TimePoint now) {

@@ -31,14 +31,17 @@ class ControlSocket {
   static constexpr std::size_t kMostConnections = 16;
   /// Time from the connection to its request, and from there until the answer is read.
   static constexpr std::chrono::seconds kPatience{5};
+  /// Time after which a socket that somebody removed is made again: $XDG_RUNTIME_DIR goes when its
+  /// user logs out, and the run may go on.
+  static constexpr std::chrono::seconds kLook{10};
 
   struct Answers {
     std::function<std::string()> status;        ///< one line of JSON
     std::function<std::string(bool now)> stop;  ///< does it; one line of JSON
   };
 
-  /// Listens from now on. Throws HostError.
-  ControlSocket(ControlFolder folder, std::string run_id, Answers answers);
+  /// Listens from now on, in the folder that `open_folder` returns. Throws HostError.
+  ControlSocket(std::function<ControlFolder()> open_folder, std::string run_id, Answers answers);
   /// Removes the socket.
   ~ControlSocket();
   ControlSocket(const ControlSocket&) = delete;
@@ -63,6 +66,7 @@ class ControlSocket {
     std::size_t sent = 0;
   };
 
+  void keep_name(TimePoint now);
   void accept(TimePoint now);
   void make_room();
   void serve(Connection& connection, short events, TimePoint now);
@@ -71,11 +75,13 @@ class ControlSocket {
   static void answer(Connection& connection, std::string text, TimePoint now);
   static void send(Connection& connection);
 
-  const ControlFolder folder_;
+  const std::function<ControlFolder()> open_folder_;
+  ControlFolder folder_;
   const std::string run_id_;
   const Answers answers_;
   UniqueFd listening_;
   std::vector<Connection> connections_;  ///< oldest first
+  TimePoint last_look_{};                ///< for the socket's name
   std::optional<TimePoint> pause_;       ///< until then nobody is let in: descriptors ran out
 };
 

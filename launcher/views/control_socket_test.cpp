@@ -53,7 +53,7 @@ class ControlSocketTest : public ::testing::Test {
   TimePoint now_ = TimePoint() + seconds(1000);
   std::string status_ = R"({"run": 1})";
   std::vector<bool> stops_;
-  ControlSocket socket_{ControlFolder::make(home_ / "runs"),
+  ControlSocket socket_{[this] { return ControlFolder::make(home_ / "runs"); },
                         kRun,
                         {[this] { return status_; },
                          [this](bool now) {
@@ -145,6 +145,25 @@ TEST_F(ControlSocketTest, TellsWhoWaitsHowItEndedAndLeavesNothing) {
   EXPECT_EQ(heard(waits), "{\"run\":\"0123456789abcdef\",\"exit_code\":75}\n");
   EXPECT_TRUE(std::filesystem::is_empty(home_ / "runs"));
   work();
+}
+
+TEST_F(ControlSocketTest, MakesItselfAgainWhereItWasRemoved) {
+  const UniqueFd waits = ask("wait\n");
+  std::filesystem::remove_all(home_ / "runs");
+  work(milliseconds(9999));
+  EXPECT_FALSE(std::filesystem::exists(home_ / "runs"));
+  work(milliseconds(1));
+  EXPECT_EQ(heard(ask("status\n")), "{\"run\": 1}\n");
+  (void)home_.file("in the way", "");
+  std::filesystem::remove_all(home_ / "runs");
+  std::filesystem::rename(home_ / "in the way", home_ / "runs");
+  work(seconds(10));
+  std::filesystem::remove(home_ / "runs");
+  work(seconds(10));
+  EXPECT_EQ(heard(ask("status\n")), "{\"run\": 1}\n");
+  socket_.end(1);
+  EXPECT_EQ(heard(waits), "{\"run\":\"0123456789abcdef\",\"exit_code\":1}\n");
+  EXPECT_TRUE(std::filesystem::is_empty(home_ / "runs"));
 }
 
 TEST_F(ControlSocketTest, WaitsForDescriptorsWithoutBeingBusy) {
