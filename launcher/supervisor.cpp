@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -85,10 +84,7 @@ Supervisor::Supervisor(const Run& run)
 
 /// A run goes on without a socket: only `mlaunch status` and `mlaunch stop` need it.
 void Supervisor::open_control_socket() {
-  const auto open_folder = [] {
-    return ControlFolder::make(
-        ControlFolder::places(std::getenv("XDG_RUNTIME_DIR"), ::geteuid()).front());
-  };
+  const auto open_folder = [] { return ControlFolder::make(ControlFolder::places().front()); };
   try {
     control_socket_.emplace(open_folder, run_.run_id,
                             ControlSocket::Answers{[this] { return status_json(status()); },

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string_view>
@@ -69,7 +70,13 @@ void check(const UniqueFd& folder, const std::string& path) {
 
 }  // namespace
 
-std::vector<std::string> ControlFolder::places(const char* runtime_directory, uid_t user) {
+std::vector<std::string> ControlFolder::places() {
+  return places({std::getenv("STRATA_RUNS_DIR"), std::getenv("XDG_RUNTIME_DIR")}, ::geteuid());
+}
+
+std::vector<std::string> ControlFolder::places(const Environment& environment, uid_t user) {
+  if (environment.chosen != nullptr && environment.chosen[0] != '\0') return {environment.chosen};
+  const char* runtime_directory = environment.runtime_directory;
   std::vector<std::string> found;
   if (runtime_directory != nullptr && runtime_directory[0] == '/' &&
       is_folder_of(runtime_directory, user))

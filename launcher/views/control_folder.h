@@ -15,9 +15,16 @@ namespace strata::launcher {
 
 class ControlFolder {
  public:
-  /// Where folders of `user` may be: $XDG_RUNTIME_DIR/strata if that folder is the user's
-  /// (`runtime_directory`; null: not set), and /tmp/strata-UID. New runs take the first.
-  static std::vector<std::string> places(const char* runtime_directory, uid_t user);
+  /// The variables that say where it is; null: not set.
+  struct Environment {
+    const char* chosen = nullptr;             ///< STRATA_RUNS_DIR
+    const char* runtime_directory = nullptr;  ///< XDG_RUNTIME_DIR
+  };
+  /// Where folders of `user` may be: the chosen one alone, else $XDG_RUNTIME_DIR/strata if that
+  /// variable names a folder of the user, and /tmp/strata-UID. New runs take the first.
+  static std::vector<std::string> places(const Environment& environment, uid_t user);
+  /// The same for this process.
+  static std::vector<std::string> places();
 
   /// Opens the folder, and creates it if nothing is there. Throws HostError if it is a link,
   /// belongs to another user or is open to others.

@@ -26,12 +26,16 @@ TEST(ControlFolder, LiesInTheUsersRuntimeFolderOrInTmp) {
   const uid_t user = ::geteuid();
   const std::string in_tmp = "/tmp/strata-" + std::to_string(user);
   const std::vector<std::string> both{home.path() + "/strata", in_tmp}, one{in_tmp};
-  EXPECT_EQ(ControlFolder::places(home.path().c_str(), user), both);
-  EXPECT_EQ(ControlFolder::places(nullptr, user), one);
-  EXPECT_EQ(ControlFolder::places("", user), one);
-  EXPECT_EQ(ControlFolder::places("relative", user), one);
-  EXPECT_EQ(ControlFolder::places("/nowhere", user), one);
-  EXPECT_EQ(ControlFolder::places(home.path().c_str(), user + 1).size(), 1U) << "of another user";
+  EXPECT_EQ(ControlFolder::places({nullptr, home.path().c_str()}, user), both);
+  EXPECT_EQ(ControlFolder::places({nullptr, nullptr}, user), one);
+  EXPECT_EQ(ControlFolder::places({nullptr, ""}, user), one);
+  EXPECT_EQ(ControlFolder::places({nullptr, "relative"}, user), one);
+  EXPECT_EQ(ControlFolder::places({nullptr, "/nowhere"}, user), one);
+  EXPECT_EQ(ControlFolder::places({nullptr, home.path().c_str()}, user + 1).size(), 1U)
+      << "of another user";
+  EXPECT_EQ(ControlFolder::places({"/runs", home.path().c_str()}, user),
+            std::vector<std::string>{"/runs"});
+  EXPECT_EQ(ControlFolder::places({"", nullptr}, user), one);
 }
 
 TEST(ControlFolder, IsMadeForItsUserAlone) {

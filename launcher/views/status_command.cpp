@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <optional>
 #include <thread>
 
@@ -91,7 +90,7 @@ int status_command(const std::vector<std::string>& arguments) {
     print(view_help("status"));
     return 0;
   }
-  const RunsOfUser runs(ControlFolder::places(std::getenv("XDG_RUNTIME_DIR"), ::geteuid()));
+  const RunsOfUser runs(ControlFolder::places());
   const std::string run_id = options.run.empty() ? "" : runs.choose(options.run);
   if (options.watch) return watch(runs, options, run_id);
   const auto answers =

@@ -1,10 +1,8 @@
 #include "launcher/views/stop_command.h"
 
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <optional>
 
 #include "core/error.h"
@@ -41,7 +39,7 @@ int stop_command(const std::vector<std::string>& arguments) {
     std::fputs(view_help("stop").c_str(), stdout);
     return 0;
   }
-  const RunsOfUser runs(ControlFolder::places(std::getenv("XDG_RUNTIME_DIR"), ::geteuid()));
+  const RunsOfUser runs(ControlFolder::places());
   const std::string run_id = runs.choose(options.run);
   RunEnd end(runs, run_id);  // before the request: a run may end at once
   const auto answer = runs.ask(run_id, options.now ? "stop now" : "stop");

@@ -30,7 +30,7 @@ bool contains(const std::string& text, const std::string& part) {
 
 class Views : public ::testing::Test {
  protected:
-  Views() { ::setenv("XDG_RUNTIME_DIR", home_.path().c_str(), 1); }
+  Views() { ::setenv("STRATA_RUNS_DIR", folder().c_str(), 1); }  // no run of anybody else
 
   /// Starts two ranks and waits until they are at work.
   static std::unique_ptr<MlaunchProcess> start(const std::string& mode) {
