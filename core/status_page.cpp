@@ -22,7 +22,7 @@ namespace strata {
 namespace {
 
 constexpr std::uint64_t kPageMagic = 0x6567'6170'5441'5453;  // "STATpage"
-constexpr std::uint32_t kVersion = 5;
+constexpr std::uint32_t kVersion = 6;
 constexpr const char* kSameBuild = "; start programs and launcher from the same build";
 constexpr std::array<std::string_view, 11> kPhaseNames{"starting", "loading", "planning", "forward",
                                                        "backward", "update",  "evaluate", "running",
@@ -147,6 +147,11 @@ void StatusPage::set_error(std::string_view message) {
 }
 
 void StatusPage::beat() { data_->beats.fetch_add(1, std::memory_order_relaxed); }
+
+void StatusPage::set_quiet(double seconds) {
+  data_->quiet_ns.store(static_cast<std::int64_t>(1e9 * seconds), std::memory_order_relaxed);
+  beat();
+}
 
 void StatusPage::set_committed(std::int64_t step, std::string_view folder) {
   copy_text(data_->checkpoint, folder);

@@ -45,6 +45,9 @@ struct StatusPageData {
   std::atomic<std::int64_t> phase_since_ns;  ///< boot_time_ns when the phase was entered
   /// Grows with whatever the rank gets done, and stands still while it waits.
   std::atomic<std::uint64_t> beats;
+  /// The longest time without a beat that the rank foresees, as while a device runs a step; 0:
+  /// none.
+  std::atomic<std::int64_t> quiet_ns;
   std::atomic<std::int64_t> committed_step;  ///< of the last checkpoint; -1: none by this process
   char checkpoint[1024];                     ///< its folder; empty: none
   std::atomic<double> loss;                  ///< of the last step, NaN: none yet
@@ -86,6 +89,7 @@ class StatusPage {
   /// Tells the launcher that the rank gets on. Every other setter of the rank does so, too. Any
   /// thread may call.
   void beat();
+  void set_quiet(double seconds);
   void set_committed(std::int64_t step, std::string_view folder);
   void set_rates(double loss, double tokens_per_second);
 

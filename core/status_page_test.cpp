@@ -90,6 +90,7 @@ TEST(StatusPage, BeatsWithWhateverARankDoes) {
   EXPECT_TRUE(beats([&] { page.end_collective(); }));
   EXPECT_TRUE(beats([&] { page.set_committed(4, "out/step-4"); }));
   EXPECT_TRUE(beats([&] { page.set_rates(2.5, 100); }));
+  EXPECT_TRUE(beats([&] { page.set_quiet(60); }));
   EXPECT_FALSE(beats([&] { page.set_error("an error is no progress"); }));
 }
 

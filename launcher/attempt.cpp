@@ -17,8 +17,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kLeftoverPoll{20};
 
-TimePoint now() { return std::chrono::steady_clock::now(); }
-
 }  // namespace
 
 Attempt::Attempt(const Run& run, const StartAttempt& start, Screen& screen)

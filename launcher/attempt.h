@@ -17,6 +17,8 @@
 
 namespace strata::launcher {
 
+inline TimePoint now() { return std::chrono::steady_clock::now(); }
+
 class Attempt {
  public:
   /// Starts the ranks. Borrows run and screen.

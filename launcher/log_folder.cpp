@@ -17,16 +17,23 @@ namespace {
 
 constexpr mode_t kFolderMode = 0700, kFileMode = 0600;
 
+/// Makes a folder and those above it; those that are there stay as they are. Returns false, with
+/// errno, if that cannot be done.
+bool make_folders(const std::string& path) {
+  if (::mkdir(path.c_str(), kFolderMode) == 0 || errno == EEXIST) return true;
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  if (errno != ENOENT || parent.empty() || parent == path) return false;
+  return make_folders(parent) && (::mkdir(path.c_str(), kFolderMode) == 0 || errno == EEXIST);
+}
+
 }  // namespace
 
 LogFolder::LogFolder(const std::string& directory, const std::string& run_id)
     : path_(directory + "/" + run_id), attempt_path_(path_) {
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);  // one that is there is no error
-  if (!error && ::mkdir(path_.c_str(), kFolderMode) == 0) return;
+  if (make_folders(directory) && ::mkdir(path_.c_str(), kFolderMode) == 0) return;
+  const int error = errno;
   throw HostError(fmt::format("--log-dir {}: the folder {} cannot be made: {}; name another one",
-                              directory, error ? directory : path_,
-                              error ? error.message() : std::strerror(errno)));
+                              directory, path_, std::strerror(error)));
 }
 
 void LogFolder::begin_attempt(const Placement& placement, int node) {

@@ -35,6 +35,7 @@ TEST(LogFolder, KeepsWhatEachRankOfEachAttemptWrites) {
   EXPECT_EQ(read_whole_file(run + "/attempt_0/rank_2/stderr.log", 100), std::string("a\0b\n", 4));
   EXPECT_EQ(read_whole_file(run + "/attempt_1/report.txt", 100), "why\n");
   EXPECT_EQ(read_whole_file(run + "/gave_up.txt", 100), "three alike\n");
+  EXPECT_EQ(mode_of(home / "a"), 0700u);
   EXPECT_EQ(mode_of(run), 0700u);
   EXPECT_EQ(mode_of(run + "/attempt_0/rank_2"), 0700u);
   EXPECT_EQ(mode_of(run + "/attempt_0/rank_2/stderr.log"), 0600u);

@@ -153,6 +153,7 @@ std::vector<RankState> RankGroup::look() const {
                       .phase = static_cast<Phase>(page.phase.load()),
                       .step = page.step.load(),
                       .beats = page.beats.load(),
+                      .quiet = std::chrono::nanoseconds(page.quiet_ns.load()),
                       .collective = page.collective.load(),
                       .collective_name = at(rank).page.collective_name(),
                       .where = where(rank),

@@ -48,7 +48,8 @@ struct ChildPlan {
 bool prepare_signals() {
   sigset_t none;
   ::sigemptyset(&none);
-  return ::sigprocmask(SIG_SETMASK, &none, nullptr) == 0 && ::signal(SIGPIPE, SIG_DFL) != SIG_ERR;
+  return ::sigprocmask(SIG_SETMASK, &none, nullptr) == 0 && ::signal(SIGPIPE, SIG_DFL) != SIG_ERR &&
+         ::signal(SIGXFSZ, SIG_DFL) != SIG_ERR;
 }
 
 bool prepare_input(bool inherits) {

@@ -27,6 +27,7 @@ void set_handling(int number, void (*handler)(int)) {
 
 SignalQueue::SignalQueue() {
   set_handling(SIGPIPE, SIG_IGN);  // write() reports EPIPE instead
+  set_handling(SIGXFSZ, SIG_IGN);  // likewise EFBIG, at a limit of file sizes (ulimit -f)
   set_handling(SIGCHLD, SIG_DFL);  // if it were ignored, the ranks' exit codes would be lost
   sigset_t handled;
   ::sigemptyset(&handled);

@@ -30,8 +30,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kLastWords{500};
 
-TimePoint now() { return std::chrono::steady_clock::now(); }
-
 class Supervisor {
  public:
   explicit Supervisor(const Run& run);
@@ -58,6 +56,7 @@ class Supervisor {
   const std::chrono::system_clock::time_point started_at_ = std::chrono::system_clock::now();
   const TimePoint began_ = now();
   std::optional<LogFolder> logs_;
+  std::string reports_;  ///< of all attempts, if logs are kept
   SignalQueue signals_;
   Screen screen_;
   LocalControl control_;
@@ -237,6 +236,7 @@ void Supervisor::tell_report(const AttemptReport& report) {
   if (text.empty()) return;
   screen_.say(text);
   if (!logs_) return;
+  reports_ += text + "\n";
   logs_->keep_of_attempt("report.txt", text + "\n");
   logs_->keep_of_attempt("report.json", report_json(run_, report));
 }
@@ -244,7 +244,7 @@ void Supervisor::tell_report(const AttemptReport& report) {
 void Supervisor::keep_evidence(const std::string& why) {
   if (!logs_)
     return say("mlaunch --log-dir DIR keeps what ranks print and the reports of attempts");
-  logs_->keep_of_run("gave_up.txt", why + "\n");
+  logs_->keep_of_run("gave_up.txt", why + "\n\n" + reports_);
   say("see " + logs_->path());
 }
 

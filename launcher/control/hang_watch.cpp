@@ -173,7 +173,9 @@ Seconds HangWatch::limit_of(Stage stage) const {
 
 Seconds HangWatch::limit_of(std::span<const RankState> ranks) const {
   Seconds limit{0};
-  for (const RankState& rank : ranks) limit = std::max(limit, limit_of(stage_of(rank)));
+  for (const RankState& rank : ranks)
+    limit = std::max(
+        {limit, limit_of(stage_of(rank)), std::chrono::ceil<Seconds>(kLearned * rank.quiet)});
   return limit;
 }
 

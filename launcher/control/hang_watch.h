@@ -36,8 +36,9 @@ struct Hang {
 };
 
 /// A run hangs if none of its ranks has got anything done for a time that depends on the phase and
-/// on how long the longest pause in that phase was, or if a rank's process may not run. A rank that
-/// does not beat because it waits for another one is no sign of a hang while that one beats.
+/// on how long the longest pause in that phase was or is foreseen, or if a rank's process may not
+/// run. A rank that does not beat because it waits for another one is no sign of a hang while that
+/// one beats.
 class HangWatch {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;

@@ -130,6 +130,12 @@ TEST_F(HangWatchTest, LearnsHowLongPausesAre) {
   EXPECT_TRUE(look_for(6));
 }
 
+TEST_F(HangWatchTest, GivesTimeToStepsThatAreForeseenToBeLong) {
+  for (RankState& rank : ranks_) rank.quiet = Seconds(446);  // a device runs all of it
+  EXPECT_FALSE(look_for(5 * 446 - 1));
+  EXPECT_TRUE(look_for(2));
+}
+
 TEST_F(HangWatchTest, GivesTimeToPhasesThatHaveMuchToDo) {
   for (RankState& rank : ranks_) rank.phase = Phase::loading;
   EXPECT_FALSE(look_for(299));

@@ -1,6 +1,7 @@
 // What a look at one rank tells of it: a copy of its status page, and whether its process may run.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -11,13 +12,14 @@ namespace strata::launcher {
 struct RankState {
   int rank = 0;  ///< in the whole run
   Phase phase = Phase::starting;
-  std::int64_t step = -1;       ///< -1: none
-  std::uint64_t beats = 0;      ///< grows with whatever the rank gets done; 0: it writes no page
-  std::int64_t collective = 0;  ///< number of the one begun last
-  std::string collective_name = {};  ///< of the one under way; empty: none
-  std::string where = {};            ///< for people: "step 12, backward, ..."
-  std::int64_t committed = -1;       ///< step of the last checkpoint; -1: none
-  std::string checkpoint = {};       ///< its folder
+  std::int64_t step = -1;   ///< -1: none
+  std::uint64_t beats = 0;  ///< grows with whatever the rank gets done; 0: it writes no page
+  std::chrono::nanoseconds quiet{0};  ///< it foresees to need so long without a beat
+  std::int64_t collective = 0;        ///< number of the one begun last
+  std::string collective_name = {};   ///< of the one under way; empty: none
+  std::string where = {};             ///< for people: "step 12, backward, ..."
+  std::int64_t committed = -1;        ///< step of the last checkpoint; -1: none
+  std::string checkpoint = {};        ///< its folder
   bool ended = false;
   bool held = false;    ///< stopped by a signal, or in a frozen control group
   bool traced = false;  ///< a debugger is on it

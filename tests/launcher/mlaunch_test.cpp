@@ -153,6 +153,31 @@ TEST(Mlaunch, KeepsLogsAndReportsOfEveryAttempt) {
   EXPECT_FALSE(std::filesystem::exists(run + "/attempt_2/report.txt"));
 }
 
+TEST(Mlaunch, OutlivesALimitOfFileSizesOfItsLogs) {
+  const TestDirectory home;
+  MlaunchProcess mlaunch =
+      MlaunchProcess::in_shell("ulimit -f 8; exec \"$0\" --log-dir '" + home.path() +
+                               "/logs' -np 2 '" ACTOR_PATH "' lines 4000 >/dev/null");
+  EXPECT_EQ(mlaunch.wait(), 0);
+  EXPECT_TRUE(contains(mlaunch.error(), "the run goes on without logs in files"))
+      << mlaunch.error();
+  MlaunchProcess ranks_die({"sh", "-c", "kill -XFSZ $$"});
+  EXPECT_EQ(ranks_die.wait(), 128 + SIGXFSZ);
+}
+
+TEST(Mlaunch, KeepsTheReportsOfARunThatGaveUp) {
+  const TestDirectory home;
+  std::vector<std::string> arguments = actors(2, {"commit", "0", "kkkk"});
+  arguments.insert(arguments.begin(), {"--max-restarts", "9", "--log-dir", home / "logs"});
+  MlaunchProcess mlaunch(arguments);
+  EXPECT_EQ(mlaunch.wait(), 93);
+  for (const auto& run : std::filesystem::directory_iterator(home / "logs")) {
+    const std::string text = read_whole_file(run.path().string() + "/gave_up.txt", 100'000);
+    EXPECT_TRUE(text.starts_with("3 starts failed alike at step 5\n")) << text;
+    EXPECT_TRUE(contains(text, "mlaunch: rank 1 of 2 failed")) << text;
+  }
+}
+
 TEST(Mlaunch, RefusesALogFolderThatCannotBeMade) {
   std::vector<std::string> arguments = actors(2, {"meet"});
   arguments.insert(arguments.begin(), {"--log-dir", "/proc/logs"});

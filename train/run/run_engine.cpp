@@ -121,7 +121,7 @@ void add_observers(RunParts& run, EngineParts& parts, double foreseen_seconds) {
   parts.observers = {&run.under_way, &run.meter.observer(), &run.transfers.observer()};
   observe_first_steps(run, parts.observers, foreseen_seconds);
   run.listeners.tell(Equipping{parts.observers, *run.communicator, run.device->communicator(),
-                               run.machine, run.steps_before(), run.options.steps,
+                               run.machine, run.steps_before(), run.options.steps, foreseen_seconds,
                                [&device = *run.device] { return device.memory(); }});
 }
 

@@ -58,6 +58,7 @@ struct Equipping {
   const machine::Machine& machine;                 ///< this rank's
   std::int64_t first_step = 0;                     ///< steps done by earlier processes
   std::int64_t steps = 0;                          ///< steps of the run
+  double foreseen_seconds = 0;                     ///< of a step; 0: not known
   /// Returns, until Closing or a failure, what the device has and has free; nullopt on the CPU.
   std::function<std::optional<kernels::DeviceMemoryFacts>()> device_memory = {};
 };

@@ -51,6 +51,7 @@ class StatusListener final : public runtime::Observer {
  private:
   void equip(const Equipping& equipping) {
     enqueues_ = !equipping.machine.host_is_device();
+    if (enqueues_) page_.set_quiet(equipping.foreseen_seconds);
     communicator_ = &equipping.program_communicator;
     equipping.observers.push_back(this);
   }

@@ -22,7 +22,8 @@ TEST(StatusListener, KeepsPhasesAndNumbersCollectivesAsTheCommunicatorDoes) {
   status(Entered{Phase::loading});
   EXPECT_EQ(page.describe(), "loading");
   std::vector<runtime::Observer*> observers;
-  status(Equipping{observers, communicator, communicator, machine::cpu_machine(1), 0, 1});
+  status(Equipping{observers, communicator, communicator, machine::cpu_machine(1), 0, 1, 446});
+  EXPECT_EQ(page.data().quiet_ns.load(), 0) << "each instruction beats";
   ASSERT_EQ(observers.size(), 1);
   runtime::Program program;
   program.instructions.resize(1);
@@ -117,7 +118,9 @@ TEST(StatusListener, StaysAtTheStepThatADeviceRuns) {
   std::vector<runtime::Observer*> observers;
   kernels::DeviceCapabilities gpu;
   gpu.backend = kernels::DeviceCapabilities::Backend::cuda;
-  status(Equipping{observers, communicator, communicator, machine::typical_machine(gpu), 0, 1});
+  status(
+      Equipping{observers, communicator, communicator, machine::typical_machine(gpu), 0, 1, 446});
+  EXPECT_EQ(page.data().quiet_ns.load(), 446'000'000'000) << "instructions do not beat meanwhile";
   runtime::Program program;
   program.name = "train.only";
   program.instructions.resize(2);

@@ -313,7 +313,8 @@ bool SimulatedRanks::crash_one(bool out_of_memory) {
 bool SimulatedRanks::hang_one(const std::function<void(int attempt, int rank)>& notice) {
   const auto rank = draw_rank();
   if (!rank) return false;
-  auto& [group, index] = *rank;
+  const auto group = rank->first;
+  const auto index = rank->second;
   group->ranks[index].hangs = true;
   checks_.note_hung_rank(group->attempt, group->ranks[index].number);
   queue_.after(draws_.between(seconds(2), seconds(8)), [group, index, notice] {
