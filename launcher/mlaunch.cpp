@@ -19,6 +19,8 @@
 #include "launcher/options.h"
 #include "launcher/program_path.h"
 #include "launcher/supervisor.h"
+#include "launcher/views/status_command.h"
+#include "launcher/views/stop_command.h"
 
 namespace strata::launcher {
 namespace {
@@ -50,6 +52,10 @@ void refuse_to_be_a_rank() {
 }
 
 int run(const std::vector<std::string>& arguments) {
+  // These words are no programs: those start with ./status or mlaunch -- status.
+  const std::string first = arguments.empty() ? "" : arguments.front();
+  if (first == "status") return status_command({arguments.begin() + 1, arguments.end()});
+  if (first == "stop") return stop_command({arguments.begin() + 1, arguments.end()});
   Run run;
   run.options = parse_options(arguments);
   if (run.options.show_help) return std::fputs(help_text().c_str(), stdout) < 0 ? 1 : 0;

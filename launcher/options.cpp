@@ -269,8 +269,11 @@ Examples
     mlaunch --num_gpus 8 train --deepspeed ds.json
     mlaunch -np 2 ./my_program --my-option     any program; it finds its number in $RANK
     mlaunch doctor --nvme-path /drive          what this machine can do, and what to change
+    mlaunch status                             your runs on this machine, and where their ranks are
+    mlaunch stop                               lets a run save a checkpoint and end; --now: at once
 
-PROGRAM is looked for next to mlaunch first, then in $PATH. Options of mlaunch come before it.
+PROGRAM is looked for next to mlaunch first, then in $PATH. Options of mlaunch come before it. The
+words status and stop are no programs (mlaunch status --help); mlaunch -- status starts one.
 
 Options
     -np N, -n N                  number of ranks (default 1); more than cores is fine

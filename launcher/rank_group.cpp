@@ -4,10 +4,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "core/system_call.h"
 #include "launcher/descendants.h"
@@ -162,6 +164,20 @@ std::vector<RankState> RankGroup::look() const {
                       .traced = process.traced});
   }
   return states;
+}
+
+std::vector<RankView> RankGroup::view() const {
+  std::vector<RankView> views;
+  for (RankState& state : look()) {
+    const StatusPageData& page = this->page(static_cast<int>(views.size()));
+    RankView view{.state = std::move(state)};
+    view.phase_seconds = 1e-9 * static_cast<double>(boot_time_ns() - page.phase_since_ns.load());
+    view.loss = page.loss.load();
+    view.tokens_per_second = page.tokens_per_second.load();
+    std::ranges::copy(page.tier_bytes, view.tier_bytes.begin());
+    views.push_back(std::move(view));
+  }
+  return views;
 }
 
 std::string RankGroup::where(int rank) const {

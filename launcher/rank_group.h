@@ -18,6 +18,7 @@
 #include "launcher/run.h"
 #include "launcher/screen.h"
 #include "launcher/state_machine.h"
+#include "launcher/views/rank_view.h"
 
 namespace strata::launcher {
 
@@ -59,6 +60,8 @@ class RankGroup {
   [[nodiscard]] pid_t pid_of(int rank) const { return at(rank).process.pid; }  ///< -1: ended
   /// Looks at all ranks and their processes.
   [[nodiscard]] std::vector<RankState> look() const;
+  /// The same with what is shown of them to people.
+  [[nodiscard]] std::vector<RankView> view() const;
   /// What a rank wrote to its status page.
   [[nodiscard]] const StatusPageData& page(int rank) const { return at(rank).page.data(); }
   /// Returns the error on the rank's status page; "": none.

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/error.h"
 #include "core/system_call.h"
 #include "launcher/attempt.h"
 #include "launcher/control/local_control.h"
@@ -21,6 +22,8 @@
 #include "launcher/run_report.h"
 #include "launcher/screen.h"
 #include "launcher/signals.h"
+#include "launcher/views/control_socket.h"
+#include "launcher/views/run_status.h"
 
 namespace strata::launcher {
 namespace {
@@ -38,6 +41,9 @@ class Supervisor {
   void watch_attempt();
   void write_outputs();
   void write_last_words();
+  void open_control_socket();
+  [[nodiscard]] RunStatus status() const;
+  std::string stop(bool at_once);
   void tell_report(const AttemptReport& report);
   void keep_evidence(const std::string& why);
   template <typename Event>
@@ -47,13 +53,16 @@ class Supervisor {
   [[nodiscard]] int poll_timeout_ms() const;
 
   Run run_;
+  const std::chrono::system_clock::time_point started_at_ = std::chrono::system_clock::now();
+  const TimePoint began_ = now();
   std::optional<LogFolder> logs_;
   std::string reports_;  ///< of all attempts, if logs are kept
   SignalQueue signals_;
   Screen screen_;
   LocalControl control_;
   std::unique_ptr<Attempt> attempt_;  ///< null between attempts
-  int user_signal_ = 0;               ///< with which the user ended the run; 0: none
+  std::optional<ControlSocket> control_socket_;
+  int user_signal_ = 0;  ///< with which the user ended the run; 0: none
   bool output_error_told_[2] = {false, false};
   std::optional<int> exit_code_;
 };
@@ -69,6 +78,20 @@ Supervisor::Supervisor(const Run& run)
   }
   run_.open_files = raise_open_files();
   become_subreaper();
+  open_control_socket();
+}
+
+/// A run goes on without a socket: only `mlaunch status` and `mlaunch stop` need it.
+void Supervisor::open_control_socket() {
+  const auto open_folder = [] { return ControlFolder::make(ControlFolder::places().front()); };
+  try {
+    control_socket_.emplace(open_folder, run_.run_id,
+                            ControlSocket::Answers{[this] { return status_json(status()); },
+                                                   [this](bool at_once) { return stop(at_once); }});
+  } catch (const HostError& error) {
+    say(std::string("note: mlaunch status and mlaunch stop do not reach this run: ") +
+        error.what());
+  }
 }
 
 int Supervisor::run() {
@@ -77,6 +100,7 @@ int Supervisor::run() {
     wait_for_something();
     read_signals();
     if (attempt_) watch_attempt();
+    if (control_socket_) control_socket_->work(now());
     if (const auto deadline = control_.next_deadline();
         !exit_code_ && deadline && *deadline <= now()) {
       tell(AgentEvent(AgentTick{attempt_ ? attempt_->look() : std::vector<RankState>{}}));
@@ -86,6 +110,7 @@ int Supervisor::run() {
       if (const auto complaint = logs_->take_complaint()) say(*complaint);
     write_outputs();
   }
+  if (control_socket_) control_socket_->end(*exit_code_);
   write_last_words();
   return *exit_code_;
 }
@@ -93,6 +118,7 @@ int Supervisor::run() {
 void Supervisor::wait_for_something() {
   std::vector<pollfd> entries{{signals_.fd(), POLLIN, 0}};
   if (attempt_) attempt_->add_polls(entries);
+  if (control_socket_) control_socket_->add_polls(entries);
   for (const OutputKind kind : kOutputKinds)
     if (OutputQueue& queue = screen_.queue(kind); queue.pending())
       entries.push_back({queue.fd(), POLLOUT, 0});
@@ -103,6 +129,7 @@ void Supervisor::wait_for_something() {
 int Supervisor::poll_timeout_ms() const {
   std::optional<TimePoint> next = control_.next_deadline();
   if (attempt_) next = sooner(next, attempt_->next_deadline());
+  if (control_socket_) next = sooner(next, control_socket_->next_deadline());
   if (!next) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - now()).count();
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
@@ -111,6 +138,36 @@ int Supervisor::poll_timeout_ms() const {
 void Supervisor::read_signals() {
   while (const int number = signals_.next())
     if (number != SIGCHLD) tell(CoordinatorEvent(RunSignal{number}));
+}
+
+RunStatus Supervisor::status() const {
+  const Coordinator& coordinator = control_.coordinator();
+  RunStatus status;
+  status.run_id = run_.run_id;
+  status.program = run_.options.command.front();
+  status.host = run_.host;
+  status.process = ::getpid();
+  status.started_at = started_at_;
+  status.seconds = std::chrono::duration<double>(now() - began_).count();
+  status.attempt = coordinator.attempt();
+  status.restarts = coordinator.restarts_within(now());
+  status.most_restarts = run_.options.restarts.most_restarts;
+  status.grace_seconds = std::chrono::floor<std::chrono::seconds>(run_.options.grace).count();
+  status.stopping = coordinator.is_asked_to_end();
+  if (logs_) status.log_folder = logs_->path();
+  if (attempt_) status.ranks = attempt_->view();
+  return status;
+}
+
+/// Obeys `mlaunch stop`. Asking twice is no haste, other than with signals.
+std::string Supervisor::stop(bool at_once) {
+  const bool was_asked = control_.coordinator().is_asked_to_end();
+  if (at_once || !was_asked) {
+    say(at_once ? "mlaunch stop --now ends the ranks"
+                : "mlaunch stop asks the ranks to save and end");
+    tell(CoordinatorEvent(RunSignal{at_once ? SIGINT : SIGTERM}));
+  }
+  return stop_json(run_.run_id, was_asked, run_.options.grace);
 }
 
 /// Tells how the ranks are.

@@ -103,6 +103,10 @@ class Coordinator {
   /// The attempt under way, or the last one; -1: none has begun.
   [[nodiscard]] int attempt() const { return placement_ ? placement_->attempt : -1; }
   [[nodiscard]] bool is_running() const { return state_ == State::running; }
+  /// True once the user or a scheduler has asked the run to end, or its ranks to save and end.
+  [[nodiscard]] bool is_asked_to_end() const { return asked_to_stop_; }
+  /// Restarts so far that count now.
+  [[nodiscard]] int restarts_within(TimePoint now) const { return policy_.restarts_within(now); }
 
  private:
   enum class State { gathering, running, ending, finished };

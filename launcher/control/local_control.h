@@ -36,6 +36,7 @@ class LocalControl {
   std::vector<LocalAction> handle(TimePoint now, const AgentEvent& event);
   std::vector<LocalAction> handle(TimePoint now, const CoordinatorEvent& event);
   [[nodiscard]] std::optional<TimePoint> next_deadline() const;
+  [[nodiscard]] const Coordinator& coordinator() const { return coordinator_; }
 
  private:
   void take(std::vector<AgentAction> actions);

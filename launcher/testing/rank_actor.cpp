@@ -85,6 +85,24 @@ int save(Actor& actor) {
   return static_cast<int>(ExitCode::try_again);
 }
 
+/// slow_save: as `save`, but each rank says at once that it is ready, and saving takes 20 s.
+int slow_save(Actor& actor) {
+  actor.context.rank = 70;  // times 300 ms
+  return save(actor);
+}
+
+/// report: says all that a status page can, and waits.
+int report(Actor& actor) {
+  pretend_to_train(actor);
+  actor.page.set_rates(2.25, 1000);
+  actor.page.set_committed(10, "out/step-10");
+  actor.page.data().tier_bytes[2] = 4096;
+  std::puts("ready");
+  std::fflush(stdout);
+  sleep_long();
+  return 0;
+}
+
 /// grandchildren RANK CODE: each rank leaves a detached process with a child; then it acts as
 /// `fail`, or exits with 0 if CODE is 0.
 int grandchildren(Actor& actor) {
@@ -210,7 +228,7 @@ int run(const std::string& mode, const Arguments& arguments) {
       {"lines", lines},     {"meet", meet},          {"grandchildren", grandchildren},
       {"blame", blame},     {"abandon", abandon},    {"garbage", garbage},
       {"quarrel", quarrel}, {"save", save},          {"commit", commit},
-      {"stop", stop}};
+      {"stop", stop},       {"report", report},      {"slow_save", slow_save}};
   try {
     return modes.at(mode)(actor);
   } catch (const Error& error) {

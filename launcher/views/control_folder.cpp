@@ -1,0 +1,167 @@
+#include "launcher/views/control_folder.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <pwd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string_view>
+
+#include "core/error.h"
+#include "core/system_call.h"
+
+namespace strata::launcher {
+namespace {
+
+constexpr std::string_view kEnding = ".sock";
+constexpr std::string_view kUnfinished = ".new";  ///< a socket that does not listen yet
+constexpr int kMostWaiting = 128;                 ///< connections that are not accepted yet
+constexpr timeval kConnectTime{5, 0};
+constexpr std::size_t kRunIdLength = 16;
+
+bool is_run_id(std::string_view text) {
+  return text.size() == kRunIdLength &&
+         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+bool is_folder_of(const char* path, uid_t user) {
+  struct stat info {};
+  return ::stat(path, &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == user;
+}
+
+std::string name_of_user(uid_t user) {
+  const passwd* entry = ::getpwuid(user);
+  return entry != nullptr ? entry->pw_name : std::to_string(user);
+}
+
+/// The address of a socket in an open folder: short, however long the folder's own name is.
+sockaddr_un address_in(const UniqueFd& folder, std::string_view name) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%.*s", folder.get(),
+                static_cast<int>(name.size()), name.data());
+  return address;
+}
+
+UniqueFd make_socket(int flags) {
+  return UniqueFd(checked(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0), "socket"));
+}
+
+void check(const UniqueFd& folder, const std::string& path) {
+  struct stat info {};
+  checked(::fstat(folder.get(), &info), ("examining " + path).c_str());
+  if (info.st_uid != ::geteuid())
+    throw HostError(path + " belongs to user " + name_of_user(info.st_uid) +
+                    "; remove it, or set XDG_RUNTIME_DIR to a folder of your own");
+  if ((info.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+    throw HostError(fmt::format("{} is open to other users (mode {:o}); chmod 700 {}", path,
+                                info.st_mode & 07777, path));
+}
+
+}  // namespace
+
+std::vector<std::string> ControlFolder::places() {
+  return places({std::getenv("STRATA_RUNS_DIR"), std::getenv("XDG_RUNTIME_DIR")}, ::geteuid());
+}
+
+std::vector<std::string> ControlFolder::places(const Environment& environment, uid_t user) {
+  if (environment.chosen != nullptr && environment.chosen[0] != '\0') return {environment.chosen};
+  const char* runtime_directory = environment.runtime_directory;
+  std::vector<std::string> found;
+  if (runtime_directory != nullptr && runtime_directory[0] == '/' &&
+      is_folder_of(runtime_directory, user))
+    found.push_back(std::string(runtime_directory) + "/strata");
+  found.push_back("/tmp/strata-" + std::to_string(user));
+  return found;
+}
+
+ControlFolder ControlFolder::make(const std::string& path) {
+  if (::mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST)
+    throw_system_error("making the folder " + path);
+  if (auto folder = find(path)) return std::move(*folder);
+  throw HostError("the folder " + path + " was removed while it was opened");
+}
+
+std::optional<ControlFolder> ControlFolder::find(const std::string& path) {
+  UniqueFd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!folder.valid()) {
+    if (errno == ENOENT) return std::nullopt;
+    if (errno == ENOTDIR || errno == ELOOP)
+      throw HostError(path + " is a link or no folder; remove it");
+    throw_system_error("opening the folder " + path);
+  }
+  check(folder, path);
+  return ControlFolder(std::move(folder), path);
+}
+
+UniqueFd ControlFolder::listen(const std::string& run_id) const {
+  UniqueFd socket = make_socket(SOCK_NONBLOCK);
+  // It gets its name once it listens: who finds that it refuses connections may remove it.
+  const std::string unfinished = run_id + std::string(kUnfinished);
+  const sockaddr_un address = address_in(folder_, unfinished);
+  const std::string what = "making a socket in " + path_;
+  checked(::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address),
+          what.c_str());
+  if (::listen(socket.get(), kMostWaiting) != 0 ||
+      ::renameat(folder_.get(), unfinished.c_str(), folder_.get(),
+                 (run_id + std::string(kEnding)).c_str()) != 0) {
+    const int error = errno;
+    (void)::unlinkat(folder_.get(), unfinished.c_str(), 0);
+    errno = error;
+    throw_system_error(what);
+  }
+  return socket;
+}
+
+bool ControlFolder::has(const std::string& run_id) const {
+  return ::faccessat(folder_.get(), (run_id + std::string(kEnding)).c_str(), F_OK,
+                     AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+void ControlFolder::remove(const std::string& run_id) const {
+  (void)::unlinkat(folder_.get(), (run_id + std::string(kEnding)).c_str(), 0);
+}
+
+std::vector<std::string> ControlFolder::run_ids() const {
+  std::vector<std::string> found;
+  UniqueFd copy(::openat(folder_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  DIR* listing = copy.valid() ? ::fdopendir(copy.get()) : nullptr;
+  if (listing == nullptr) throw_system_error("listing " + path_);
+  (void)copy.release();  // closedir closes it
+  const std::unique_ptr<DIR, void (*)(DIR*)> closer(listing, [](DIR* open) { ::closedir(open); });
+  while (const dirent* entry = ::readdir(listing)) {
+    const std::string_view name = entry->d_name;
+    if (name.ends_with(kEnding) && is_run_id(name.substr(0, name.size() - kEnding.size())))
+      found.emplace_back(name.substr(0, name.size() - kEnding.size()));
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::optional<UniqueFd> ControlFolder::connect(const std::string& run_id) const {
+  UniqueFd socket = make_socket(0);
+  checked(::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &kConnectTime, sizeof kConnectTime),
+          "setsockopt");
+  const sockaddr_un address = address_in(folder_, run_id + std::string(kEnding));
+  while (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) !=
+         0) {
+    if (errno == EINTR) continue;
+    if (errno == EAGAIN) throw HostError("run " + run_id + " does not answer");
+    if (errno != ENOENT && errno != ECONNREFUSED) throw_system_error("connecting to run " + run_id);
+    remove(run_id);
+    return std::nullopt;
+  }
+  return socket;
+}
+
+}  // namespace strata::launcher

@@ -1,0 +1,58 @@
+// The folder with the sockets on which the runs of one user on this host listen, and nothing else.
+// It is the user's own and closed to others; it is held open, so that what was checked is what is
+// used.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/unique_fd.h"
+
+namespace strata::launcher {
+
+class ControlFolder {
+ public:
+  /// The variables that say where it is; null: not set.
+  struct Environment {
+    const char* chosen = nullptr;             ///< STRATA_RUNS_DIR
+    const char* runtime_directory = nullptr;  ///< XDG_RUNTIME_DIR
+  };
+  /// Where folders of `user` may be: the chosen one alone, else $XDG_RUNTIME_DIR/strata if that
+  /// variable names a folder of the user, and /tmp/strata-UID. New runs take the first.
+  static std::vector<std::string> places(const Environment& environment, uid_t user);
+  /// The same for this process.
+  static std::vector<std::string> places();
+
+  /// Opens the folder, and creates it if nothing is there. Throws HostError if it is a link,
+  /// belongs to another user or is open to others.
+  static ControlFolder make(const std::string& path);
+  /// Opens the folder if it exists; otherwise as make().
+  static std::optional<ControlFolder> find(const std::string& path);
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+  /// Returns a socket, non-blocking, that listens under the run's id. Throws HostError.
+  [[nodiscard]] UniqueFd listen(const std::string& run_id) const;
+  /// True if the run's socket has its name here.
+  [[nodiscard]] bool has(const std::string& run_id) const;
+  /// Removes the run's socket from the folder.
+  void remove(const std::string& run_id) const;
+
+  /// Lists the ids of runs whose sockets are here, also of runs that have died.
+  [[nodiscard]] std::vector<std::string> run_ids() const;
+  /// Connects to a run; nullopt: it is dead, and its socket has been removed. Throws HostError if
+  /// it does not answer within some seconds.
+  [[nodiscard]] std::optional<UniqueFd> connect(const std::string& run_id) const;
+
+ private:
+  ControlFolder(UniqueFd folder, std::string path)
+      : folder_(std::move(folder)), path_(std::move(path)) {}
+
+  UniqueFd folder_;
+  std::string path_;
+};
+
+}  // namespace strata::launcher

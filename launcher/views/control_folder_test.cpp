@@ -1,0 +1,97 @@
+#include "launcher/views/control_folder.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "core/error.h"
+#include "core/testing/test_directory.h"
+
+namespace strata::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kRun = "0123456789abcdef";
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(ControlFolder, LiesInTheUsersRuntimeFolderOrInTmp) {
+  const TestDirectory home;
+  const uid_t user = ::geteuid();
+  const std::string in_tmp = "/tmp/strata-" + std::to_string(user);
+  const std::vector<std::string> both{home.path() + "/strata", in_tmp}, one{in_tmp};
+  EXPECT_EQ(ControlFolder::places({nullptr, home.path().c_str()}, user), both);
+  EXPECT_EQ(ControlFolder::places({nullptr, nullptr}, user), one);
+  EXPECT_EQ(ControlFolder::places({nullptr, ""}, user), one);
+  EXPECT_EQ(ControlFolder::places({nullptr, "relative"}, user), one);
+  EXPECT_EQ(ControlFolder::places({nullptr, "/nowhere"}, user), one);
+  EXPECT_EQ(ControlFolder::places({nullptr, home.path().c_str()}, user + 1).size(), 1U)
+      << "of another user";
+  EXPECT_EQ(ControlFolder::places({"/runs", home.path().c_str()}, user),
+            std::vector<std::string>{"/runs"});
+  EXPECT_EQ(ControlFolder::places({"", nullptr}, user), one);
+}
+
+TEST(ControlFolder, IsMadeForItsUserAlone) {
+  const TestDirectory home;
+  EXPECT_FALSE(ControlFolder::find(home / "runs").has_value());
+  const ControlFolder folder = ControlFolder::make(home / "runs");
+  EXPECT_EQ(fs::status(home / "runs").permissions(), fs::perms::owner_all);
+  EXPECT_TRUE(ControlFolder::find(home / "runs").has_value());
+  EXPECT_TRUE(folder.run_ids().empty());
+}
+
+TEST(ControlFolder, RefusesWhatOthersCouldChange) {
+  const TestDirectory home;
+  const auto refusal = [&](const std::string& name) {
+    return message_of<HostError>([&] { (void)ControlFolder::make(home / name); });
+  };
+  fs::create_directory(home / "open");
+  for (const int mode : {0755, 0710, 0701, 0770, 0720}) {
+    ASSERT_EQ(::chmod((home / "open").c_str(), static_cast<mode_t>(mode)), 0);
+    EXPECT_TRUE(contains(refusal("open"), "is open to other users")) << mode;
+    EXPECT_TRUE(contains(refusal("open"), "chmod 700 " + (home / "open"))) << mode;
+  }
+  fs::create_directory(home / "mine");
+  fs::permissions(home / "mine", fs::perms::owner_all);
+  fs::create_symlink(home / "mine", home / "link");
+  EXPECT_TRUE(contains(refusal("link"), "is a link or no folder"));
+  (void)home.file("file", "");
+  EXPECT_TRUE(contains(refusal("file"), "is a link or no folder"));
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can make a folder of another user";
+  ASSERT_EQ(::chown((home / "mine").c_str(), 12345, 12345), 0);
+  EXPECT_TRUE(contains(refusal("mine"), "belongs to user 12345"));
+}
+
+TEST(ControlFolder, KnowsLivingRunsAndRemovesSocketsOfDeadOnes) {
+  const TestDirectory home;
+  const ControlFolder folder = ControlFolder::make(home / "runs");
+  UniqueFd socket = folder.listen(kRun);
+  (void)home.file("runs/notes.txt", "");
+  (void)home.file("runs/short.sock", "");
+  ASSERT_EQ(folder.run_ids(), std::vector<std::string>{kRun});
+  EXPECT_TRUE(folder.connect(kRun).has_value());
+  socket.close();  // as a process does that is killed
+  EXPECT_EQ(folder.run_ids(), std::vector<std::string>{kRun});
+  EXPECT_FALSE(folder.connect(kRun).has_value());
+  EXPECT_TRUE(folder.run_ids().empty());
+  EXPECT_TRUE(fs::exists(home / "runs/notes.txt"));
+  EXPECT_FALSE(folder.connect(kRun).has_value()) << "it is gone";
+}
+
+TEST(ControlFolder, MayHaveALongName) {
+  const TestDirectory home;
+  const std::string path = home / std::string(200, 'x');
+  const ControlFolder folder = ControlFolder::make(path);
+  const UniqueFd socket = folder.listen(kRun);
+  EXPECT_TRUE(folder.connect(kRun).has_value());
+}
+
+}  // namespace
+}  // namespace strata::launcher

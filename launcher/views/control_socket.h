@@ -1,0 +1,88 @@
+// The socket on which a run answers `mlaunch status` and `mlaunch stop` of its user. A request is
+// one line, an answer one line of JSON, then the connection ends:
+//
+//   status     how the run is
+//   stop       the meaning of SIGTERM; says what was done
+//   stop now   that of Ctrl-C
+//   wait       {"run": ..., "exit_code": N}, once the run has ended
+//
+// Nothing here blocks, and what a peer sends, or does not send, harms the run in no way.
+#pragma once
+
+#include <poll.h>
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/unique_fd.h"
+#include "launcher/state_machine.h"
+#include "launcher/views/control_folder.h"
+
+namespace strata::launcher {
+
+class ControlSocket {
+ public:
+  static constexpr std::size_t kMaxRequestBytes = 4096;
+  /// Beyond it the oldest one that has said nothing is closed.
+  static constexpr std::size_t kMostConnections = 16;
+  /// Time from the connection to its request, and from there until the answer is read.
+  static constexpr std::chrono::seconds kPatience{5};
+  /// Time after which a socket that somebody removed is made again: $XDG_RUNTIME_DIR goes when its
+  /// user logs out, and the run may go on.
+  static constexpr std::chrono::seconds kLook{10};
+
+  struct Answers {
+    std::function<std::string()> status;        ///< one line of JSON
+    std::function<std::string(bool now)> stop;  ///< does it; one line of JSON
+  };
+
+  /// Listens from now on, in the folder that `open_folder` returns. Throws HostError.
+  ControlSocket(std::function<ControlFolder()> open_folder, std::string run_id, Answers answers);
+  /// Removes the socket.
+  ~ControlSocket();
+  ControlSocket(const ControlSocket&) = delete;
+  ControlSocket& operator=(const ControlSocket&) = delete;
+
+  /// Adds what to poll for.
+  void add_polls(std::vector<pollfd>& entries) const;
+  [[nodiscard]] std::optional<TimePoint> next_deadline() const;
+  /// Does what is due.
+  void work(TimePoint now);
+  /// Removes the socket and tells all that wait for the end. Nothing works afterwards.
+  void end(int exit_code);
+
+ private:
+  struct Connection {
+    enum class State { asks, waits, is_answered, is_over };
+    UniqueFd socket;
+    TimePoint deadline;  ///< unless it waits
+    State state = State::asks;
+    std::string request = {};
+    std::string answer = {};
+    std::size_t sent = 0;
+  };
+
+  void keep_name(TimePoint now);
+  void accept(TimePoint now);
+  void make_room();
+  void serve(Connection& connection, short events, TimePoint now);
+  void read_request(Connection& connection, TimePoint now);
+  void obey(Connection& connection, const std::string& request, TimePoint now);
+  static void answer(Connection& connection, std::string text, TimePoint now);
+  static void send(Connection& connection);
+
+  const std::function<ControlFolder()> open_folder_;
+  ControlFolder folder_;
+  const std::string run_id_;
+  const Answers answers_;
+  UniqueFd listening_;
+  std::vector<Connection> connections_;  ///< oldest first
+  TimePoint last_look_{};                ///< for the socket's name
+  std::optional<TimePoint> pause_;       ///< until then nobody is let in: descriptors ran out
+};
+
+}  // namespace strata::launcher

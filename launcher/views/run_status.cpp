@@ -1,0 +1,79 @@
+#include "launcher/views/run_status.h"
+
+#include <array>
+#include <ctime>
+#include <string_view>
+
+#include "core/json_writer.h"
+
+namespace strata::launcher {
+namespace {
+
+constexpr std::array<std::string_view, 4> kTiers{"device", "pinned", "pageable", "disk"};
+
+/// As in 2026-11-27T06:11:23Z.
+std::string utc(std::chrono::system_clock::time_point time) {
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
+  std::tm fields{};
+  std::array<char, 32> text{};
+  if (::gmtime_r(&seconds, &fields) == nullptr ||
+      std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &fields) == 0)
+    return "";
+  return text.data();
+}
+
+/// What is not known is null.
+template <typename Number>
+void write_known(JsonWriter& json, std::string_view name, Number number, bool is_known) {
+  json.key(name);
+  if (is_known)
+    json.value(number);
+  else
+    json.null();
+}
+
+void write_rank(JsonWriter& json, const std::string& host, const RankView& view) {
+  const RankState& rank = view.state;
+  json.begin_object();
+  json.member("rank", rank.rank).member("host", host);
+  json.member("phase", name_of(rank.phase)).member("phase_seconds", view.phase_seconds);
+  write_known(json, "step", rank.step, rank.step >= 0);
+  json.member("collective", rank.collective).member("collective_name", rank.collective_name);
+  json.member("loss", view.loss);  // NaN is written as null
+  write_known(json, "tokens_per_second", view.tokens_per_second, view.tokens_per_second > 0);
+  json.key("memory_bytes").begin_object();
+  for (std::size_t tier = 0; tier < kTiers.size(); ++tier)
+    json.member(kTiers[tier], view.tier_bytes[tier]);
+  json.end_object();
+  write_known(json, "committed_step", rank.committed, rank.committed >= 0);
+  json.member("checkpoint", rank.checkpoint).member("where", rank.where);
+  json.member("ended", rank.ended).member("held", rank.held).member("traced", rank.traced);
+  json.end_object();
+}
+
+}  // namespace
+
+std::string status_json(const RunStatus& status) {
+  JsonWriter json(0);
+  json.begin_object();
+  json.member("version", 1).member("run", status.run_id).member("program", status.program);
+  json.member("state", status.stopping ? "stopping" : "running");
+  json.member("host", status.host).member("process", status.process);
+  json.member("started_at", utc(status.started_at)).member("seconds", status.seconds);
+  write_known(json, "attempt", status.attempt, status.attempt >= 0);
+  json.member("restarts_in_hour", status.restarts).member("max_restarts", status.most_restarts);
+  json.member("grace_seconds", status.grace_seconds).member("log_folder", status.log_folder);
+  json.key("ranks").begin_array();
+  for (const RankView& rank : status.ranks) write_rank(json, status.host, rank);
+  json.end_array().end_object();
+  return json.finish();
+}
+
+std::string stop_json(const std::string& run_id, bool was_asked, std::chrono::milliseconds grace) {
+  JsonWriter json(0);
+  json.begin_object().member("run", run_id).member("was_asked", was_asked);
+  json.member("grace_seconds", std::chrono::floor<std::chrono::seconds>(grace).count());
+  return json.end_object().finish();
+}
+
+}  // namespace strata::launcher

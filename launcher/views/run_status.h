@@ -1,0 +1,37 @@
+// The status of a run, as `mlaunch status --json` prints it (docs/formats/status.md).
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "launcher/views/rank_view.h"
+
+namespace strata::launcher {
+
+struct RunStatus {
+  std::string run_id;
+  std::string program;
+  std::string host;
+  pid_t process = 0;  ///< of mlaunch
+  std::chrono::system_clock::time_point started_at;
+  double seconds = 0;  ///< since then, by a clock that nobody sets
+  int attempt = -1;    ///< from 0; -1: none has begun
+  int restarts = 0;    ///< in the last hour
+  int most_restarts = 0;
+  std::int64_t grace_seconds = 0;  ///< that ranks get to stop by themselves
+  bool stopping = false;           ///< it was asked to end
+  std::string log_folder;          ///< empty: logs are not kept
+  std::vector<RankView> ranks;     ///< none between two attempts
+};
+
+/// Returns one line of JSON, without its end.
+std::string status_json(const RunStatus& status);
+
+/// What is answered to a request to stop. `was_asked`: it had been asked before.
+std::string stop_json(const std::string& run_id, bool was_asked, std::chrono::milliseconds grace);
+
+}  // namespace strata::launcher

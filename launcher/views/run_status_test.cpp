@@ -1,0 +1,82 @@
+#include "launcher/views/run_status.h"
+
+#include <gtest/gtest.h>
+
+#include "core/json.h"
+
+namespace strata::launcher {
+namespace {
+
+RunStatus some_status() {
+  RunStatus status;
+  status.run_id = "0123456789abcdef";
+  status.program = "train \"quoted\"";
+  status.host = "here";
+  status.process = 4711;
+  status.started_at = std::chrono::system_clock::time_point(std::chrono::seconds(1'795'000'000));
+  status.seconds = 12.5;
+  status.attempt = 2;
+  status.restarts = 1;
+  status.most_restarts = 3;
+  status.grace_seconds = 30;
+  return status;
+}
+
+TEST(RunStatus, IsStrictJson) {
+  RunStatus status = some_status();
+  RankView view;
+  view.state = {.rank = 0, .phase = Phase::backward, .step = 12, .collective = 18};
+  view.state.collective_name = "reduce_scatter\x1b[31m layer4\xff";
+  view.state.where = "step 12, backward";
+  view.state.committed = 10;
+  view.state.checkpoint = "out/step-10";
+  view.state.held = true;
+  view.loss = 2.25;
+  view.tokens_per_second = 1000;
+  view.phase_seconds = 0.5;
+  view.tier_bytes = {1, 2, 3, 4};
+  status.ranks = {view};
+  const std::string text = status_json(status);
+  EXPECT_EQ(text.find('\n'), std::string::npos);
+  const JsonValue json = parse_json(text, "status", {});
+  EXPECT_EQ(json.at("version").as_integer(), 1);
+  EXPECT_EQ(json.at("run").as_string(), "0123456789abcdef");
+  EXPECT_EQ(json.at("program").as_string(), "train \"quoted\"");
+  EXPECT_EQ(json.at("state").as_string(), "running");
+  EXPECT_EQ(json.at("process").as_integer(), 4711);
+  EXPECT_EQ(json.at("started_at").as_string(), "2026-11-18T11:06:40Z");
+  EXPECT_EQ(json.at("attempt").as_integer(), 2);
+  EXPECT_EQ(json.at("restarts_in_hour").as_integer(), 1);
+  EXPECT_EQ(json.at("max_restarts").as_integer(), 3);
+  const JsonValue rank = json.at("ranks").elements().at(0);
+  EXPECT_EQ(rank.at("host").as_string(), "here");
+  EXPECT_EQ(rank.at("phase").as_string(), "backward");
+  EXPECT_EQ(rank.at("phase_seconds").as_number(), 0.5);
+  EXPECT_EQ(rank.at("step").as_integer(), 12);
+  EXPECT_EQ(rank.at("collective").as_integer(), 18);
+  EXPECT_EQ(rank.at("collective_name").as_string(), "reduce_scatter\x1b[31m layer4\xef\xbf\xbd");
+  EXPECT_EQ(rank.at("loss").as_number(), 2.25);
+  EXPECT_EQ(rank.at("tokens_per_second").as_number(), 1000);
+  EXPECT_EQ(rank.at("memory_bytes").at("device").as_integer(), 1);
+  EXPECT_EQ(rank.at("memory_bytes").at("disk").as_integer(), 4);
+  EXPECT_EQ(rank.at("committed_step").as_integer(), 10);
+  EXPECT_EQ(rank.at("checkpoint").as_string(), "out/step-10");
+  EXPECT_TRUE(rank.at("held").as_boolean());
+  EXPECT_FALSE(rank.at("ended").as_boolean());
+}
+
+TEST(RunStatus, SaysNullOfWhatIsNotKnown) {
+  RunStatus status = some_status();
+  status.attempt = -1;
+  status.stopping = true;
+  status.ranks.resize(1);
+  const JsonValue json = parse_json(status_json(status), "status", {});
+  EXPECT_EQ(json.at("state").as_string(), "stopping");
+  EXPECT_TRUE(json.at("attempt").is(JsonKind::null));
+  const JsonValue rank = json.at("ranks").elements().at(0);
+  for (const char* name : {"step", "loss", "tokens_per_second", "committed_step"})
+    EXPECT_TRUE(rank.at(name).is(JsonKind::null)) << name;
+}
+
+}  // namespace
+}  // namespace strata::launcher

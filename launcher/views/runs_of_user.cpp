@@ -1,0 +1,134 @@
+#include "launcher/views/runs_of_user.h"
+
+#include <fmt/ranges.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <string_view>
+#include <utility>
+
+#include "core/error.h"
+#include "core/nearest_name.h"
+#include "core/system_call.h"
+
+namespace strata::launcher {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr std::size_t kMaxAnswerBytes = std::size_t{16} << 20;
+constexpr const char* kOnlyThese =
+    "; seen are runs of this user on this host that mlaunch itself supervises (not those of "
+    "--launcher mpi, nor other users': sudo -u USER mlaunch status)";
+
+/// Returns false once the limit has passed.
+bool is_readable(const UniqueFd& connection, Clock::time_point limit) {
+  for (;;) {
+    const auto left = std::chrono::ceil<milliseconds>(limit - Clock::now()).count();
+    pollfd entry{connection.get(), POLLIN, 0};
+    const int count = ::poll(&entry, 1, static_cast<int>(std::max<std::int64_t>(left, 0)));
+    if (count < 0 && errno != EINTR) throw_system_error("waiting for a run's answer");
+    if (count > 0) return true;
+    if (left <= 0) return false;
+  }
+}
+
+}  // namespace
+
+std::optional<std::string> read_answer(const UniqueFd& connection, milliseconds limit) {
+  const Clock::time_point end = Clock::now() + limit;
+  std::string text;
+  std::array<char, 65536> bytes;
+  while (is_readable(connection, end)) {
+    const ssize_t count = ::read(connection.get(), bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return text;  // a run that is killed may also reset the connection
+    text.append(bytes.data(), static_cast<std::size_t>(count));
+    if (text.size() > kMaxAnswerBytes) throw HostError("a run answers without an end");
+  }
+  return std::nullopt;
+}
+
+RunsOfUser::RunsOfUser(const std::vector<std::string>& places) {
+  std::optional<HostError> refusal;
+  bool is_any_there = false;
+  for (const std::string& place : places) {
+    try {
+      auto folder = ControlFolder::find(place);
+      if (!folder) continue;
+      is_any_there |= !folder->run_ids().empty();
+      folders_.push_back(std::move(*folder));
+    } catch (const HostError& error) {
+      refusal = error;
+    }
+  }
+  if (refusal && !is_any_there) throw HostError(*refusal);
+}
+
+std::vector<std::string> RunsOfUser::living() const {
+  std::vector<std::string> found;
+  for (const ControlFolder& folder : folders_)
+    for (const std::string& id : folder.run_ids()) {
+      bool lives = true;
+      try {
+        lives = folder.connect(id).has_value();
+      } catch (const HostError&) {
+        // It lives, but is suspended or busy.
+      }
+      if (lives) found.push_back(id);
+    }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::string RunsOfUser::choose(const std::string& typed) const {
+  const std::vector<std::string> ids = living();
+  std::vector<std::string> meant;
+  std::ranges::copy_if(ids, std::back_inserter(meant),
+                       [&](const std::string& id) { return id.starts_with(typed); });
+  if (meant.size() == 1) return meant.front();
+  if (ids.empty()) throw InvalidArgument("no run is there" + std::string(kOnlyThese));
+  const std::string there = fmt::format("there are: {}", fmt::join(ids, " "));
+  if (typed.empty()) throw InvalidArgument("several runs are there, name one; " + there);
+  if (!meant.empty())
+    throw InvalidArgument(fmt::format("several runs begin with {}: {}; type more of the id", typed,
+                                      fmt::join(meant, " ")));
+  throw InvalidArgument("no run begins with " + typed +
+                        suggestion(typed, std::vector<std::string_view>(ids.begin(), ids.end())) +
+                        "; " + there + kOnlyThese);
+}
+
+std::optional<UniqueFd> RunsOfUser::send(const std::string& run_id,
+                                         const std::string& request) const {
+  for (const ControlFolder& folder : folders_) {
+    auto connection = folder.connect(run_id);
+    if (!connection) continue;
+    const std::string line = request + "\n";
+    // It fails only if the run has just ended, which reading shows.
+    (void)::send(connection->get(), line.data(), line.size(), MSG_NOSIGNAL);
+    return connection;
+  }
+  return std::nullopt;
+}
+
+std::optional<JsonValue> RunsOfUser::ask(const std::string& run_id,
+                                         const std::string& request) const {
+  const auto connection = send(run_id, request);
+  if (!connection) return std::nullopt;
+  const auto text = read_answer(*connection, kPatience);
+  if (!text)
+    throw HostError("run " + run_id + " does not answer; its mlaunch may be suspended or busy");
+  if (text->empty()) return std::nullopt;  // it ended meanwhile
+  const JsonValue answer = parse_json(*text, "answer of run " + run_id, {});
+  if (const auto error = answer.find("error"))
+    throw HostError("run " + run_id +
+                    " belongs to another version of mlaunch: " + error->as_string());
+  return answer;
+}
+
+}  // namespace strata::launcher

@@ -1,0 +1,68 @@
+#include "launcher/views/runs_of_user.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "core/error.h"
+#include "core/testing/test_directory.h"
+
+namespace strata::launcher {
+namespace {
+
+constexpr const char* kFirst = "0123456789abcdef";
+constexpr const char* kSecond = "0123aaaaaaaaaaaa";
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::string refusal(const RunsOfUser& runs, const std::string& typed) {
+  return message_of<InvalidArgument>([&] { (void)runs.choose(typed); });
+}
+
+TEST(RunsOfUser, AreChosenByTheBeginningOfAnId) {
+  const TestDirectory home;
+  const std::vector<std::string> places{home / "a", home / "b", home / "nothing"};
+  const UniqueFd first = ControlFolder::make(places[0]).listen(kFirst);
+  const UniqueFd second = ControlFolder::make(places[1]).listen(kSecond);
+  const RunsOfUser runs(places);
+  EXPECT_EQ(runs.living(), (std::vector<std::string>{kFirst, kSecond})) << "from all folders";
+  EXPECT_EQ(runs.choose("01234"), kFirst);
+  EXPECT_EQ(runs.choose(kSecond), kSecond);
+  EXPECT_TRUE(contains(refusal(runs, "0123"), "several runs begin with 0123: 0123456789abcdef "));
+  EXPECT_TRUE(contains(refusal(runs, ""), "several runs are there, name one; there are: 0123"));
+  EXPECT_TRUE(contains(refusal(runs, "0123456789abcdee"),
+                       "no run begins with 0123456789abcdee, did you mean '0123456789abcdef'?"));
+  EXPECT_TRUE(contains(refusal(runs, "ffff"), "no run begins with ffff; there are: 0123456789"));
+  EXPECT_TRUE(contains(refusal(runs, "ffff"), "sudo -u USER mlaunch status"));
+}
+
+TEST(RunsOfUser, MayBeNoneOrOne) {
+  const TestDirectory home;
+  const std::vector<std::string> places{home / "a"};
+  EXPECT_TRUE(contains(refusal(RunsOfUser(places), ""), "no run is there"));
+  EXPECT_TRUE(contains(refusal(RunsOfUser(places), "01"), "no run is there"));
+  EXPECT_FALSE(std::filesystem::exists(home / "a")) << "looking makes nothing";
+  UniqueFd first = ControlFolder::make(places[0]).listen(kFirst);
+  EXPECT_EQ(RunsOfUser(places).choose(""), kFirst);
+  first.close();
+  EXPECT_TRUE(RunsOfUser(places).living().empty());
+  EXPECT_TRUE(std::filesystem::is_empty(home / "a")) << "the dead run's socket is removed";
+}
+
+TEST(RunsOfUser, AreNotSoughtInFoldersOfOthersAlone) {
+  const TestDirectory home;
+  std::filesystem::create_directory(home / "open");
+  ASSERT_EQ(::chmod((home / "open").c_str(), 0755), 0);
+  const std::string told = message_of<HostError>([&] {
+    (void)RunsOfUser({home / "open", home / "a"});
+  });
+  EXPECT_TRUE(contains(told, "open is open to other users"));
+  const UniqueFd socket = ControlFolder::make(home / "a").listen(kFirst);
+  EXPECT_EQ(RunsOfUser({home / "open", home / "a"}).choose(""), kFirst);
+}
+
+}  // namespace
+}  // namespace strata::launcher

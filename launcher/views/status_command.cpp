@@ -1,0 +1,102 @@
+#include "launcher/views/status_command.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <optional>
+#include <thread>
+
+#include "core/error.h"
+#include "core/json_writer.h"
+#include "launcher/views/run_end.h"
+#include "launcher/views/runs_of_user.h"
+#include "launcher/views/status_text.h"
+#include "launcher/views/view_options.h"
+
+namespace strata::launcher {
+namespace {
+
+constexpr std::chrono::seconds kTurn{1};
+constexpr const char* kClearScreen = "\x1b[H\x1b[2J";
+
+void print(const std::string& text) {
+  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
+    throw HostError("standard output cannot be written to");
+}
+
+/// What is known of a run that does not answer.
+JsonValue silent_run(const std::string& run_id) {
+  JsonWriter json(0);
+  json.begin_object().member("version", 1).member("run", run_id).member("state", "no answer");
+  json.key("ranks").begin_array().end_array();
+  return parse_json(json.end_object().finish(), "status of run " + run_id, {});
+}
+
+/// Asks the runs, and skips those that have ended.
+std::vector<JsonValue> ask_all(const RunsOfUser& runs, const std::vector<std::string>& ids) {
+  std::vector<JsonValue> answers;
+  for (const std::string& id : ids) {
+    try {
+      if (auto answer = runs.ask(id, "status")) answers.push_back(std::move(*answer));
+    } catch (const HostError&) {
+      answers.push_back(silent_run(id));
+    }
+  }
+  return answers;
+}
+
+std::string json_text(const std::vector<JsonValue>& answers, int indent) {
+  JsonWriter json(indent);
+  json.begin_object().member("version", 1).key("runs").begin_array();
+  for (const JsonValue& answer : answers) json.value(answer);
+  return json.end_array().end_object().finish() + "\n";
+}
+
+std::string table_text(const std::vector<JsonValue>& answers) {
+  if (answers.empty()) return "no run of this user is on this host\n";
+  std::string text = runs_table(answers);
+  if (answers.size() > 1) return text;
+  const std::string ranks = ranks_table(answers.front());
+  return ranks.empty() ? text : text + "\n" + ranks;
+}
+
+/// Prints each second until the run, or all runs, have ended.
+int watch(const RunsOfUser& runs, const ViewOptions& options, const std::string& run_id) {
+  std::optional<RunEnd> end;
+  if (!run_id.empty()) end.emplace(runs, run_id);
+  const bool clears = !options.json && ::isatty(STDOUT_FILENO) == 1;
+  for (bool first = true;; first = false) {
+    const auto answers =
+        ask_all(runs, run_id.empty() ? runs.living() : std::vector<std::string>{run_id});
+    if (answers.empty() && !first) break;
+    const std::string gap = clears ? kClearScreen : first || options.json ? "" : "\n";
+    print(options.json ? json_text(answers, 0) : gap + table_text(answers));
+    if (answers.empty()) break;
+    if (!end)
+      std::this_thread::sleep_for(kTurn);
+    else if (end->wait(kTurn))
+      break;
+  }
+  if (!options.json && end) print("\n" + end->describe() + "\n");
+  return 0;
+}
+
+}  // namespace
+
+int status_command(const std::vector<std::string>& arguments) {
+  const ViewOptions options = parse_view_options("status", arguments);
+  if (options.show_help) {
+    print(view_help("status"));
+    return 0;
+  }
+  const RunsOfUser runs(ControlFolder::places());
+  const std::string run_id = options.run.empty() ? "" : runs.choose(options.run);
+  if (options.watch) return watch(runs, options, run_id);
+  const auto answers =
+      ask_all(runs, run_id.empty() ? runs.living() : std::vector<std::string>{run_id});
+  print(options.json ? json_text(answers, 2) : table_text(answers));
+  return 0;
+}
+
+}  // namespace strata::launcher

@@ -1,0 +1,12 @@
+// `mlaunch status`: shows the runs of this user on this host.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace strata::launcher {
+
+/// `arguments` follow the word status. Returns the exit code.
+int status_command(const std::vector<std::string>& arguments);
+
+}  // namespace strata::launcher

@@ -1,0 +1,135 @@
+#include "launcher/views/status_text.h"
+
+#include <fmt/core.h>
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "core/format_bytes.h"
+#include "core/text_table.h"
+
+namespace strata::launcher {
+namespace {
+
+using Align = TextTable::Align;
+
+constexpr const char* kUnknown = "-";
+
+std::string without_control_characters(std::string text) {
+  for (char& byte : text)
+    if (static_cast<unsigned char>(byte) < 0x20 || byte == 0x7f) byte = '?';
+  return text;
+}
+
+/// Another version of mlaunch may lack a member.
+std::optional<JsonValue> known(const JsonValue& object, std::string_view name) {
+  auto value = object.find(name);
+  if (value && value->is(JsonKind::null)) value.reset();
+  return value;
+}
+
+std::string word(const JsonValue& object, std::string_view name) {
+  const auto value = known(object, name);
+  if (!value || !value->is(JsonKind::string) || value->as_string().empty()) return kUnknown;
+  return without_control_characters(value->as_string());
+}
+
+std::optional<double> number(const JsonValue& object, std::string_view name) {
+  const auto value = known(object, name);
+  return value && value->is_number() ? std::optional(value->as_number()) : std::nullopt;
+}
+
+bool is_true(const JsonValue& object, std::string_view name) {
+  const auto value = known(object, name);
+  return value && value->is(JsonKind::boolean) && value->as_boolean();
+}
+
+std::string whole(const std::optional<double>& value) {
+  return value ? fmt::format("{:.0f}", *value) : kUnknown;
+}
+
+std::vector<JsonValue> ranks_of(const JsonValue& run) {
+  const auto ranks = known(run, "ranks");
+  return ranks && ranks->is(JsonKind::array) ? ranks->elements() : std::vector<JsonValue>{};
+}
+
+/// The largest that any rank tells.
+std::optional<double> most(const std::vector<JsonValue>& ranks, std::string_view name) {
+  std::optional<double> found;
+  for (const JsonValue& rank : ranks)
+    if (const auto value = number(rank, name); value && (!found || *value > *found)) found = value;
+  return found;
+}
+
+std::string memory_text(const JsonValue& rank) {
+  const auto tiers = known(rank, "memory_bytes");
+  if (!tiers || !tiers->is(JsonKind::object)) return kUnknown;
+  std::string text;
+  for (const auto& [tier, bytes] : tiers->members())
+    if (bytes.is_number() && bytes.as_number() > 0)
+      text += (text.empty() ? "" : ", ") + format_bytes(bytes.as_number()) + " " +
+              without_control_characters(tier);
+  return text.empty() ? kUnknown : text;
+}
+
+std::string phase_text(const JsonValue& rank) {
+  if (is_true(rank, "ended")) return "ended";
+  return word(rank, "phase") + (is_true(rank, "held") ? " (stopped)" : "");
+}
+
+}  // namespace
+
+std::string duration_text(double seconds) {
+  const auto whole = static_cast<std::int64_t>(seconds);
+  if (whole < 120) return fmt::format("{} s", whole);
+  const std::int64_t minutes = whole / 60, hours = minutes / 60;
+  if (hours < 2) return fmt::format("{} min", minutes);
+  if (hours < 48) return fmt::format("{} h {} min", hours, minutes % 60);
+  return fmt::format("{} d {} h", hours / 24, hours % 24);
+}
+
+std::string runs_table(const std::vector<JsonValue>& runs) {
+  TextTable table({{"run"},
+                   {"program"},
+                   {"state"},
+                   {"for", Align::right},
+                   {"ranks", Align::right},
+                   {"step", Align::right},
+                   {"loss", Align::right},
+                   {"tokens/s", Align::right},
+                   {"saved step", Align::right},
+                   {"restarts in an hour", Align::right}});
+  for (const JsonValue& run : runs) {
+    const std::vector<JsonValue> ranks = ranks_of(run);
+    const auto seconds = number(run, "seconds");
+    const auto loss = most(ranks, "loss");
+    const auto restarts = number(run, "restarts_in_hour");
+    table.add(
+        {word(run, "run"), word(run, "program"), word(run, "state"),
+         seconds ? duration_text(*seconds) : kUnknown,
+         ranks.empty() ? kUnknown : std::to_string(ranks.size()), whole(most(ranks, "step")),
+         loss ? fmt::format("{:.4f}", *loss) : kUnknown, whole(most(ranks, "tokens_per_second")),
+         whole(most(ranks, "committed_step")),
+         restarts ? whole(restarts) + " of " + whole(number(run, "max_restarts")) : kUnknown});
+  }
+  return table.text();
+}
+
+std::string ranks_table(const JsonValue& run) {
+  TextTable table({{"rank", Align::right},
+                   {"phase"},
+                   {"for", Align::right},
+                   {"memory"},
+                   {"saved in"},
+                   {"where"}});
+  for (const JsonValue& rank : ranks_of(run)) {
+    const auto seconds = number(rank, "phase_seconds");
+    table.add({whole(number(rank, "rank")), phase_text(rank),
+               seconds ? duration_text(*seconds) : kUnknown, memory_text(rank),
+               word(rank, "checkpoint"), word(rank, "where")});
+  }
+  return table.text();
+}
+
+}  // namespace strata::launcher

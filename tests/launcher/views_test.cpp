@@ -1,0 +1,257 @@
+// Tests mlaunch status and mlaunch stop with real processes.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <sstream>
+#include <thread>
+
+#include "core/file.h"
+#include "core/json.h"
+#include "core/testing/test_directory.h"
+#include "tests/launcher/mlaunch_process.h"
+
+namespace strata::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+class Views : public ::testing::Test {
+ protected:
+  Views() { ::setenv("STRATA_RUNS_DIR", folder().c_str(), 1); }  // no run of anybody else
+
+  /// Starts two ranks and waits until they are at work.
+  static std::unique_ptr<MlaunchProcess> start(const std::string& mode) {
+    auto run = std::make_unique<MlaunchProcess>(
+        std::vector<std::string>{"-np", "2", "--grace", "20", ACTOR_PATH, mode});
+    EXPECT_TRUE(run->wait_for_output("ready", 2)) << run->error();
+    return run;
+  }
+  struct Result {
+    int code;
+    std::string output, error;
+  };
+  static Result mlaunch(const std::vector<std::string>& arguments) {
+    MlaunchProcess process(arguments);
+    const int code = process.wait(seconds(30));
+    return {code, process.output(), process.error()};
+  }
+  static JsonValue status(std::vector<std::string> arguments = {}) {
+    arguments.insert(arguments.begin(), {"status", "--json"});
+    const Result result = mlaunch(arguments);
+    EXPECT_EQ(result.code, 0) << result.error;
+    return parse_json(result.output, "mlaunch status --json", {});
+  }
+  static std::string only_run() {
+    const auto runs = status().at("runs").elements();
+    EXPECT_EQ(runs.size(), 1U);
+    return runs.empty() ? "" : runs.front().at("run").as_string();
+  }
+  [[nodiscard]] std::string folder() const { return home_ / "strata"; }
+  [[nodiscard]] std::vector<std::string> sockets() const {
+    std::vector<std::string> found;
+    for (const auto& entry : fs::directory_iterator(folder())) found.push_back(entry.path());
+    return found;
+  }
+  [[nodiscard]] UniqueFd connect() const {
+    UniqueFd peer(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    sockets().front().copy(address.sun_path, sizeof address.sun_path - 1);
+    EXPECT_EQ(::connect(peer.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address),
+              0);
+    return peer;
+  }
+
+  const TestDirectory home_;
+};
+
+TEST_F(Views, StatusTellsWhereRanksAre) {
+  const auto run = start("report");
+  const JsonValue told = status();
+  EXPECT_EQ(told.at("version").as_integer(), 1);
+  ASSERT_EQ(told.at("runs").size(), 1);
+  const JsonValue one = told.at("runs").elements().front();
+  EXPECT_EQ(one.at("run").as_string().size(), 16U);
+  EXPECT_EQ(one.at("program").as_string(), ACTOR_PATH);
+  EXPECT_EQ(one.at("process").as_integer(), run->pid());
+  EXPECT_EQ(one.at("state").as_string(), "running");
+  EXPECT_EQ(one.at("attempt").as_integer(), 0);
+  EXPECT_EQ(one.at("restarts_in_hour").as_integer(), 0);
+  EXPECT_EQ(one.at("grace_seconds").as_integer(), 20);
+  ASSERT_EQ(one.at("ranks").size(), 2);
+  const JsonValue rank = one.at("ranks").elements()[1];
+  EXPECT_EQ(rank.at("rank").as_integer(), 1);
+  EXPECT_EQ(rank.at("phase").as_string(), "backward");
+  EXPECT_LT(rank.at("phase_seconds").as_number(), 60);
+  EXPECT_EQ(rank.at("step").as_integer(), 12);
+  EXPECT_EQ(rank.at("collective").as_integer(), 1);
+  EXPECT_EQ(rank.at("collective_name").as_string(), "reduce_scatter layer4");
+  EXPECT_EQ(rank.at("loss").as_number(), 2.25);
+  EXPECT_EQ(rank.at("tokens_per_second").as_number(), 1000);
+  EXPECT_EQ(rank.at("memory_bytes").at("pageable").as_integer(), 4096);
+  EXPECT_EQ(rank.at("committed_step").as_integer(), 10);
+  EXPECT_EQ(rank.at("checkpoint").as_string(), "out/step-10");
+  EXPECT_TRUE(contains(rank.at("where").as_string(), "step 12, backward, instruction 340"));
+  EXPECT_FALSE(rank.at("ended").as_boolean());
+  const std::string id = one.at("run").as_string();
+  const Result people = mlaunch({"status", id.substr(0, 6)});
+  EXPECT_EQ(people.code, 0) << people.error;
+  EXPECT_TRUE(people.output.starts_with("run ")) << people.output;
+  for (const std::string& part : {id, std::string("2.2500"), std::string("4.00 KiB pageable"),
+                                  std::string("out/step-10  step 12, backward")})
+    EXPECT_TRUE(contains(people.output, part)) << part << " in\n" << people.output;
+  EXPECT_EQ(run->error(), "") << "being looked at is not worth a line";
+}
+
+TEST_F(Views, StatusKnowsSeveralRunsAndNone) {
+  const Result none = mlaunch({"status"});
+  EXPECT_EQ(none.code, 0);
+  EXPECT_EQ(none.output, "no run of this user is on this host\n");
+  const auto first = start("report"), second = start("save");
+  EXPECT_EQ(status().at("runs").size(), 2);
+  const Result unclear = mlaunch({"stop"});
+  EXPECT_EQ(unclear.code, 2);
+  EXPECT_TRUE(contains(unclear.error, "mlaunch: several runs are there, name one; there are: "));
+  const Result unknown = mlaunch({"status", "xyz"});
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_TRUE(contains(unknown.error, "mlaunch: no run begins with xyz; there are: "));
+}
+
+TEST_F(Views, AProgramMayBeCalledStatus) {
+  const std::string program = home_.file("status", "#!/bin/sh\necho I am a program\n");
+  ASSERT_EQ(::chmod(program.c_str(), 0755), 0);
+  const std::string path = std::string(std::getenv("PATH"));
+  ::setenv("PATH", (home_.path() + ":" + path).c_str(), 1);
+  const Result word = mlaunch({"--", "status"}), ranks = mlaunch({"-np", "1", "status"});
+  ::setenv("PATH", path.c_str(), 1);
+  EXPECT_EQ(word.output, "I am a program\n") << word.error;
+  EXPECT_EQ(ranks.output, "I am a program\n") << ranks.error;
+  EXPECT_EQ(mlaunch({program}).output, "I am a program\n");
+}
+
+TEST_F(Views, StopLetsRanksSaveAndWaitsForTheEnd) {
+  const auto run = start("save");
+  const std::string id = only_run();
+  const Result stop = mlaunch({"stop"});
+  EXPECT_EQ(stop.code, 0) << stop.error;
+  EXPECT_EQ(stop.output, "run " + id + " saves and ends\nrun " + id + " has ended with code 75\n");
+  EXPECT_EQ(run->wait(), 75);
+  EXPECT_TRUE(contains(run->output(), "[1] saved after signal 15")) << run->output();
+  EXPECT_TRUE(contains(run->error(), "mlaunch: mlaunch stop asks the ranks to save and end"));
+  EXPECT_TRUE(sockets().empty());
+  const Result again = mlaunch({"stop", id});
+  EXPECT_EQ(again.code, 2);
+  EXPECT_TRUE(contains(again.error, "mlaunch: no run is there")) << again.error;
+}
+
+TEST_F(Views, StopAsksOnceAndNowEndsAtOnce) {
+  const auto run = start("slow_save");
+  const std::string id = only_run();
+  const Result first = mlaunch({"stop", "--wait", "1"});
+  EXPECT_EQ(first.code, 75);
+  EXPECT_TRUE(contains(first.error, "has not ended within 1 s; mlaunch stop --now " + id));
+  EXPECT_EQ(status().at("runs").elements().front().at("state").as_string(), "stopping");
+  const Result second = mlaunch({"stop", "--wait", "0"});
+  EXPECT_EQ(second.code, 0);
+  EXPECT_TRUE(contains(second.output, "was asked to end before")) << second.output;
+  EXPECT_EQ(only_run(), id) << "asking again must not end the save";
+  const Result now = mlaunch({"stop", "--now", id});
+  EXPECT_EQ(now.code, 0) << now.error;
+  EXPECT_TRUE(contains(now.output, "run " + id + " has ended with code 130")) << now.output;
+  EXPECT_EQ(run->wait(), 130);
+  EXPECT_TRUE(run->all_gone(milliseconds(0)));
+}
+
+TEST_F(Views, WatchGoesOnUntilTheRunEnds) {
+  const auto run = start("save");
+  const std::string id = only_run();
+  MlaunchProcess watch({"status", "--watch", id.substr(0, 8)});
+  MlaunchProcess lines({"status", "--watch", "--json"});
+  EXPECT_TRUE(watch.wait_for_output(id, 2));
+  run->send(SIGTERM);
+  EXPECT_EQ(run->wait(), 75);
+  EXPECT_EQ(watch.wait(), 0);
+  EXPECT_TRUE(watch.output().ends_with("\nrun " + id + " has ended with code 75\n"))
+      << watch.output();
+  EXPECT_EQ(lines.wait(), 0);
+  std::istringstream all(lines.output());
+  int count = 0;
+  for (std::string line; std::getline(all, line); ++count)
+    EXPECT_EQ(parse_json(line, "line", {}).at("runs").elements().front().at("run").as_string(), id);
+  EXPECT_GE(count, 1);
+}
+
+TEST_F(Views, GarbageAndSilenceDoNoHarm) {
+  const auto run = start("save");
+  std::vector<UniqueFd> silent;
+  for (int i = 0; i < 100; ++i) {
+    silent.push_back(connect());
+    const UniqueFd loud = connect();
+    const std::string garbage(static_cast<std::size_t>(1 + i * 97), static_cast<char>(i));
+    (void)::send(loud.get(), garbage.data(), garbage.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  }
+  EXPECT_EQ(status().at("runs").elements().front().at("state").as_string(), "running");
+  EXPECT_LE(std::distance(fs::directory_iterator("/proc/" + std::to_string(run->pid()) + "/fd"),
+                          fs::directory_iterator()),
+            40);
+  EXPECT_EQ(mlaunch({"stop"}).code, 0);
+  EXPECT_EQ(run->wait(), 75);
+  EXPECT_TRUE(contains(run->output(), "[1] saved after signal 15"));
+}
+
+TEST_F(Views, AKilledRunLeavesNothingForLong) {
+  const auto run = start("report");
+  ASSERT_EQ(sockets().size(), 1U);
+  EXPECT_EQ(fs::status(folder()).permissions(), fs::perms::owner_all);
+  MlaunchProcess watch({"status", "--watch", only_run()});
+  EXPECT_TRUE(watch.wait_for_output("running", 1));
+  run->send(SIGKILL);
+  EXPECT_EQ(run->wait(), 1000 + SIGKILL);
+  EXPECT_EQ(watch.wait(), 0);
+  EXPECT_TRUE(watch.output().ends_with(" has ended\n")) << "nobody knows its code";
+  EXPECT_EQ(status().at("runs").size(), 0);
+  EXPECT_TRUE(sockets().empty());
+}
+
+TEST_F(Views, ASuspendedRunIsShownAndDoesNotBlockOthers) {
+  const auto suspended = start("report"), other = start("report");
+  suspended->send(SIGSTOP);
+  int silent = 0;
+  for (const JsonValue& run : status().at("runs").elements())
+    silent += run.at("state").as_string() == "no answer" ? 1 : 0;
+  EXPECT_EQ(silent, 1);
+  suspended->send(SIGCONT);
+}
+
+TEST_F(Views, ARunGoesOnWithoutASocketInAFolderThatIsNotItsOwn) {
+  fs::create_directory(folder());
+  ASSERT_EQ(::chmod(folder().c_str(), 0777), 0);
+  const auto run = start("save");
+  EXPECT_TRUE(contains(run->error(),
+                       "note: mlaunch status and mlaunch stop do not reach this "
+                       "run: " +
+                           folder() + " is open to other users"))
+      << run->error();
+  EXPECT_TRUE(sockets().empty());
+  const Result refused = mlaunch({"status"});
+  EXPECT_EQ(refused.code, 69);
+  EXPECT_TRUE(contains(refused.error, "is open to other users (mode 777); chmod 700 "));
+  run->send(SIGTERM);
+  EXPECT_EQ(run->wait(), 75);
+}
+
+}  // namespace
+}  // namespace strata::testing
