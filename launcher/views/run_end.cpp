@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* kRequest = "wait";
 /// Between requests of one who was disconnected to make room for others.
-constexpr std::chrono::milliseconds kPause{200};
+constexpr std::chrono::milliseconds kAskAgain{200};
 
 }  // namespace
 
@@ -30,7 +30,7 @@ bool RunEnd::wait(std::chrono::milliseconds limit) {
         exit_code_ = static_cast<int>(code->as_integer());
       return true;
     }
-    std::this_thread::sleep_for(kPause);
+    std::this_thread::sleep_for(kAskAgain);
     connection_ = runs_.send(run_id_, kRequest);
   }
   return true;

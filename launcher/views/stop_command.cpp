@@ -17,7 +17,7 @@ namespace {
 constexpr std::chrono::seconds kAfterGrace{10};
 constexpr std::chrono::seconds kAtOnce{15};
 
-void print(const std::string& text) {
+void say(const std::string& text) {
   // Who closed the output still wants the run to end.
   (void)std::puts(text.c_str());
   (void)std::fflush(stdout);
@@ -45,13 +45,13 @@ int stop_command(const std::vector<std::string>& arguments) {
   const auto answer = runs.ask(run_id, options.now ? "stop now" : "stop");
   std::chrono::seconds limit = options.wait.value_or(kAtOnce);
   if (answer) {
-    print(what_was_done(run_id, options.now, answer->at("was_asked").as_boolean()));
+    say(what_was_done(run_id, options.now, answer->at("was_asked").as_boolean()));
     const std::chrono::seconds grace(answer->at("grace_seconds").as_integer());
     if (!options.wait && !options.now) limit = grace + kAfterGrace;
   }
   if (options.wait == std::chrono::seconds(0)) return 0;
   if (end.wait(limit)) {
-    print(end.describe());
+    say(end.describe());
     return 0;
   }
   std::fprintf(stderr, "mlaunch: run %s has not ended within %lld s; mlaunch stop --now %s\n",

@@ -13,7 +13,8 @@ constexpr double kHostPart = 0.95;
 /// Bytes that the host of a device has for arenas, whatever --host-memory says; 0: unknown.
 std::int64_t host_beside_device(const MachineFound& found, const TrainOptions& options) {
   if (found.host_bytes <= 0) return 0;
-  const std::int64_t taken = found.is_here ? process_bytes(options, found.machine) * found.local_ranks : 0;
+  const std::int64_t taken =
+      found.is_here ? process_bytes(options, found.machine) * found.local_ranks : 0;
   const std::int64_t left = std::max<std::int64_t>(1, found.host_bytes - taken);  // 0: unknown
   if (options.offload.host_memory_bytes != kUnlimitedMemory) return left;
   return std::max<std::int64_t>(1,
