@@ -11,6 +11,7 @@
 #include "launcher/descendants.h"
 #include "launcher/evidence.h"
 #include "launcher/hang_report.h"
+#include "launcher/process_state.h"
 
 namespace strata::launcher {
 namespace {
@@ -94,11 +95,11 @@ std::optional<RankFailed> Attempt::take_failure() {
 std::string Attempt::describe_hang(const Hang& hang) const {
   const int rank = hang.rank - first_rank();
   if (rank < 0 || rank >= ranks_.size() || ranks_.pid_of(rank) < 0)
-    return hang_report(hang, {}, "");
+    return hang_report(hang, {}, {}, "");
   const pid_t pid = ranks_.pid_of(rank);
   // A stopped process shows no stack: its tool would wait for it.
   const bool held = hang.kind == Hang::Kind::held;
-  return hang_report(hang, threads_of(pid), held ? "" : stacks_of(pid));
+  return hang_report(hang, read_process_state(pid), threads_of(pid), held ? "" : stacks_of(pid));
 }
 
 void Attempt::kill_held(const Hang& hang) {

@@ -132,8 +132,6 @@ std::string what_holds(const std::vector<ThreadFacts>& threads) {
     return std::ranges::find(threads, state, &ThreadFacts::state);
   };
   if (threads.front().state == 'T') return "stopped by a signal (SIGSTOP, or its terminal)";
-  for (const ThreadFacts& thread : threads)
-    if (thread.in.find("freezer") != std::string::npos) return "in a frozen control group";
   if (const auto waits = any('D'); waits != threads.end())
     return waits->call.empty() ? fmt::format("waiting for a device in {}", waits->in)
                                : "in " + waits->call;

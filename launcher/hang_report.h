@@ -6,12 +6,13 @@
 
 #include "launcher/control/hang_watch.h"
 #include "launcher/evidence.h"
+#include "launcher/process_state.h"
 
 namespace strata::launcher {
 
-/// Returns several lines without a newline at the end. `threads` and `stacks` (may be empty) are
-/// those of the first rank that is behind.
-std::string hang_report(const Hang& hang, const std::vector<ThreadFacts>& threads,
-                        const std::string& stacks);
+/// Returns several lines without a newline at the end. `process`, `threads` and `stacks` (may be
+/// empty) are those of the first rank that is behind.
+std::string hang_report(const Hang& hang, const ProcessState& process,
+                        const std::vector<ThreadFacts>& threads, const std::string& stacks);
 
 }  // namespace strata::launcher

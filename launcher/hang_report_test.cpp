@@ -15,7 +15,7 @@ TEST(HangReport, SaysWhoIsBehindAndWhatHoldsIt) {
                   .waiting = {0, 2}};
   const std::vector<ThreadFacts> threads{{7, "train", 'S', "futex_do_wait", ""},
                                          {8, "disk", 'D', "", "fsync of /data/x"}};
-  EXPECT_EQ(hang_report(hang, threads, "TID 7:\n#0 wait\n"),
+  EXPECT_EQ(hang_report(hang, {}, threads, "TID 7:\n#0 wait\n"),
             "mlaunch: rank 1 has not come to collective 40 'gather layer.3', in which 2 ranks "
             "wait; nothing got done for 31 s; it is at step 12, update\n"
             "  held    in fsync of /data/x\n"
@@ -29,14 +29,22 @@ TEST(HangReport, SaysWhoIsBehindAndWhatHoldsIt) {
 TEST(HangReport, CutsLongStacks) {
   std::string stacks;
   for (int i = 0; i < 100; ++i) stacks += "#" + std::to_string(i) + " f\n";
-  const std::string report = hang_report({.rank = 0}, {}, stacks);
+  const std::string report = hang_report({.rank = 0}, {}, {}, stacks);
   EXPECT_NE(report.find("#23 f"), std::string::npos);
   EXPECT_EQ(report.find("#24 f"), std::string::npos);
 }
 
 TEST(HangReport, KnowsWhoStoppedARank) {
   const Hang held{.kind = Hang::Kind::held, .rank = 0};
-  EXPECT_NE(hang_report(held, {}, "").find("--hang-timeout 0"), std::string::npos);
+  EXPECT_NE(hang_report(held, {}, {}, "").find("kill -STOP"), std::string::npos);
+}
+
+TEST(HangReport, KnowsAFrozenRank) {
+  const Hang held{.kind = Hang::Kind::held, .rank = 0};
+  const std::string report =
+      hang_report(held, {.frozen = true}, {{7, "train", 'D', "hrtimer_nanosleep", ""}}, "");
+  EXPECT_NE(report.find("held    in a frozen control group"), std::string::npos) << report;
+  EXPECT_NE(report.find("docker unpause"), std::string::npos) << report;
 }
 
 }  // namespace

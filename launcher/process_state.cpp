@@ -1,23 +1,41 @@
 #include "launcher/process_state.h"
 
+#include <algorithm>
 #include <fstream>
 #include <string>
 
-namespace strata::launcher {
+#include "core/control_groups.h"
 
-ProcessState read_process_state(pid_t pid, const std::filesystem::path& processes) {
+namespace strata::launcher {
+namespace {
+
+/// What the kernel waits in tells nothing: a frozen thread stays where it was. A group freezes
+/// those below it, too.
+bool is_frozen(const std::filesystem::path& process, const std::filesystem::path& hierarchies) {
+  return std::ranges::any_of(
+      control_groups(process / "cgroup", "freezer", hierarchies), [](const ControlGroup& group) {
+        std::string state;
+        std::ifstream(group.folder / (group.version == 2 ? "cgroup.freeze" : "freezer.state")) >>
+            state;
+        return group.version == 2 ? state == "1" : state == "FROZEN" || state == "FREEZING";
+      });
+}
+
+}  // namespace
+
+ProcessState read_process_state(pid_t pid, const std::filesystem::path& processes,
+                                const std::filesystem::path& control_groups) {
   ProcessState state;
+  bool runs = false;
   const std::filesystem::path process = processes / std::to_string(pid);
   std::ifstream status(process / "status");
   for (std::string line; std::getline(status, line);) {
+    runs |= line.starts_with("State:\tR");
     // "State:\tT (stopped)"; under a debugger it is t, which TracerPid tells, too.
-    if (line.starts_with("State:\tT")) state.held = true;
-    if (line.starts_with("TracerPid:\t") && line != "TracerPid:\t0") state.traced = true;
+    state.stopped |= line.starts_with("State:\tT");
+    state.traced |= line.starts_with("TracerPid:\t") && line != "TracerPid:\t0";
   }
-  std::string where;  // in the kernel; "0" while it runs
-  std::ifstream(process / "wchan") >> where;
-  if (where.find("freezer") != std::string::npos || where.find("refrigerator") != std::string::npos)
-    state.held = true;
+  state.frozen = !runs && is_frozen(process, control_groups);
   return state;
 }
 

@@ -1,4 +1,4 @@
-// Whether a process may run, as /proc tells.
+// Whether a process may run, as /proc and its control groups tell.
 #pragma once
 
 #include <sys/types.h>
@@ -8,11 +8,15 @@
 namespace strata::launcher {
 
 struct ProcessState {
-  bool held = false;    ///< stopped by a signal, or in a frozen control group
+  bool stopped = false;  ///< by a signal, or by its terminal
+  bool frozen = false;  ///< in a frozen control group, as a scheduler or a container engine does it
   bool traced = false;  ///< a debugger is on it
+
+  [[nodiscard]] bool held() const { return stopped || frozen; }
 };
 
-/// Reads it; of a process that is gone, nothing is true. `processes` is /proc, but for tests.
-ProcessState read_process_state(pid_t pid, const std::filesystem::path& processes = "/proc");
+/// Reads it; of a process that is gone, nothing is true. The folders are others in tests.
+ProcessState read_process_state(pid_t pid, const std::filesystem::path& processes = "/proc",
+                                const std::filesystem::path& control_groups = "/sys/fs/cgroup");
 
 }  // namespace strata::launcher

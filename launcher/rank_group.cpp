@@ -160,7 +160,7 @@ std::vector<RankState> RankGroup::look() const {
                       .committed = page.committed_step.load(std::memory_order_acquire),
                       .checkpoint = checkpoint_of(rank),
                       .ended = pid <= 0,
-                      .held = process.held,
+                      .held = process.held(),
                       .traced = process.traced});
   }
   return states;

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <string_view>
+
+#include "core/control_groups.h"
 
 namespace strata::machine {
 namespace {
@@ -48,37 +49,14 @@ std::optional<MemoryCgroup> limit_of(const fs::path& group, const Version& versi
   return MemoryCgroup{*limit, std::max<std::int64_t>(0, *limit - kept)};
 }
 
-/// True if the controllers of a line "N:controllers:/path" include memory; version 2 has none.
-bool names_memory(std::string_view controllers) {
-  for (std::size_t begin = 0; begin <= controllers.size();) {
-    const std::size_t end = std::min(controllers.find(',', begin), controllers.size());
-    if (controllers.substr(begin, end - begin) == "memory") return true;
-    begin = end + 1;
-  }
-  return false;
-}
-
 }  // namespace
 
 std::optional<MemoryCgroup> tightest_memory_cgroup(const std::string& own_groups,
                                                    const std::string& hierarchies) {
   std::optional<MemoryCgroup> tightest;
-  std::ifstream file(own_groups);
-  for (std::string line; std::getline(file, line);) {
-    const std::size_t first = line.find(':');
-    const std::size_t second = line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1);
-    const bool unified = controllers.empty();
-    if (!unified && !names_memory(controllers)) continue;
-    const fs::path root = unified ? fs::path(hierarchies) : fs::path(hierarchies) / "memory";
-    // The path in a container may be the host's and not visible; the root is then its own group.
-    fs::path below = fs::path(line.substr(second + 1)).relative_path();
-    for (;; below = below.parent_path()) {
-      const auto found = limit_of(root / below, unified ? kSecond : kFirst);
-      if (found && (!tightest || found->left_bytes < tightest->left_bytes)) tightest = found;
-      if (below.empty()) break;
-    }
+  for (const ControlGroup& group : control_groups(own_groups, "memory", hierarchies)) {
+    const auto found = limit_of(group.folder, group.version == 2 ? kSecond : kFirst);
+    if (found && (!tightest || found->left_bytes < tightest->left_bytes)) tightest = found;
   }
   return tightest;
 }

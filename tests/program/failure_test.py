@@ -1,6 +1,7 @@
 """Ranks die, stop or are told to end: nothing is left, and the last lines say where the rank was."""
 import json
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -83,6 +84,27 @@ class Failure(ProgramTest):
                 told = [json.loads(line) for line in self.read("metrics").splitlines()]
                 self.assertEqual([line["step"] for line in told if "loss" in line], list(range(1, steps + 1)))
                 shutil.rmtree(self.home / "out")
+
+    def test_a_frozen_rank(self):
+        """In a control group of version 2, which container engines and schedulers freeze, a process still can be killed."""
+        groups = pathlib.Path("/sys/fs/cgroup/unified")
+        group = (groups if groups.exists() else groups.parent) / f"strata-test-{os.getpid()}"
+        try:
+            group.mkdir()
+        except OSError as error:
+            self.skipTest(f"control groups cannot be made here: {error}")
+        self.addCleanup(lambda: (self.wait_until(lambda: not (group / "cgroup.procs").read_text(), "an empty group"), group.rmdir()))
+        if not (group / "cgroup.freeze").exists():
+            self.skipTest("this host has no control groups of version 2 that freeze")
+        process, ranks = self.start_training()
+        (group / "cgroup.procs").write_text(str(ranks[1]))
+        frozen_at = time.monotonic()
+        (group / "cgroup.freeze").write_text("1")
+        _, said = process.communicate(timeout=30)
+        self.assertLess(time.monotonic() - frozen_at, 20)  # named after 5 s; this machine may be busy
+        self.assertRegex(said, r"mlaunch: rank 1 has been stopped or frozen for \d+ s")
+        self.assertIn("held    in a frozen control group", said)
+        self.assertIn("docker unpause", said)
 
     def test_a_crashed_rank(self):
         process, ranks = self.start_training()
