@@ -71,7 +71,8 @@ struct ScheduleTier {
   /// not laid out. Its buffers count from the start of their first user to the end of their last.
   bool soft = false;
   /// True: budgets from the floor up to the whole one are tried in steps, and the fastest schedule
-  /// is kept, so that more memory in this tier alone never makes it slower. Meant for the device.
+  /// is kept, so that more memory in this tier alone hardly ever makes it slower. Meant for the
+  /// device.
   bool ladder = false;
 };
 

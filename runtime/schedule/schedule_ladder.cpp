@@ -29,11 +29,13 @@ std::int64_t rung_bytes(std::int64_t floor_bytes, int rung) {
   return base / 65536 * part + base % 65536 * part / 65536;
 }
 
-/// Returns the largest rung within the budget.
+/// Returns the first rung that is the whole budget; without one, the largest.
 int last_rung(std::int64_t floor_bytes, std::int64_t budget_bytes) {
   int rung = 0;
   if (floor_bytes == 0) return rung;
-  while (rung_bytes(floor_bytes, rung + 1) <= std::min(budget_bytes, kNoLimit - 1)) ++rung;
+  while (rung_bytes(floor_bytes, rung) < budget_bytes &&
+         rung_bytes(floor_bytes, rung + 1) < kNoLimit)
+    ++rung;
   return rung;
 }
 
@@ -91,7 +93,7 @@ class Climb {
     std::vector<std::int64_t> budget = whole_budget();
     for (int t = 0; t < index_.tiers(); ++t)
       if (index_.problem.tiers[t].ladder)
-        budget[t] = rung_bytes(floor_of(t), std::min(rung, last_rung_[t]));
+        budget[t] = std::min(rung_bytes(floor_of(t), std::min(rung, last_rung_[t])), budget[t]);
     return budget;
   }
 

@@ -18,7 +18,7 @@ namespace {
 constexpr std::int64_t kMostNodes = 300'000;
 constexpr std::uint64_t kSmallProblems = 400;
 
-/// Budgets lie on a rung of the ladder, since of one between two rungs only the lower is used.
+/// Budgets lie on a rung of the ladder.
 TEST(ScheduleQuality, IsNearTheBestOfAllSchedulesOfSmallProblems) {
   double sum = 0, worst = 1;
   int complete = 0, compared = 0;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 
 #include "core/error.h"
@@ -72,20 +73,29 @@ TEST(RandomSchedules, AreTheSameForTheSameProblem) {
   }
 }
 
-TEST(RandomSchedules, AreNeverSlowerWithMoreDeviceMemory) {
+/// Rungs are those of schedule_ladder.cpp, budgets lie on them and halfway to the next.
+TEST(RandomSchedules, AreNeverSlowerThanOnALowerRungAndUseMemoryBetweenRungs) {
+  int faster = 0;
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     ScheduleProblem problem = problem_of(seed);
     const std::vector<std::int64_t> floor = floors_of(problem);
     problem.tiers[1].budget_bytes = 2 * floor[1];
-    std::int64_t before = -1;
-    for (double factor = 1; factor < 5; factor *= 1.2) {
+    const auto makespan = [&](double factor) {
       problem.tiers[0].budget_bytes =
-          static_cast<std::int64_t>(static_cast<double>(floor[0]) * factor);
-      const std::int64_t now = make_schedule(problem).makespan_ns;
-      ASSERT_TRUE(before < 0 || now <= before) << seed << " " << factor;
-      before = now;
+          std::llround(std::ceil(static_cast<double>(floor[0]) * factor));
+      return make_schedule(problem).makespan_ns;
+    };
+    std::int64_t below = makespan(1);
+    for (const double sixteenths : {1, 2, 4, 8, 12, 16, 20, 24, 28, 32}) {
+      const std::int64_t on_rung = makespan(std::exp2(sixteenths / 16));
+      ASSERT_LE(on_rung, below) << seed << " " << sixteenths;
+      const std::int64_t between = makespan(std::exp2((sixteenths + 2) / 16));
+      ASSERT_LE(between, on_rung) << seed << " " << sixteenths;
+      faster += between < on_rung ? 1 : 0;
+      below = on_rung;
     }
   }
+  EXPECT_GT(faster, 20) << "memory above the last rung makes some schedules faster";
 }
 
 TEST(RandomSchedules, AreRefusedBelowTheFloor) {

@@ -163,7 +163,7 @@ class TargetMemory(TargetTest):
                 (["--target-memory", "0"], CONFIGURATION, "--target-memory: found '0', expected an amount of memory"),
                 (["--target-memory", "24"], USAGE, "--target-memory 24: that is 24 bytes; give a unit, such as 24GB or 24GiB"),
                 (["--target-memory", "900TB"], USAGE, r"--target-memory 900TB: each process on this machine has .*; give at most that, or auto"),
-                (["--target-memory", "1MB"], USAGE, "--target-memory 1MB: a process without any arena alone takes 36.00 MiB; give more"),
+                (["--target-memory", "1MB"], USAGE, "--target-memory 1MB: a process without any arena alone takes 40.00 MiB; give more"),
                 (["--target-memory", "1GB", "--device-memory", "1GB"], CONFIGURATION, "cannot be combined with --device-memory: it limits the arena alone"),
                 (["--target-memory", "1GB", "--plan", "file"], CONFIGURATION, "cannot be combined with --plan: a Plan from a file is run as it is"),
                 (["--strategy", "bold"], USAGE, "--strategy: found 'bold'"),
@@ -180,11 +180,11 @@ class TargetMemory(TargetTest):
 
 class Resumed(TargetTest):
     """A checkpoint keeps the settings that were planned for its run."""
-    TARGET = [*SAMPLES, "--target-memory", "180MB", "--save-every", "1", "--async-save", "false", "--output", "out"]
+    TARGET = [*SAMPLES, "--target-memory", "184MB", "--save-every", "1", "--async-save", "false", "--output", "out"]
     JOB = [*MODEL, "--device", "cpu", "--threads", "1"]
 
     def flags_of(self, done):
-        return shlex.split(re.search(r"(?m)^target memory 180MB.*?: (--.*)$", done.stdout)[1])
+        return shlex.split(re.search(r"(?m)^target memory 184MB.*?: (--.*)$", done.stdout)[1])
 
     def interrupted(self):
         """Leaves the checkpoint of step 1; returns the flags that were planned, and the state of the run that was not interrupted."""
@@ -219,10 +219,10 @@ class Resumed(TargetTest):
 
     def test_another_target_is_planned_anew_and_said(self):
         self.interrupted()
-        target = [word.replace("180MB", "130MB") for word in self.TARGET]
+        target = [word.replace("184MB", "130MB") for word in self.TARGET]
         done = self.run_program(train(*self.JOB, *target, "--steps", "2", "--resume", "auto", "--calibrate", "off"))
         self.assertRegex(done.stderr, r"note: the settings are planned anew and differ from those of the checkpoint: .* there, .* here.*; "
-                                      r"what is asked for differs, too: target\.memory 180MB there, 130MB here\. ")
+                                      r"what is asked for differs, too: target\.memory 184MB there, 130MB here\. ")
         self.assertNotIn("planned for it", done.stdout)
 
 
@@ -294,8 +294,8 @@ class Plan(TargetTest):
         done = self.run_program(train(*MODEL, *SAMPLES, "--target-memory", "120MB", "--steps", "0", "--print-plan", "--hardware", "two-cores"))
         self.assertIn("target memory 120MB (balanced): ", done.stdout)
         self.assertIn("this plan fits: ", done.stdout)
-        refused = self.run_program(train(*MODEL, *SAMPLES, "--target-memory", "45MB", "--steps", "0", "--print-plan", "--hardware", "two-cores"), expect=DOES_NOT_FIT)
-        self.assertIn("--target-memory 45MB: nothing fits", refused.stderr)
+        refused = self.run_program(train(*MODEL, *SAMPLES, "--target-memory", "49MB", "--steps", "0", "--print-plan", "--hardware", "two-cores"), expect=DOES_NOT_FIT)
+        self.assertIn("--target-memory 49MB: nothing fits", refused.stderr)
 
     def test_hosts_divide_the_batch(self):
         done = self.run_program(plan("--model", "llama-2-7b", "--dtype", "bf16", "--sequence-length", "2048", "--global-batch", "64", "--hardware", "8xh100", "--hosts", "2", "--json"))
