@@ -16,6 +16,7 @@ namespace strata::launcher {
 namespace {
 
 constexpr mode_t kFolderMode = 0700, kFileMode = 0600;
+constexpr std::size_t kProbeBytes = 4096;
 
 /// Makes a folder and those above it; those that are there stay as they are. Returns false, with
 /// errno, if that cannot be done.
@@ -30,14 +31,23 @@ bool make_folders(const std::string& path) {
 
 LogFolder::LogFolder(const std::string& directory, const std::string& run_id)
     : path_(directory + "/" + run_id), attempt_path_(path_) {
-  if (make_folders(directory) && ::mkdir(path_.c_str(), kFolderMode) == 0) return;
-  const int error = errno;
-  throw HostError(fmt::format("--log-dir {}: the folder {} cannot be made: {}; name another one",
-                              directory, path_, std::strerror(error)));
+  if (!make_folders(directory) || ::mkdir(path_.c_str(), kFolderMode) != 0) {
+    const int error = errno;
+    throw HostError(fmt::format("--log-dir {}: the folder {} cannot be made: {}; name another one",
+                                directory, path_, std::strerror(error)));
+  }
+  // A full disk has room for folders, and for no byte in a file.
+  const std::string probe = path_ + "/.room";
+  keep(probe, std::string(kProbeBytes, ' '));
+  (void)::unlink(probe.c_str());  // all that was written there
+  if (!lost_) return;
+  (void)::rmdir(path_.c_str());
+  throw Error(ExitCode::io,
+              fmt::format("--log-dir {}: {}; make room, or name another one", directory, failure_));
 }
 
 void LogFolder::begin_attempt(const Placement& placement, int node) {
-  files_.clear();
+  end_attempt();
   attempt_path_ = fmt::format("{}/attempt_{}", path_, placement.attempt);
   make_folder(attempt_path_);
   for (int rank = 0; rank < placement.ranks_of(node); ++rank) {
@@ -49,20 +59,39 @@ void LogFolder::begin_attempt(const Placement& placement, int node) {
 }
 
 void LogFolder::write(int local_rank, OutputKind kind, std::string_view bytes) {
-  if (lost_) return;
+  if (lost_ || files_.empty()) return;
   const auto& file =
       files_[static_cast<std::size_t>(local_rank)][kind == OutputKind::standard_output ? 0 : 1];
   append(file, fmt::format("logs of a rank in {}", attempt_path_), bytes);
 }
 
 void LogFolder::keep_of_attempt(const std::string& name, std::string_view text) {
-  const std::string file = attempt_path_ + "/" + name;
-  if (const UniqueFd opened = create(file); opened.valid()) append(opened, file, text);
+  keep(attempt_path_ + "/" + name, text);
 }
 
 void LogFolder::keep_of_run(const std::string& name, std::string_view text) {
-  const std::string file = path_ + "/" + name;
-  if (const UniqueFd opened = create(file); opened.valid()) append(opened, file, text);
+  keep(path_ + "/" + name, text);
+}
+
+void LogFolder::end_attempt() {
+  for (std::array<UniqueFd, 2>& files : files_)
+    for (UniqueFd& file : files) close(file, fmt::format("logs of a rank in {}", attempt_path_));
+  files_.clear();
+}
+
+void LogFolder::keep(const std::string& file, std::string_view text) {
+  const std::string part = file + ".part";
+  UniqueFd opened = create(part);
+  if (!opened.valid()) return;
+  append(opened, file, text);
+  close(opened, file);
+  if (!lost_ && ::rename(part.c_str(), file.c_str()) != 0) give_up("renaming", part, errno);
+  if (lost_) (void)::unlink(part.c_str());  // it told its failure
+}
+
+void LogFolder::close(UniqueFd& file, const std::string& name) {
+  if (file.valid() && ::close(file.release()) != 0 && errno != EINTR)
+    give_up("ending", name, errno);
 }
 
 std::optional<std::string> LogFolder::take_complaint() {
@@ -93,8 +122,8 @@ bool LogFolder::append(const UniqueFd& file, const std::string& name, std::strin
 
 void LogFolder::give_up(const std::string& what, const std::string& name, int error) {
   if (std::exchange(lost_, true)) return;
-  complaint_ = fmt::format("--log-dir: {} {} failed ({}); the run goes on without logs in files",
-                           what, name, std::strerror(error));
+  failure_ = fmt::format("{} {} failed ({})", what, name, std::strerror(error));
+  complaint_ = fmt::format("--log-dir: {}; the run goes on without logs in files", failure_);
 }
 
 }  // namespace strata::launcher

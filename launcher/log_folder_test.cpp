@@ -49,6 +49,20 @@ TEST(LogFolder, RefusesAFolderThatCannotBeMade) {
   EXPECT_THROW(LogFolder(home / "logs", "run7"), HostError) << "a run's folder is its own";
 }
 
+TEST(LogFolder, KeepsReportsWholeOrNotAtAll) {
+  const TestDirectory home;
+  LogFolder logs(home / "logs", "run7");
+  logs.begin_attempt({.slots = {1}}, 0);
+  logs.end_attempt();
+  logs.write(0, OutputKind::standard_output, "after the end");
+  const std::string attempt = logs.path() + "/attempt_0";
+  std::filesystem::create_directory(attempt + "/report.txt");  // what cannot be replaced
+  logs.keep_of_attempt("report.txt", "why\n");
+  EXPECT_NE(logs.take_complaint().value().find("renaming"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(attempt + "/report.txt.part"));
+  EXPECT_EQ(read_whole_file(attempt + "/rank_0/stdout.log", 100), "");
+}
+
 TEST(LogFolder, SaysOnceThatLogsAreLostAndGoesOn) {
   const TestDirectory home;
   LogFolder logs(home / "logs", "run7");

@@ -1,5 +1,6 @@
 #include "launcher/report_json.h"
 
+#include "core/clock.h"
 #include "core/json_writer.h"
 
 namespace strata::launcher {
@@ -18,8 +19,9 @@ void write_rank(JsonWriter& json, const std::string& host, int number, const End
 
 void write_cause(JsonWriter& json, const AttemptReport& report) {
   const AttemptReport::OfHost& host = report.hosts[static_cast<std::size_t>(report.failed_host)];
+  if (host.facts) json.member("exit_code", host.facts->exit_code);
   if (report.hung_rank) {
-    json.member("cause", "hang").member("rank", *report.hung_rank);
+    json.member("cause", "hang").member("rank", *report.hung_rank).member("host", host.host);
     json.member("text", report.hung_because);
   } else if (!report.lost_because.empty() || !host.facts) {
     json.member("cause", "lost host").member("host", host.host).member("text", report.lost_because);
@@ -35,11 +37,13 @@ void write_cause(JsonWriter& json, const AttemptReport& report) {
 
 }  // namespace
 
-std::string report_json(const Run& run, const AttemptReport& report) {
+std::string report_json(const Run& run, const AttemptReport& report,
+                        std::chrono::system_clock::time_point ended_at) {
   JsonWriter json;
   json.begin_object();
   json.member("version", 1).member("run", run.run_id).member("attempt", report.attempt);
   json.member("program", run.options.command.front());
+  json.member("ended_at", utc_text(ended_at));
   write_cause(json, report);
   const AttemptFacts* newest = nullptr;
   for (const AttemptReport::OfHost& host : report.hosts)

@@ -1,6 +1,7 @@
 // The report of an attempt that did not end well, for programs (docs/formats/report.md).
 #pragma once
 
+#include <chrono>
 #include <string>
 
 #include "launcher/control/coordinator.h"
@@ -8,6 +9,8 @@
 
 namespace strata::launcher {
 
-std::string report_json(const Run& run, const AttemptReport& report);
+/// `ended_at`: when the attempt ended.
+std::string report_json(const Run& run, const AttemptReport& report,
+                        std::chrono::system_clock::time_point ended_at);
 
 }  // namespace strata::launcher
