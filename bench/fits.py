@@ -69,7 +69,7 @@ def planned(binaries, folder, report):
         [answer] = json.loads(run([str(binaries / "plan"), *common, *machine.split(), "--json"], (0, 1), folder))
         kept = flags.replace("--global-batch 512", "--micro-batch 4 --accumulation 128").replace(" --nvme-path .", "").replace(" --zero 3", "")
         baseline = arena_of(binaries, ["--model", model, *kept.split(), "--device-memory", "90TB"], folder)
-        row = {"model": model, "flags": flags, "machine": machine, "baseline_bytes": baseline, "published_tokens_per_second": published, **answer}
+        row = {**answer, "model": model, "flags": flags, "machine": machine, "baseline_bytes": baseline, "published_tokens_per_second": published}
         report(row)
         if not answer["fits"]:
             print(f"{model} {machine}: refused: {answer['refusal'].splitlines()[0]}", flush=True)
