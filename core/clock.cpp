@@ -2,6 +2,8 @@
 
 #include <time.h>
 
+#include <array>
+
 #include "core/check.h"
 
 namespace strata {
@@ -17,5 +19,15 @@ std::int64_t nanoseconds_of(clockid_t clock) {
 
 std::int64_t monotonic_ns() { return nanoseconds_of(CLOCK_MONOTONIC); }
 std::int64_t boot_time_ns() { return nanoseconds_of(CLOCK_BOOTTIME); }
+
+std::string utc_text(std::chrono::system_clock::time_point time) {
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
+  std::tm fields{};
+  std::array<char, 32> text{};
+  if (::gmtime_r(&seconds, &fields) == nullptr ||
+      ::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &fields) == 0)
+    return "";
+  return text.data();
+}
 
 }  // namespace strata

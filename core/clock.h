@@ -1,7 +1,9 @@
-// The clocks for durations, heartbeats and leases. Wall clocks jump; these do not.
+// The clocks for durations, heartbeats and leases, which do not jump; and wall time for people.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <string>
 
 namespace strata {
 
@@ -11,5 +13,8 @@ std::int64_t monotonic_ns();
 /// CLOCK_BOOTTIME in nanoseconds: the same, but it goes on while the host sleeps, so that what was
 /// to end meanwhile has ended.
 std::int64_t boot_time_ns();
+
+/// As in 2026-11-27T06:11:23Z; "" for times that no calendar has.
+std::string utc_text(std::chrono::system_clock::time_point time);
 
 }  // namespace strata

@@ -8,10 +8,10 @@
 
 #include "core/clock.h"
 #include "core/error.h"
-#include "launcher/descendants.h"
-#include "launcher/evidence.h"
-#include "launcher/hang_report.h"
-#include "launcher/process_state.h"
+#include "launcher/group/descendants.h"
+#include "launcher/group/process_state.h"
+#include "launcher/report/evidence.h"
+#include "launcher/report/hang_report.h"
 
 namespace strata::launcher {
 namespace {

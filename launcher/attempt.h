@@ -7,13 +7,13 @@
 #include <optional>
 #include <vector>
 
+#include "launcher/command/run.h"
 #include "launcher/control/attempt_facts.h"
 #include "launcher/control/hang_watch.h"
 #include "launcher/control/messages.h"
-#include "launcher/rank_group.h"
-#include "launcher/run.h"
-#include "launcher/screen.h"
-#include "launcher/state_machine.h"
+#include "launcher/group/rank_group.h"
+#include "launcher/group/state_machine.h"
+#include "launcher/output/screen.h"
 
 namespace strata::launcher {
 

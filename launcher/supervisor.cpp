@@ -16,12 +16,12 @@
 #include "core/system_call.h"
 #include "launcher/attempt.h"
 #include "launcher/control/local_control.h"
-#include "launcher/descendants.h"
-#include "launcher/log_folder.h"
-#include "launcher/report_json.h"
-#include "launcher/run_report.h"
-#include "launcher/screen.h"
-#include "launcher/signals.h"
+#include "launcher/group/descendants.h"
+#include "launcher/group/signals.h"
+#include "launcher/output/log_folder.h"
+#include "launcher/output/screen.h"
+#include "launcher/report/report_json.h"
+#include "launcher/report/run_report.h"
 #include "launcher/views/control_socket.h"
 #include "launcher/views/run_status.h"
 
@@ -70,7 +70,7 @@ class Supervisor {
 Supervisor::Supervisor(const Run& run)
     : run_(run),
       screen_(run.options.ranks, run.options.prefix, STDOUT_FILENO, STDERR_FILENO),
-      control_(now(), run.options.ranks, run.options.restarts, run.options.hang_timeout) {
+      control_(now(), run.host, run.options.ranks, run.options.restarts, run.options.hang_timeout) {
   if (!run_.options.log_directory.empty()) {
     logs_.emplace(run_.options.log_directory, run_.run_id);
     run_.logs = &*logs_;
@@ -182,6 +182,7 @@ void Supervisor::watch_attempt() {
   if (!attempt_ || !attempt_->is_over()) return;
   const AttemptFacts facts = attempt_->facts();
   attempt_.reset();
+  if (logs_) logs_->end_attempt();
   tell(AgentEvent(GroupEnded{facts}));
 }
 
@@ -238,7 +239,8 @@ void Supervisor::tell_report(const AttemptReport& report) {
   if (!logs_) return;
   reports_ += text + "\n";
   logs_->keep_of_attempt("report.txt", text + "\n");
-  logs_->keep_of_attempt("report.json", report_json(run_, report));
+  logs_->keep_of_attempt("report.json",
+                         report_json(run_, report, std::chrono::system_clock::now()));
 }
 
 void Supervisor::keep_evidence(const std::string& why) {

@@ -2,7 +2,7 @@
 // happens.
 #pragma once
 
-#include "launcher/run.h"
+#include "launcher/command/run.h"
 
 namespace strata::launcher {
 

@@ -55,6 +55,14 @@ SUBFOLDERS = {  # each subfolder includes itself and these of the same folder; t
         "doctor": {"config"},
         "inspect": {"models", "files", "checkpoint"},
     },
+    "launcher": {
+        "control": set(),  # pure machines, and what they tell one another
+        "command": {"control"},
+        "output": {"control"},
+        "group": {"control", "command", "output"},
+        "report": {"control", "command", "group"},
+        "views": {"control", "group"},
+    },
 }
 EVERYTHING = set(BELOW) | {"tests", "bench"}
 BELOW["tests"] = BELOW["bench"] = BELOW["examples"] = EVERYTHING
@@ -192,6 +200,8 @@ SAMPLES = [  # path, text, broken rules
     ("zero/a.cpp", '#include "runtime/testing/small_model.h"', 1),
     ("zero/a_test.cpp", '#include "runtime/testing/small_model.h"', 0),
     ("train/models/a.cpp", '#include "train/config/options.h"', 1),
+    ("launcher/control/a.cpp", '#include "launcher/group/signals.h"', 1),
+    ("launcher/attempt.cpp", '#include "launcher/group/signals.h"', 0),
     ("kernels/utils.h", "", 1),
     ("kernels/kernels.h", "", 1),
     ("docs/a.md", "Title\n=======\n", 0),

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/ending.h"
+#include "launcher/control/ending.h"
 
 namespace strata::launcher {
 

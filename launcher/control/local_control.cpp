@@ -5,17 +5,19 @@
 namespace strata::launcher {
 namespace {
 
-constexpr const char* kHere = "this host";
 constexpr const char* kAgent = "this process";
 
-Hello hello_of(int ranks) { return {.host = kHere, .agent = kAgent, .slots = ranks}; }
+Hello hello_of(const std::string& host, int ranks) {
+  return {.host = host, .agent = kAgent, .slots = ranks};
+}
 
 }  // namespace
 
-LocalControl::LocalControl(TimePoint now, int ranks, RestartPolicy::Limits restarts,
-                           std::chrono::seconds hang_limit)
-    : agent_(hello_of(ranks), std::nullopt),
-      coordinator_(now, {.hosts = {kHere}, .restarts = restarts}),
+LocalControl::LocalControl(TimePoint now, const std::string& host, int ranks,
+                           RestartPolicy::Limits restarts, std::chrono::seconds hang_limit)
+    : host_(host),
+      agent_(hello_of(host, ranks), std::nullopt),
+      coordinator_(now, {.hosts = {host}, .restarts = restarts}),
       watch_(hang_limit) {}
 
 std::vector<LocalAction> LocalControl::begin(TimePoint now) {
@@ -75,7 +77,7 @@ std::vector<LocalAction> LocalControl::deliver(TimePoint now) {
     if (!to_coordinator_.empty()) {
       const AgentMessage message = std::move(to_coordinator_.front());
       to_coordinator_.pop_front();
-      take(coordinator_.handle(now, AgentSaid{kHere, kAgent, message}));
+      take(coordinator_.handle(now, AgentSaid{host_, kAgent, message}));
       if (const auto* heartbeat = std::get_if<Heartbeat>(&message)) watch(now, *heartbeat);
     } else {
       const CoordinatorMessage message = std::move(to_agent_.front());

@@ -26,8 +26,8 @@ class LocalControl {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  /// `hang_limit`: as HangWatch has it.
-  LocalControl(TimePoint now, int ranks, RestartPolicy::Limits restarts,
+  /// `host`: its name in reports. `hang_limit`: as HangWatch has it.
+  LocalControl(TimePoint now, const std::string& host, int ranks, RestartPolicy::Limits restarts,
                std::chrono::seconds hang_limit);
 
   /// The first actions: they start the ranks.
@@ -44,6 +44,7 @@ class LocalControl {
   std::vector<LocalAction> deliver(TimePoint now);
   void watch(TimePoint now, const Heartbeat& heartbeat);
 
+  const std::string host_;
   Agent agent_;
   Coordinator coordinator_;
   HangWatch watch_;

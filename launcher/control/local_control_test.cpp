@@ -26,7 +26,7 @@ AttemptFacts killed(std::int64_t committed) {
 class LocalControlTest : public testing::Test {
  protected:
   LocalControl::TimePoint now_{};
-  LocalControl control_{now_, 2, {}, std::chrono::seconds(30)};
+  LocalControl control_{now_, "node7", 2, {}, std::chrono::seconds(30)};
 };
 
 TEST_F(LocalControlTest, StartsAtOnceAndAgainAfterAFailure) {
@@ -37,7 +37,7 @@ TEST_F(LocalControlTest, StartsAtOnceAndAgainAfterAFailure) {
       control_.handle(now_, AgentEvent(FirstFailure{{.rank = 1, .reason = "rank 1 was killed"}}));
   EXPECT_TRUE(found<EndGroup>(failure));
   const auto ended = control_.handle(now_, AgentEvent(GroupEnded{killed(40)}));
-  EXPECT_TRUE(found<TellReport>(ended));
+  EXPECT_EQ(found<TellReport>(ended).value().report.hosts.front().host, "node7");
   EXPECT_EQ(found<StartGroup>(ended).value().start.placement.attempt, 1);
   EXPECT_EQ(found<StartGroup>(ended).value().start.last_step, 47);
 }

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "launcher/control/attempt_facts.h"
+#include "launcher/control/placement.h"
 #include "launcher/control/rank_state.h"
-#include "launcher/placement.h"
 
 namespace strata::launcher {
 

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "core/unique_fd.h"
-#include "launcher/state_machine.h"
+#include "launcher/group/state_machine.h"
 #include "launcher/views/control_folder.h"
 
 namespace strata::launcher {

@@ -1,26 +1,15 @@
 #include "launcher/views/run_status.h"
 
 #include <array>
-#include <ctime>
 #include <string_view>
 
+#include "core/clock.h"
 #include "core/json_writer.h"
 
 namespace strata::launcher {
 namespace {
 
 constexpr std::array<std::string_view, 4> kTiers{"device", "pinned", "pageable", "disk"};
-
-/// As in 2026-11-27T06:11:23Z.
-std::string utc(std::chrono::system_clock::time_point time) {
-  const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
-  std::tm fields{};
-  std::array<char, 32> text{};
-  if (::gmtime_r(&seconds, &fields) == nullptr ||
-      std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &fields) == 0)
-    return "";
-  return text.data();
-}
 
 /// What is not known is null.
 template <typename Number>
@@ -59,7 +48,7 @@ std::string status_json(const RunStatus& status) {
   json.member("version", 1).member("run", status.run_id).member("program", status.program);
   json.member("state", status.stopping ? "stopping" : "running");
   json.member("host", status.host).member("process", status.process);
-  json.member("started_at", utc(status.started_at)).member("seconds", status.seconds);
+  json.member("started_at", utc_text(status.started_at)).member("seconds", status.seconds);
   write_known(json, "attempt", status.attempt, status.attempt >= 0);
   json.member("restarts_in_hour", status.restarts).member("max_restarts", status.most_restarts);
   json.member("grace_seconds", status.grace_seconds).member("log_folder", status.log_folder);

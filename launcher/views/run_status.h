@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/views/rank_view.h"
+#include "launcher/control/rank_view.h"
 
 namespace strata::launcher {
 

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "core/file.h"
+#include "core/host_name.h"
 #include "core/json.h"
 #include "core/testing/test_directory.h"
 #include "tests/launcher/mlaunch_process.h"
@@ -149,6 +150,9 @@ TEST(Mlaunch, KeepsLogsAndReportsOfEveryAttempt) {
       parse_json(read_whole_file(run + "/attempt_1/report.json", 100'000), "report.json", {});
   EXPECT_EQ(report.at("cause").as_string(), "failed rank");
   EXPECT_EQ(report.at("rank").as_integer(), 1);
+  EXPECT_EQ(report.at("host").as_string(), host_name());
+  EXPECT_EQ(report.at("exit_code").as_integer(), 1);
+  EXPECT_TRUE(contains(report.at("ended_at").as_string(), "Z"));
   EXPECT_EQ(report.at("committed_step").as_integer(), 80);
   EXPECT_FALSE(std::filesystem::exists(run + "/attempt_2/report.txt"));
 }
@@ -186,6 +190,16 @@ TEST(Mlaunch, RefusesALogFolderThatCannotBeMade) {
   EXPECT_TRUE(contains(mlaunch.error(), "mlaunch: --log-dir /proc/logs: the folder /proc/logs"))
       << mlaunch.error();
   EXPECT_EQ(mlaunch.output(), "");
+}
+
+TEST(Mlaunch, RefusesALogFolderWithoutRoom) {
+  const TestDirectory home;
+  MlaunchProcess mlaunch = MlaunchProcess::in_shell(
+      "ulimit -f 0; exec \"$0\" --log-dir '" + home.path() + "/logs' -np 2 '" ACTOR_PATH "' meet");
+  EXPECT_EQ(mlaunch.wait(), 74);
+  EXPECT_TRUE(contains(mlaunch.error(), "/logs: writing ")) << mlaunch.error();
+  EXPECT_TRUE(contains(mlaunch.error(), "make room, or name another one")) << mlaunch.error();
+  EXPECT_TRUE(std::filesystem::is_empty(home / "logs")) << "nothing of the run is left";
 }
 
 TEST(Mlaunch, GivesUpARunThatFailsAlike) {

@@ -67,7 +67,7 @@ class Workplace:
         for name in ("core", "launcher"):
             shutil.copytree(ROOT / name, self.folder / name)
         control = self.folder / CONTROL
-        sources = [*(control / "testing").glob("*.cpp"), control / "simulation_test.cpp", self.folder / "launcher/ending.cpp",
+        sources = [*(control / "testing").glob("*.cpp"), control / "simulation_test.cpp", control / "ending.cpp",
                    *(control / f"{name}.cpp" for name in MACHINES)]
         self.objects = {source.stem: self.folder / f"{source.stem}.o" for source in sources}
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -1,0 +1,98 @@
+#include "launcher/command/option_table.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+namespace strata::launcher {
+namespace {
+
+using enum OptionUse;
+
+constexpr std::string_view kMeet = "the ranks of this host meet through mlaunch";
+constexpr std::string_view kOneLog =
+    "--log-dir DIR keeps what each rank prints in files of its own, and the screen shows all; or "
+    "mlaunch ... 2>&1 | tee log, then grep '^\\[3\\]' log";
+
+constexpr auto kTable = std::to_array<OptionEntry>({
+    {"-h", help, false},
+    {"--help", help, false},
+    {"-V", version, false},
+    {"--version", version, false},
+    {"-np", ranks, true},
+    {"-n", ranks, true},
+    {"--np", ranks, true},
+    {"--num-gpus", device_count, true},
+    {"--num-accelerators", device_count, true},
+    {"--nproc-per-node", ranks, true},
+    {"--num-processes", ranks, true},
+    {"--launcher", launcher, true},
+    {"--launcher-args", launcher_arguments, true},
+    {"--no-prefix", no_prefix, false},
+    {"--grace", grace, true},
+    {"--master-port", master_port, true},
+    {"--main-process-port", master_port, true},
+    {"--master-addr", master_address, true},
+    {"--main-process-ip", master_address, true},
+    {"--num-nodes", node_count, true},
+    {"--nnodes", node_count, true},
+    {"--num-machines", node_count, true},
+    {"--autotuning", autotuning, true},
+    {"-i", include, true},
+    {"--include", include, true},
+    {"-e", exclude, true},
+    {"--exclude", exclude, true},
+    {"--no-python", no_effect, false, "programs are always started as they are"},
+    {"--no-local-rank", no_effect, false, "no --local_rank argument is passed to programs"},
+    {"--log-level", no_effect, true, "mlaunch itself prints only notes and errors"},
+    {"-q", no_effect, false, "mlaunch itself prints only notes and errors"},
+    {"--quiet", no_effect, false, "mlaunch itself prints only notes and errors"},
+    {"--bind-cores-to-rank", no_effect, false,
+     "train divides the cores by itself (train --threads)"},
+    {"--standalone", no_effect, false, "ranks are always on this host"},
+    {"--rdzv-backend", no_effect, true, kMeet},
+    {"--rdzv-endpoint", no_effect, true, kMeet},
+    {"--rdzv-id", no_effect, true, kMeet},
+    {"--rdzv-conf", no_effect, true, kMeet},
+    {"--monitor-interval", no_effect, true, "a rank that ends is noticed at once"},
+    {"--multi-gpu", no_effect, false, "-np N says how many ranks there are"},
+    {"--max-restarts", max_restarts, true},
+    {"--hang-timeout", hang_timeout, true},
+    {"--log-dir", log_directory, true},
+    {"--tee", refused, true, kOneLog},
+    {"-t", refused, true, kOneLog},
+    {"--redirects", refused, true, kOneLog},
+    {"-r", refused, true, kOneLog},
+    {"--bind-core-list", refused, true, "set the cores with: taskset -c LIST mlaunch ..."},
+    {"-H", several_hosts, true},
+    {"--host", several_hosts, true},
+    {"--hosts", several_hosts, true},
+    {"--hostfile", several_hosts, true},
+    {"--node-rank", node_rank, true},
+    {"--machine-rank", node_rank, true},
+    {"--no-ssh", several_hosts, false},
+    {"--no-ssh-check", several_hosts, false},
+    {"--ssh-port", several_hosts, true},
+    {"--force-multi", several_hosts, false},
+    {"--venv-script", several_hosts, true},
+    {"--module", refused, false, "start Python yourself: mlaunch -np N python3 -m MODULE"},
+    {"--save-pid", refused, false, "the shell knows it: mlaunch ... & echo $!"},
+    {"--enable-each-rank-log", log_directory, true},
+    {"--elastic-training", refused, false, "the number of ranks is fixed: -np N"},
+    {"--min-elastic-nodes", refused, true, "the number of ranks is fixed: -np N"},
+    {"--max-elastic-nodes", refused, true, "the number of ranks is fixed: -np N"},
+});
+
+}  // namespace
+
+std::span<const OptionEntry> option_table() { return kTable; }
+
+const OptionEntry* find_option(std::string_view typed) {
+  std::string name(typed);
+  std::replace(name.begin(), name.end(), '_', '-');
+  const auto found = std::find_if(kTable.begin(), kTable.end(),
+                                  [&name](const OptionEntry& entry) { return entry.name == name; });
+  return found == kTable.end() ? nullptr : &*found;
+}
+
+}  // namespace strata::launcher

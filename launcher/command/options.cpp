@@ -1,0 +1,326 @@
+#include "launcher/command/options.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <sstream>
+
+#include "core/error.h"
+#include "core/host_name.h"
+#include "core/integer.h"
+#include "core/nearest_name.h"
+#include "launcher/command/autotuning.h"
+#include "launcher/command/option_table.h"
+
+namespace strata::launcher {
+namespace {
+
+constexpr int kMaxRanks = 1024;
+
+/// An option as typed, with its value.
+struct Given {
+  std::string name;
+  std::string value;
+  const OptionEntry* entry = nullptr;
+};
+
+std::int64_t integer_of(const Given& given, std::int64_t smallest, std::int64_t largest) {
+  const auto value = parse_integer(given.value);
+  if (!value || *value < smallest || *value > largest)
+    throw InvalidArgument(fmt::format("{} {}: expected an integer from {} to {}", given.name,
+                                      given.value, smallest, largest));
+  return *value;
+}
+
+[[noreturn]] void refuse_several_hosts(const std::string& typed) {
+  throw InvalidArgument(
+      typed + ": ranks on several hosts are not available; mlaunch starts all of them on this one");
+}
+
+bool is_this_host(const std::string& name) {
+  return name == "localhost" || name == "127.0.0.1" || name == "::1" || name == "0.0.0.0" ||
+         name == host_name();
+}
+
+/// Collects options; finish() checks those that depend on one another.
+class Parser {
+ public:
+  void take(const Given& given);
+  Options finish();
+  /// The word after --autotuning; nullopt: it is not asked for.
+  [[nodiscard]] const std::optional<std::string>& autotuning() const { return autotuning_; }
+
+ private:
+  void set_ranks(const Given& given, int ranks);
+  void set_launcher(const Given& given);
+  void set_devices(const Given& given);
+
+  Options options_;
+  std::string ranks_given_by_;
+  std::optional<std::string> autotuning_;
+};
+
+void Parser::take(const Given& given) {
+  switch (given.entry->use) {
+    case OptionUse::help:
+      options_.show_help = true;
+      break;
+    case OptionUse::version:
+      options_.show_version = true;
+      break;
+    case OptionUse::ranks:
+    case OptionUse::device_count: {
+      const int count = static_cast<int>(integer_of(given, 1, kMaxRanks));
+      set_ranks(given, count);
+      if (given.entry->use == OptionUse::device_count) options_.devices.first_devices = count;
+      break;
+    }
+    case OptionUse::launcher:
+      set_launcher(given);
+      break;
+    case OptionUse::launcher_arguments: {
+      std::istringstream words(given.value);
+      for (std::string word; words >> word;) options_.launcher_arguments.push_back(word);
+      break;
+    }
+    case OptionUse::no_prefix:
+      options_.prefix = false;
+      break;
+    case OptionUse::grace:
+      options_.grace = std::chrono::seconds(integer_of(given, 0, 86400));
+      break;
+    case OptionUse::max_restarts:
+      options_.restarts = {.most_restarts = static_cast<int>(integer_of(given, 0, 1'000'000)),
+                           .without_commit = true};
+      break;
+    case OptionUse::hang_timeout:
+      options_.hang_timeout = std::chrono::seconds(integer_of(given, 0, 86400));
+      break;
+    case OptionUse::log_directory:
+      if (given.value.empty()) throw InvalidArgument(given.name + " needs the name of a folder");
+      options_.log_directory = given.value;
+      break;
+    case OptionUse::master_port:
+      options_.master_port = static_cast<int>(integer_of(given, 1, 65535));
+      break;
+    case OptionUse::master_address:
+      if (!is_this_host(given.value)) refuse_several_hosts(given.name + " " + given.value);
+      break;
+    case OptionUse::node_count:
+      if (given.value != "1") refuse_several_hosts(given.name + " " + given.value);
+      break;
+    case OptionUse::node_rank:
+      if (given.value != "0") refuse_several_hosts(given.name + " " + given.value);
+      break;
+    case OptionUse::autotuning:
+      autotuning_ = given.value;
+      break;
+    case OptionUse::include:
+    case OptionUse::exclude:
+      set_devices(given);
+      break;
+    case OptionUse::no_effect:
+      options_.notes.push_back(given.name + " has no effect: " + std::string(given.entry->advice));
+      break;
+    case OptionUse::several_hosts:
+      refuse_several_hosts(given.name);
+    case OptionUse::refused:
+      throw InvalidArgument(given.name + " is not supported; " + std::string(given.entry->advice));
+  }
+}
+
+void Parser::set_ranks(const Given& given, int ranks) {
+  const std::string typed = given.name + " " + given.value;
+  if (!ranks_given_by_.empty() && ranks != options_.ranks)
+    throw InvalidArgument(typed + " contradicts " + ranks_given_by_ + "; give one of them");
+  options_.ranks = ranks;
+  options_.ranks_given = true;
+  ranks_given_by_ = typed;
+}
+
+void Parser::set_launcher(const Given& given) {
+  if (given.value == "local") {
+    options_.launcher = Options::Launcher::local;
+  } else if (given.value == "mpi" || given.value == "openmpi") {
+    options_.launcher = Options::Launcher::mpi;
+  } else if (given.value == "slurm") {
+    throw InvalidArgument(
+        "--launcher slurm: start the program with `srun --mpi=pmix -n N PROGRAM ...`; it "
+        "reads Slurm's variables itself");
+  } else {
+    throw InvalidArgument("--launcher " + given.value + ": known: local (default) and mpi");
+  }
+}
+
+/// Parses DeepSpeed's host[:slot,slot]@...; accepts only this host.
+void Parser::set_devices(const Given& given) {
+  DeviceRequest& devices = options_.devices;
+  const std::string typed = given.name + " " + given.value;
+  const std::size_t colon = given.value.find(':');
+  if (given.value.find('@') != std::string::npos || !is_this_host(given.value.substr(0, colon)))
+    refuse_several_hosts(typed);
+  if (!devices.typed.empty())
+    throw InvalidArgument(typed + " and " + devices.typed + ": give one of them");
+  const bool excludes = given.entry->use == OptionUse::exclude;
+  if (excludes && colon == std::string::npos)
+    throw InvalidArgument(typed + " leaves no host; expected as in localhost:0,1");
+  devices.typed = typed;
+  if (colon == std::string::npos) return;
+  auto& named = excludes ? devices.excluded : devices.included;
+  named = parse_device_list(typed, given.value.substr(colon + 1));
+  if (!excludes) set_ranks(given, static_cast<int>(named.size()));
+}
+
+Options Parser::finish() {
+  if (!options_.launcher_arguments.empty() && options_.launcher != Options::Launcher::mpi)
+    throw InvalidArgument("--launcher-args goes with --launcher mpi");
+  return std::move(options_);
+}
+
+[[noreturn]] void refuse_unknown(const std::string& name) {
+  std::vector<std::string_view> known;
+  for (const OptionEntry& entry : option_table()) known.push_back(entry.name);
+  throw InvalidArgument("unknown option " + name +
+                        (name.size() > 3 ? suggestion(name, known) : std::string()) +
+                        " (options of the program go after its name: mlaunch -np 2 train " + name +
+                        " ...; see mlaunch --help)");
+}
+
+/// Reads the option at `position`; moves `position` after the option and its value.
+Given read_option(const std::vector<std::string>& arguments, std::size_t& position) {
+  Given given;
+  const std::string& typed = arguments[position++];
+  const std::size_t equals = typed.find('=');
+  given.name = typed.substr(0, equals);
+  given.entry = find_option(given.name);
+  if (given.entry == nullptr) refuse_unknown(given.name);
+  if (!given.entry->takes_value) {
+    if (equals != std::string::npos) throw InvalidArgument(given.name + " takes no value");
+    return given;
+  }
+  const bool is_refused =
+      given.entry->use == OptionUse::several_hosts || given.entry->use == OptionUse::refused;
+  const bool has_next = position < arguments.size();
+  if (equals != std::string::npos)
+    given.value = typed.substr(equals + 1);
+  else if (has_next && !(is_refused && arguments[position].starts_with('-')))
+    given.value = arguments[position++];
+  else if (!is_refused)
+    throw InvalidArgument(given.name + " needs a value");
+  return given;
+}
+
+/// Collects all errors, one per line.
+class Problems {
+ public:
+  template <typename Body>
+  void collect(const Body& body) {
+    try {
+      body();
+    } catch (const InvalidArgument& error) {
+      text_ += (text_.empty() ? "" : "\n") + std::string(error.what());
+    }
+  }
+  void raise() const {
+    if (!text_.empty()) throw InvalidArgument(text_);
+  }
+
+ private:
+  std::string text_;
+};
+
+}  // namespace
+
+Options parse_options(const std::vector<std::string>& arguments) {
+  Parser parser;
+  Problems problems;
+  std::size_t position = 0;
+  while (position < arguments.size() && arguments[position].size() > 1 &&
+         arguments[position][0] == '-') {
+    if (arguments[position] == "--") {
+      ++position;
+      break;
+    }
+    problems.collect([&] { parser.take(read_option(arguments, position)); });
+  }
+  Options options;
+  problems.collect([&] { options = parser.finish(); });
+  problems.raise();  // before a missing program is reported: a wrong option may have taken its name
+  options.command.assign(arguments.begin() + static_cast<std::ptrdiff_t>(position),
+                         arguments.end());
+  if (options.command.empty() && !options.show_help && !options.show_version)
+    throw InvalidArgument("which program? For example: mlaunch -np 2 train; see mlaunch --help");
+  if (parser.autotuning() && !options.command.empty())
+    apply_autotuning(*parser.autotuning(), options);
+  return options;
+}
+
+std::string help_text() {
+  return R"(mlaunch starts a program as N cooperating processes ("ranks") on this machine, shows what they
+print, and ends all of them when one fails or you press Ctrl-C.
+
+    mlaunch [options] PROGRAM [the program's own arguments]
+
+Examples
+    mlaunch train                              one rank, everything by default
+    mlaunch -np 8 train --zero 3               eight ranks that share the model's state
+    mlaunch --num_gpus 8 train --deepspeed ds.json
+    mlaunch -np 2 ./my_program --my-option     any program; it finds its number in $RANK
+    mlaunch doctor --nvme-path /drive          what this machine can do, and what to change
+    mlaunch status                             your runs on this machine, and where their ranks are
+    mlaunch stop                               lets a run save a checkpoint and end; --now: at once
+
+PROGRAM is looked for next to mlaunch first, then in $PATH. Options of mlaunch come before it. The
+words status and stop are no programs (mlaunch status --help); mlaunch -- status starts one.
+
+Options
+    -np N, -n N                  number of ranks (default 1); more than cores is fine
+    --num_gpus N                 the same, and ranks see the machine's first N GPUs
+    --include localhost:2,3      a rank for each of these GPUs, which are all that ranks see; none
+                                 beyond CUDA_VISIBLE_DEVICES, where that is set
+    --exclude localhost:0        the same with all other GPUs
+    --launcher local|mpi         local (default): mlaunch starts the ranks itself;
+                                 mpi: it hands over to Open MPI's mpirun
+    --launcher-args "WORDS"      more arguments for mpirun
+    --autotuning run|tune        run: train chooses what is not given, as with --target-memory auto;
+                                 tune: plan says what it would choose, and nothing is trained
+    --no-prefix                  do not put "[3] " before the lines of rank 3
+    --grace SECONDS              time that ranks get after SIGTERM to save and stop (default 30);
+                                 at other ends they get at most 4 s of it before they are killed
+    --max-restarts N             start the ranks again after a failure, at most N times in an hour
+                                 (default 3 once train has saved a checkpoint, which the ranks go
+                                 on from; with this option even if nothing is saved; 0: never)
+    --hang-timeout SECONDS       end ranks of Strata's programs, and start them again, if none of
+                                 them gets anything done for so long (default 30; always at least
+                                 five times the longest pause so far, and more before the second
+                                 step and while loading and saving; a stopped rank: after 5 s);
+                                 0: never
+    --log-dir DIR                also keep what each rank prints, and reports of failures, in files:
+                                 DIR/RUN/attempt_A/rank_R/stdout.log and so on
+    --master_port PORT           MASTER_PORT of the ranks (default: a free one), for programs that
+                                 use torch.distributed; Strata itself needs no port
+    -h, --help                   this text
+    -V, --version                version
+
+What you see
+    With more than one rank each line starts with its rank. Standard output and standard error stay
+    apart. When a rank fails, the last lines say which one, how it ended, where it was, its error
+    and what to do. mlaunch ends with that rank's exit code (128 + signal when it was killed).
+    Ctrl-C ends the ranks, a second Ctrl-C kills them. SIGTERM lets them stop by themselves: those
+    that save what they have and end with code 75 were stopped on request, and so was mlaunch. A
+    second SIGTERM ends them as Ctrl-C does. SIGUSR1 and SIGUSR2 are passed on. Rank 0 reads
+    mlaunch's standard input unless that is a terminal; other ranks read nothing.
+
+Exit codes
+    0 done   2 wrong command line   65 bad stored data   69 this machine cannot do it
+    70 internal error   74 read or write error   75 stopped on request, or another rank failed
+    78 configuration   93 do not restart   128+n killed by signal n (130: Ctrl-C)
+
+Without mlaunch: mpirun -np N train ... (Open MPI), srun --mpi=pmix -n N train ..., and on one host
+torchrun --nproc_per_node N --no-python train ... start ranks, too.
+)";
+}
+
+}  // namespace strata::launcher

@@ -1,0 +1,41 @@
+// mlaunch's command line. Its own options end at the program's name; the rest is the program's.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/command/device_choice.h"
+#include "launcher/control/restart_policy.h"
+
+namespace strata::launcher {
+
+struct Options {
+  enum class Launcher { local, mpi };
+
+  int ranks = 1;
+  bool ranks_given = false;  ///< false: one rank per chosen device, if any
+  DeviceRequest devices;
+  Launcher launcher = Launcher::local;
+  std::vector<std::string> launcher_arguments;  ///< more arguments for mpirun
+  bool prefix = true;                       ///< put "[3] " before the lines of rank 3 if ranks > 1
+  std::chrono::milliseconds grace{30'000};  ///< time for ranks to stop by themselves after SIGTERM
+  RestartPolicy::Limits restarts;           ///< when the ranks start again after a failure
+  std::chrono::seconds hang_timeout{30};    ///< without progress of any rank; 0: wait for ever
+  std::string log_directory;                ///< keeps what ranks print; empty: nobody does
+  std::optional<int> master_port;           ///< MASTER_PORT of the ranks; nullopt: a free one
+  bool show_help = false;
+  bool show_version = false;
+  std::vector<std::string> notes;    ///< accepted options without effect, one line each
+  std::vector<std::string> command;  ///< program and its arguments; empty with help or version
+};
+
+/// Parses `arguments`, which exclude mlaunch's own name. Throws InvalidArgument with one line per
+/// wrong option, which says what to do instead.
+Options parse_options(const std::vector<std::string>& arguments);
+
+/// Returns the text of `mlaunch --help`.
+std::string help_text();
+
+}  // namespace strata::launcher

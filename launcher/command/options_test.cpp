@@ -1,0 +1,201 @@
+#include "launcher/command/options.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "launcher/command/mpi_command.h"
+
+namespace strata::launcher {
+namespace {
+
+using Words = std::vector<std::string>;
+
+std::string refusal(const Words& arguments) {
+  try {
+    parse_options(arguments);
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Options, OneRankByDefault) {
+  const Options options = parse_options({"train"});
+  EXPECT_EQ(options.ranks, 1);
+  EXPECT_EQ(options.command, Words{"train"});
+}
+
+TEST(Options, EverySpellingOfTheRankCount) {
+  for (const char* name : {"-np", "-n", "--np", "--num_gpus", "--num-gpus", "--num_accelerators",
+                           "--nproc_per_node"}) {
+    EXPECT_EQ(parse_options({name, "8", "train"}).ranks, 8) << name;
+    EXPECT_EQ(parse_options({std::string(name) + "=8", "train"}).ranks, 8) << name;
+  }
+}
+
+TEST(Options, EndAtTheProgram) {
+  const Options options =
+      parse_options({"--num_gpus", "8", "train", "-np", "3", "--deepspeed", "x"});
+  EXPECT_EQ(options.ranks, 8);
+  EXPECT_EQ(options.command, (Words{"train", "-np", "3", "--deepspeed", "x"}));
+  EXPECT_EQ(parse_options({"-np", "2", "--", "-odd-name"}).command, Words{"-odd-name"});
+}
+
+TEST(Options, ValuesAreChecked) {
+  for (const char* value : {"0", "-1", "x", "2x", "", "1e1", "99999999999999999999", "1025"})
+    EXPECT_NE(refusal({"-np", value, "train"}).find("from 1 to 1024"), std::string::npos) << value;
+  EXPECT_NE(refusal({"-np"}).find("needs a value"), std::string::npos);
+  EXPECT_NE(refusal({"--no-prefix=1", "train"}).find("takes no value"), std::string::npos);
+  EXPECT_NE(refusal({"--master_port", "70000", "train"}), "");
+}
+
+TEST(Options, ContradictingCountsAreNamed) {
+  const std::string text = refusal({"-np", "4", "--num_gpus", "8", "train"});
+  EXPECT_NE(text.find("--num_gpus 8"), std::string::npos);
+  EXPECT_NE(text.find("-np 4"), std::string::npos);
+  EXPECT_EQ(parse_options({"-np", "4", "--num_gpus", "4", "train"}).ranks, 4);
+}
+
+TEST(Options, HelpAndVersionNeedNothingElse) {
+  for (const char* name : {"-h", "--help"}) EXPECT_TRUE(parse_options({name}).show_help) << name;
+  for (const char* name : {"-V", "--version"})
+    EXPECT_TRUE(parse_options({name}).show_version) << name;
+}
+
+TEST(Options, TheOneHostMayHaveItsNumber) {
+  for (const char* name : {"--node_rank", "--machine-rank"})
+    EXPECT_EQ(parse_options({"--nnodes", "1", name, "0", "-np", "2", "train"}).ranks, 2) << name;
+}
+
+TEST(Options, SeveralHostsAreRefusedByName) {
+  const std::vector<Words> cases{{"-H", "hosts"},
+                                 {"--hostfile", "hosts"},
+                                 {"--hostfile=hosts"},
+                                 {"--num_nodes", "2"},
+                                 {"--nnodes=2"},
+                                 {"--master_addr", "10.1.2.3"},
+                                 {"--node_rank", "1"},
+                                 {"--include", "worker-1:0,1"},
+                                 {"-i", "localhost:0@worker-1:0"},
+                                 {"--no_ssh"}};
+  for (Words words : cases) {
+    const std::string name = words[0].substr(0, words[0].find('='));
+    words.push_back("train");
+    const std::string text = refusal(words);
+    EXPECT_EQ(text.rfind(name, 0), 0u) << text;
+    EXPECT_NE(text.find("several hosts are not available"), std::string::npos) << text;
+  }
+}
+
+TEST(Options, ThisHostIsAcceptedInDeepSpeedsWords) {
+  const Options options =
+      parse_options({"--num_nodes", "1", "--master_addr", "localhost", "--master_port", "29501",
+                     "--include", "localhost:0,2,3", "--no_local_rank", "train"});
+  EXPECT_EQ(options.ranks, 3);
+  EXPECT_EQ(options.devices.included, (Words{"0", "2", "3"}));
+  EXPECT_EQ(options.master_port, 29501);
+  EXPECT_EQ(options.notes.size(), 1u);
+}
+
+TEST(Options, DevicesAreNotRanks) {
+  EXPECT_EQ(parse_options({"--num_gpus", "4", "train"}).devices.first_devices, 4);
+  EXPECT_EQ(parse_options({"-np", "4", "train"}).devices.first_devices, 0);
+  const Options options = parse_options({"-e", "localhost:1,2", "train"});
+  EXPECT_EQ(options.devices.excluded, (Words{"1", "2"}));
+  EXPECT_FALSE(options.ranks_given);
+  for (const char* value : {"localhost:", "localhost:x", "localhost:-1", "localhost:0,0"})
+    EXPECT_NE(refusal({"--include", value, "train"}), "") << value;
+  EXPECT_NE(refusal({"--exclude", "localhost", "train"}).find("leaves no host"), std::string::npos);
+  EXPECT_NE(refusal({"-i", "localhost:0", "-e", "localhost:1", "train"}).find("give one of them"),
+            std::string::npos);
+}
+
+TEST(Options, AllThatIsWrongIsSaidAtOnce) {
+  const std::string text = refusal({"--nosuch", "-np", "x", "--hostfile", "hosts", "--launcher",
+                                    "pdsh", "--num_nodes=2", "train"});
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4) << text;
+  for (const char* part : {"unknown option --nosuch", "-np x: expected", "--hostfile: ranks on",
+                           "--launcher pdsh: known", "--num_nodes 2: ranks on"})
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+}
+
+TEST(Options, UnknownOnesNameTheNearest) {
+  EXPECT_NE(refusal({"--num_gpu", "2", "train"}).find("did you mean '--num-gpus'?"),
+            std::string::npos);
+  const std::string text = refusal({"--zero", "3", "train"});
+  EXPECT_NE(text.find("unknown option --zero"), std::string::npos);
+  EXPECT_EQ(text.find("did you mean"), std::string::npos);
+}
+
+TEST(Options, RestartsWithoutACheckpointOnlyIfTyped) {
+  const RestartPolicy::Limits usual = parse_options({"train"}).restarts;
+  EXPECT_EQ(usual.most_restarts, 3);
+  EXPECT_FALSE(usual.without_commit);
+  const RestartPolicy::Limits typed = parse_options({"--max_restarts=5", "train"}).restarts;
+  EXPECT_EQ(typed.most_restarts, 5);
+  EXPECT_TRUE(typed.without_commit);
+  EXPECT_NE(refusal({"--max-restarts", "-1", "train"}).find("from 0"), std::string::npos);
+}
+
+TEST(Options, UnsupportedOnesSayWhatToDo) {
+  EXPECT_NE(refusal({"--module", "train"}).find("python3 -m"), std::string::npos);
+  EXPECT_NE(refusal({"--tee", "3", "train"}).find("tee log"), std::string::npos);
+  EXPECT_EQ(parse_options({"--standalone", "--rdzv_backend=c10d", "train"}).notes.size(), 2u);
+  EXPECT_NE(refusal({"--launcher", "pdsh", "train"}).find("local"), std::string::npos);
+  EXPECT_NE(refusal({"--launcher", "slurm", "train"}).find("srun"), std::string::npos);
+  EXPECT_NE(refusal({"--launcher-args", "-x A", "train"}).find("mpi"), std::string::npos);
+}
+
+TEST(Options, AutotuningLetsThePlannerChoose) {
+  const Options run = parse_options({"-np", "2", "--autotuning", "run", "train", "--zero", "3"});
+  EXPECT_EQ(run.command, (Words{"train", "--zero", "3", "--target-memory", "auto"}));
+  EXPECT_EQ(run.ranks, 2);
+  EXPECT_EQ(run.notes.size(), 1U);
+  const Words given{"train", "--target_memory=8GB"};
+  Words words{"--autotuning=run"};
+  words.insert(words.end(), given.begin(), given.end());
+  EXPECT_EQ(parse_options(words).command, given);
+
+  const Options tune = parse_options({"-np", "4", "--launcher", "mpi", "--launcher-args", "-v",
+                                      "--autotuning", "tune", "/bin/train", "--zero", "3"});
+  EXPECT_EQ(tune.command, (Words{"/bin/plan", "--zero", "3", "--world", "4"}));
+  EXPECT_EQ(tune.ranks, 1);
+  EXPECT_EQ(tune.launcher, Options::Launcher::local);
+  EXPECT_EQ(parse_options({"--autotuning", "tune", "train"}).command, Words{"plan"});
+
+  EXPECT_NE(refusal({"--autotuning", "fast", "train"}).find("expected run or tune"),
+            std::string::npos);
+  EXPECT_NE(refusal({"--autotuning", "run", "./mine"}).find("mine is not train"),
+            std::string::npos);
+}
+
+TEST(Options, AProgramIsNeeded) {
+  EXPECT_NE(refusal({}).find("which program"), std::string::npos);
+  EXPECT_NE(refusal({"-np", "2"}).find("which program"), std::string::npos);
+  EXPECT_TRUE(parse_options({"--help"}).show_help);
+  EXPECT_TRUE(parse_options({"--version"}).show_version);
+}
+
+TEST(Options, HelpNamesWhatItParses) {
+  for (const char* word :
+       {"-np", "--num_gpus", "--launcher", "--no-prefix", "--grace", "--master_port", "--version"})
+    EXPECT_NE(help_text().find(word), std::string::npos) << word;
+}
+
+TEST(MpiCommand, KeepsOrderAndProgramArguments) {
+  const Options options = parse_options({"-np", "2", "--launcher", "mpi", "--launcher-args",
+                                         "--mca btl self", "train", "--zero", "3"});
+  EXPECT_EQ(mpi_command(options, "/b/train", true),
+            (Words{"mpirun", "-np", "2", "--oversubscribe", "--bind-to", "none", "-x",
+                   "STRATA_RUN_ID", "--tag-output", "--allow-run-as-root", "--mca", "btl", "self",
+                   "/b/train", "--zero", "3"}));
+  const Options one = parse_options({"--launcher=mpi", "train"});
+  EXPECT_EQ(mpi_command(one, "/b/train", false),
+            (Words{"mpirun", "-np", "1", "--oversubscribe", "--bind-to", "none", "-x",
+                   "STRATA_RUN_ID", "/b/train"}));
+}
+
+}  // namespace
+}  // namespace strata::launcher

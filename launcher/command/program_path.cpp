@@ -1,0 +1,78 @@
+#include "launcher/command/program_path.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+#include <system_error>
+#include <vector>
+
+#include "core/error.h"
+#include "core/nearest_name.h"
+
+namespace strata::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_executable(const fs::path& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error) && ::access(path.c_str(), X_OK) == 0;
+}
+
+std::vector<std::string> programs_in(const std::string& directory) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error))
+    if (is_executable(it->path()) && it->path().filename() != "mlaunch")
+      names.push_back(it->path().filename());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+[[noreturn]] void refuse_path(const std::string& name) {
+  std::error_code error;
+  if (!fs::exists(name, error)) throw InvalidArgument("program " + name + " does not exist");
+  if (fs::is_directory(name, error)) throw InvalidArgument(name + " is a directory, not a program");
+  const bool is_python = fs::path(name).extension() == ".py";
+  throw InvalidArgument(name + " is not executable; " +
+                        (is_python ? "start it with: mlaunch -np N python3 " + name
+                                   : "chmod +x " + name + ", or start its interpreter"));
+}
+
+[[noreturn]] void refuse_name(const std::string& name, const std::string& first_directory) {
+  std::error_code error;
+  if (fs::exists(name, error) && !fs::is_directory(name, error)) refuse_path("./" + name);
+  const std::vector<std::string> names = programs_in(first_directory);
+  const std::string close =
+      suggestion(name, std::vector<std::string_view>(names.begin(), names.end()));
+  std::string message =
+      "program " + name + " is neither in " + first_directory + " nor in $PATH" + close;
+  constexpr std::size_t kFewNames = 20;
+  if (close.empty() && !names.empty() && names.size() <= kFewNames) {
+    message += "; there are:";
+    for (const std::string& known : names) message += " " + known;
+  }
+  throw InvalidArgument(message);
+}
+
+}  // namespace
+
+std::string find_program(const std::string& name, const std::string& first_directory,
+                         const std::string& search_path) {
+  if (name.find('/') != std::string::npos) {
+    if (!is_executable(name)) refuse_path(name);
+    return name;
+  }
+  if (name.empty()) throw InvalidArgument("the program's name is empty");
+  if (is_executable(fs::path(first_directory) / name)) return fs::path(first_directory) / name;
+  std::istringstream directories(search_path);
+  for (std::string directory; std::getline(directories, directory, ':');) {
+    const fs::path path = fs::path(directory.empty() ? "." : directory) / name;
+    if (is_executable(path)) return path;
+  }
+  refuse_name(name, first_directory);
+}
+
+}  // namespace strata::launcher

@@ -1,0 +1,71 @@
+#include "launcher/command/program_path.h"
+
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "core/error.h"
+
+namespace strata::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ProgramPath : public ::testing::Test {
+ protected:
+  ProgramPath() {
+    fs::create_directories(root_ / "own");
+    fs::create_directories(root_ / "path");
+    add(root_ / "own" / "train", true);
+    add(root_ / "path" / "train", true);
+    add(root_ / "path" / "tool", true);
+    add(root_ / "path" / "script.py", false);
+  }
+  ~ProgramPath() override { fs::remove_all(root_); }
+
+  static void add(const fs::path& path, bool executable) {
+    std::ofstream(path) << "#!/bin/sh\n";
+    if (executable) fs::permissions(path, fs::perms::owner_all);
+  }
+  std::string find(const std::string& name) const {
+    return find_program(name, root_ / "own", "/nowhere:" + (root_ / "path").string());
+  }
+  std::string refusal(const std::string& name) const {
+    try {
+      find(name);
+    } catch (const InvalidArgument& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  const fs::path root_ =
+      fs::path(::testing::TempDir()) / ("program_path_" + std::to_string(::getpid()));
+};
+
+TEST_F(ProgramPath, LooksNextToMlaunchFirstThenInPath) {
+  EXPECT_EQ(find("train"), root_ / "own" / "train");
+  EXPECT_EQ(find("tool"), root_ / "path" / "tool");
+  EXPECT_EQ(find(root_ / "path" / "train"), root_ / "path" / "train");
+}
+
+TEST_F(ProgramPath, NamesTheNearestProgram) {
+  for (const char* name : {"trian", "trai"})
+    EXPECT_NE(refusal(name).find("program " + std::string(name)), std::string::npos) << name;
+  for (const char* name : {"trian", "trai"})
+    EXPECT_NE(refusal(name).find("did you mean 'train'?"), std::string::npos) << name;
+  EXPECT_NE(refusal("generate").find("there are: train"), std::string::npos);
+}
+
+TEST_F(ProgramPath, SaysWhyAPathIsNoProgram) {
+  EXPECT_NE(refusal(root_ / "path" / "none").find("does not exist"), std::string::npos);
+  EXPECT_NE(refusal(root_ / "path").find("is a directory"), std::string::npos);
+  EXPECT_NE(refusal(root_ / "path" / "script.py").find("python3"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace strata::launcher

@@ -1,0 +1,25 @@
+// What mlaunch runs on this host.
+#pragma once
+
+#include <sys/resource.h>
+
+#include <string>
+
+#include "launcher/command/options.h"
+
+namespace strata::launcher {
+
+class LogFolder;
+
+struct Run {
+  Options options;
+  std::string program_path;
+  std::string run_id;
+  std::string host;
+  int master_port = 0;
+  rlimit open_files{};          ///< RLIMIT_NOFILE of the ranks
+  LogFolder* logs = nullptr;    ///< keeps what ranks print; null: nobody does
+  std::string visible_devices;  ///< CUDA_VISIBLE_DEVICES of the ranks; empty: mlaunch's own
+};
+
+}  // namespace strata::launcher

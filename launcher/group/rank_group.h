@@ -1,0 +1,99 @@
+// The ranks of one attempt on this host: their processes, pipes, status pages and rendezvous. What
+// happens to them becomes events of the state machine.
+#pragma once
+
+#include <poll.h>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/rendezvous_server.h"
+#include "core/status_page.h"
+#include "launcher/command/run.h"
+#include "launcher/control/messages.h"
+#include "launcher/control/rank_view.h"
+#include "launcher/group/rank_process.h"
+#include "launcher/group/state_machine.h"
+#include "launcher/output/screen.h"
+
+namespace strata::launcher {
+
+inline constexpr std::array<OutputKind, 2> kOutputKinds{OutputKind::standard_output,
+                                                        OutputKind::standard_error};
+
+class RankGroup {
+ public:
+  /// Borrows run and screen. Children that the process has already are not the group's.
+  RankGroup(const Run& run, StartAttempt attempt, Screen& screen);
+
+  /// Starts all ranks. A rank that cannot be started, and those after it, are SpawnFailed.
+  std::vector<Event> start();
+
+  /// Adds what to poll for: the rendezvous, and outputs that the screen has room for.
+  void add_polls(std::vector<pollfd>& entries);
+  /// Serves the rendezvous; returns a line for each rank that broke its protocol.
+  std::vector<std::string> serve_rendezvous(TimePoint now) { return server_.process(now); }
+  [[nodiscard]] std::optional<TimePoint> next_deadline() const { return server_.next_deadline(); }
+  /// Hands what ranks printed to the screen.
+  std::vector<Event> read_outputs();
+  /// Waits for processes that have ended, without blocking.
+  std::vector<Event> reap();
+
+  /// True if a process of this group is alive, or one that a rank left behind.
+  [[nodiscard]] bool has_children() const { return !children_left().empty(); }
+  /// Kills ranks, and what they left behind. Call it until has_children() is false.
+  void kill_children();
+
+  void signal(int rank, int number);
+  /// Ends waiting at the rendezvous, for ever.
+  void fail_waiting_peers(const std::string& reason) { server_.fail(reason); }
+
+  [[nodiscard]] int size() const { return static_cast<int>(ranks_.size()); }
+  /// Says where a rank is; "" for programs that do not write their status page.
+  [[nodiscard]] std::string where(int rank) const;
+  /// Ends the collectives of ranks, which wait for one that will not come.
+  void order_stop(const std::string& reason);
+  [[nodiscard]] pid_t pid_of(int rank) const { return at(rank).process.pid; }  ///< -1: ended
+  /// Looks at all ranks and their processes.
+  [[nodiscard]] std::vector<RankState> look() const;
+  /// The same with what is shown of them to people.
+  [[nodiscard]] std::vector<RankView> view() const;
+  /// What a rank wrote to its status page.
+  [[nodiscard]] const StatusPageData& page(int rank) const { return at(rank).page.data(); }
+  /// Returns the error on the rank's status page; "": none.
+  [[nodiscard]] std::string error_of(int rank) const;
+  /// Returns the folder of the checkpoint that its status page names; "": none.
+  [[nodiscard]] std::string checkpoint_of(int rank) const;
+  /// True if its status page says that the rank has done its work.
+  [[nodiscard]] bool is_done(int rank) const;
+  /// Returns the most memory that the rank's process used; 0: it has not ended.
+  [[nodiscard]] std::int64_t peak_rss_bytes(int rank) const { return at(rank).peak_rss_bytes; }
+
+ private:
+  struct Rank {
+    StatusPage page;
+    RankProcess process;
+    std::int64_t peak_rss_bytes = 0;
+  };
+
+  [[nodiscard]] RankProcess start(int rank, const StatusPage& page);
+  void read_output(int rank, OutputKind kind, std::vector<Event>& events);
+  [[nodiscard]] std::set<pid_t> children_left() const;
+  [[nodiscard]] int rank_of(pid_t pid) const;
+  [[nodiscard]] UniqueFd& pipe(int rank, OutputKind kind);
+  [[nodiscard]] const Rank& at(int rank) const { return ranks_[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] Rank& at(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
+
+  const Run& run_;
+  const StartAttempt attempt_;
+  Screen& screen_;
+  const std::set<pid_t> foreign_children_;  // children of the shell that exec'ed us
+  RendezvousServer server_;
+  std::vector<Rank> ranks_;
+};
+
+}  // namespace strata::launcher

@@ -1,0 +1,56 @@
+// Keeps what ranks print, and why attempts failed, in files: `mlaunch --log-dir DIR`.
+//
+//   DIR/RUN/attempt_0/rank_3/stdout.log, stderr.log     as the rank wrote it
+//   DIR/RUN/attempt_0/report.txt, report.json, hang.txt   if the attempt did not end well
+//   DIR/RUN/gave_up.txt                                 why the run ended with 93
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/unique_fd.h"
+#include "launcher/control/placement.h"
+#include "launcher/output/screen.h"
+
+namespace strata::launcher {
+
+class LogFolder {
+ public:
+  /// Makes DIR and DIR/RUN (mode 0700). Throws HostError if that cannot be done, Error (io) if
+  /// nothing can be written there, as on a full disk.
+  LogFolder(const std::string& directory, const std::string& run_id);
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+  /// Makes folders and files (mode 0600) of the ranks of host `node`.
+  void begin_attempt(const Placement& placement, int node);
+  /// Appends what a rank of this host wrote. The first failure ends all writing.
+  void write(int local_rank, OutputKind kind, std::string_view bytes);
+  /// Ends the files of the ranks: some file systems tell only then that bytes were lost.
+  void end_attempt();
+  /// Writes a file of the attempt, or of the run. Under its name it is whole or not there.
+  void keep_of_attempt(const std::string& name, std::string_view text);
+  void keep_of_run(const std::string& name, std::string_view text);
+
+  /// The first failure, once: logs are lost, and the run goes on.
+  [[nodiscard]] std::optional<std::string> take_complaint();
+
+ private:
+  [[nodiscard]] UniqueFd create(const std::string& file);
+  void make_folder(const std::string& folder);
+  void keep(const std::string& file, std::string_view text);
+  void close(UniqueFd& file, const std::string& name);
+  bool append(const UniqueFd& file, const std::string& name, std::string_view bytes);
+  void give_up(const std::string& what, const std::string& name, int error);
+
+  std::string path_, attempt_path_;
+  std::vector<std::array<UniqueFd, 2>> files_;  ///< per rank of this host: output, error
+  bool lost_ = false;
+  std::string failure_;  ///< why logs are lost
+  std::optional<std::string> complaint_;
+};
+
+}  // namespace strata::launcher

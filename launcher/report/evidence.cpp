@@ -1,0 +1,186 @@
+#include "launcher/report/evidence.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <system_error>
+
+#include "core/integer.h"
+#include "core/unique_fd.h"
+
+namespace strata::launcher {
+namespace {
+
+constexpr std::size_t kMostStackBytes = 16 * 1024;
+
+std::string line_of(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  std::string line;
+  std::getline(stream, line);
+  return line;
+}
+
+/// Returns the name of a system call whose first argument is a descriptor; "" for others.
+std::string_view call_on_file(long number) {
+  constexpr std::array<std::pair<long, std::string_view>, 12> kCalls{{{SYS_read, "read"},
+                                                                      {SYS_write, "write"},
+                                                                      {SYS_pread64, "read"},
+                                                                      {SYS_pwrite64, "write"},
+                                                                      {SYS_readv, "read"},
+                                                                      {SYS_writev, "write"},
+                                                                      {SYS_fsync, "fsync"},
+                                                                      {SYS_fdatasync, "fdatasync"},
+                                                                      {SYS_fallocate, "fallocate"},
+                                                                      {SYS_flock, "flock"},
+                                                                      {SYS_fcntl, "fcntl"},
+                                                                      {SYS_recvmsg, "receive"}}};
+  const auto found = std::ranges::find(kCalls, number, &std::pair<long, std::string_view>::first);
+  return found == kCalls.end() ? "" : found->second;
+}
+
+/// Describes the system call that a thread is in, from /proc/PID/task/ID/syscall: its number and
+/// arguments in hexadecimal, "running", or -1.
+std::string call_of(const std::filesystem::path& process, const std::filesystem::path& thread) {
+  std::istringstream fields(line_of(thread / "syscall"));
+  long number = -1;
+  std::string argument;
+  if (!(fields >> number >> argument) || number < 0) return "";
+  if (number == SYS_io_uring_enter) return "waiting for a disk (io_uring)";
+  const std::string_view name = call_on_file(number);
+  if (name.empty()) return "";
+  const unsigned long descriptor = std::strtoul(argument.c_str(), nullptr, 16);
+  std::error_code error;
+  const auto file =
+      std::filesystem::read_symlink(process / "fd" / std::to_string(descriptor), error);
+  return fmt::format("{} of {}", name, error ? "a file" : file.string());
+}
+
+std::string_view state_name(char state) {
+  switch (state) {
+    case 'R':
+      return "runs";
+    case 'S':
+      return "sleeps";
+    case 'D':
+      return "waits for a device";
+    case 'T':
+      return "is stopped";
+    case 't':
+      return "is traced";
+    case 'Z':
+      return "has ended";
+    default:
+      return "is in an unknown state";
+  }
+}
+
+/// Reads what a program writes to `output` until it ends, `limit` passes or it is too much.
+std::string read_for(int output, std::chrono::milliseconds limit) {
+  const auto end = std::chrono::steady_clock::now() + limit;
+  std::string text;
+  while (text.size() < kMostStackBytes) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+    pollfd entry{output, POLLIN, 0};
+    if (left.count() <= 0 || ::poll(&entry, 1, static_cast<int>(left.count())) <= 0) break;
+    std::array<char, 4096> bytes;
+    const ssize_t count = ::read(output, bytes.data(), bytes.size());
+    if (count <= 0) break;
+    text.append(bytes.data(), static_cast<std::size_t>(count));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<ThreadFacts> threads_of(pid_t pid, const std::filesystem::path& processes) {
+  const std::filesystem::path process = processes / std::to_string(pid);
+  std::vector<ThreadFacts> threads;
+  std::error_code error;
+  std::filesystem::directory_iterator it(process / "task", error);
+  for (const std::filesystem::directory_iterator end; !error && it != end; it.increment(error)) {
+    const auto id = parse_integer(it->path().filename().string());
+    if (!id) continue;
+    ThreadFacts facts{static_cast<pid_t>(*id), line_of(it->path() / "comm"), '?', "", ""};
+    const std::string stat = line_of(it->path() / "stat");
+    // The name in parentheses may contain anything, so the state is looked for after the last one.
+    if (const std::size_t name_end = stat.rfind(')'); name_end + 2 < stat.size())
+      facts.state = stat[name_end + 2];
+    facts.in = line_of(it->path() / "wchan");
+    if (facts.in == "0") facts.in.clear();
+    facts.call = call_of(process, it->path());
+    threads.push_back(std::move(facts));
+  }
+  std::ranges::sort(threads, {}, &ThreadFacts::id);
+  return threads;
+}
+
+std::string what_holds(const std::vector<ThreadFacts>& threads) {
+  if (threads.empty()) return "its process is gone";
+  const auto any = [&](char state) {
+    return std::ranges::find(threads, state, &ThreadFacts::state);
+  };
+  if (threads.front().state == 'T') return "stopped by a signal (SIGSTOP, or its terminal)";
+  if (const auto waits = any('D'); waits != threads.end())
+    return waits->call.empty() ? fmt::format("waiting for a device in {}", waits->in)
+                               : "in " + waits->call;
+  if (any('R') != threads.end()) return "computing";
+  for (const ThreadFacts& thread : threads)
+    if (!thread.call.empty() && thread.call.find(" of /") != std::string::npos)
+      return "in " + thread.call;
+  return "asleep: its threads wait for one another, for a peer or for a device";
+}
+
+std::string describe_threads(const std::vector<ThreadFacts>& threads) {
+  std::map<std::string, int> alike;
+  for (const ThreadFacts& thread : threads) {
+    std::string what = fmt::format("'{}' {}", thread.name, state_name(thread.state));
+    if (!thread.call.empty())
+      what += ", " + thread.call;
+    else if (!thread.in.empty())
+      what += " in " + thread.in;
+    ++alike[what];
+  }
+  std::string text;
+  for (const auto& [what, count] : alike)
+    text += (text.empty() ? "" : "\n") + (count > 1 ? fmt::format("{} of {}", count, what) : what);
+  return text;
+}
+
+std::string stacks_of(pid_t pid, std::chrono::milliseconds limit) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return "";
+  const UniqueFd output(ends[0]);
+  UniqueFd input(ends[1]);
+  std::string process = std::to_string(pid);
+  std::string words[] = {"eu-stack", "-n", "24", "-p", process};
+  std::array<char*, 6> arguments{words[0].data(), words[1].data(), words[2].data(),
+                                 words[3].data(), words[4].data(), nullptr};
+  posix_spawn_file_actions_t actions;
+  if (::posix_spawn_file_actions_init(&actions) != 0) return "";
+  pid_t tool = -1;
+  const bool started =
+      ::posix_spawn_file_actions_adddup2(&actions, input.get(), 1) == 0 &&
+      ::posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0) == 0 &&
+      ::posix_spawnp(&tool, words[0].c_str(), &actions, nullptr, arguments.data(), environ) == 0;
+  ::posix_spawn_file_actions_destroy(&actions);
+  input.close();
+  if (!started) return "";
+  std::string text = read_for(output.get(), limit);
+  (void)::kill(tool, SIGKILL);  // it has ended, or has had its time
+  while (::waitpid(tool, nullptr, 0) < 0 && errno == EINTR) continue;
+  return text;
+}
+
+}  // namespace strata::launcher

@@ -1,0 +1,51 @@
+#include "launcher/report/hang_report.h"
+
+#include <gtest/gtest.h>
+
+namespace strata::launcher {
+namespace {
+
+TEST(HangReport, SaysWhoIsBehindAndWhatHoldsIt) {
+  const Hang hang{.kind = Hang::Kind::behind,
+                  .rank = 1,
+                  .for_how_long = std::chrono::seconds(31),
+                  .where = "step 12, update",
+                  .collective = 40,
+                  .collective_name = "gather layer.3",
+                  .waiting = {0, 2}};
+  const std::vector<ThreadFacts> threads{{7, "train", 'S', "futex_do_wait", ""},
+                                         {8, "disk", 'D', "", "fsync of /data/x"}};
+  EXPECT_EQ(hang_report(hang, {}, threads, "TID 7:\n#0 wait\n"),
+            "mlaunch: rank 1 has not come to collective 40 'gather layer.3', in which 2 ranks "
+            "wait; nothing got done for 31 s; it is at step 12, update\n"
+            "  held    in fsync of /data/x\n"
+            "  threads 'disk' waits for a device, fsync of /data/x\n"
+            "          'train' sleeps in futex_do_wait\n"
+            "  stack   TID 7:\n"
+            "          #0 wait\n"
+            "  advice  if it only needs longer, give more: mlaunch --hang-timeout SECONDS");
+}
+
+TEST(HangReport, CutsLongStacks) {
+  std::string stacks;
+  for (int i = 0; i < 100; ++i) stacks += "#" + std::to_string(i) + " f\n";
+  const std::string report = hang_report({.rank = 0}, {}, {}, stacks);
+  EXPECT_NE(report.find("#23 f"), std::string::npos);
+  EXPECT_EQ(report.find("#24 f"), std::string::npos);
+}
+
+TEST(HangReport, KnowsWhoStoppedARank) {
+  const Hang held{.kind = Hang::Kind::held, .rank = 0};
+  EXPECT_NE(hang_report(held, {}, {}, "").find("kill -STOP"), std::string::npos);
+}
+
+TEST(HangReport, KnowsAFrozenRank) {
+  const Hang held{.kind = Hang::Kind::held, .rank = 0};
+  const std::string report =
+      hang_report(held, {.frozen = true}, {{7, "train", 'D', "hrtimer_nanosleep", ""}}, "");
+  EXPECT_NE(report.find("held    in a frozen control group"), std::string::npos) << report;
+  EXPECT_NE(report.find("docker unpause"), std::string::npos) << report;
+}
+
+}  // namespace
+}  // namespace strata::launcher
