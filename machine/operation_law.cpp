@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::size_t kParts = 3;
 using Parts = std::array<double, kParts>;
-/// Squares of relative errors alone make a law too short: half the time costs 1/4, twice the time 1.
-/// Over the ratio of both times they cost the same, 1/2. Weights have the same slope as that cost;
-/// their ratios are those of the turn before.
+/// Squares of relative errors alone make a law too short: half the time costs 1/4, twice the
+/// time 1. Over the ratio of both times they cost the same, 1/2. Weights have the same slope as
+/// that cost; their ratios are those of the turn before.
 constexpr int kTurns = 8;
 constexpr double kLeastRatio = 1.0 / 16;
 

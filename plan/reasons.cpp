@@ -84,10 +84,9 @@ bool needs_no_more(const MemoryNeeds& more) {
 }  // namespace
 
 std::string_view name_of(Setting setting) {
-  constexpr std::string_view kNames[] = {"stage",       "micro_batch", "saved",
-                                         "activations", "parameters",  "optimizer",
-                                         "order",       "sums",        "farthest",
-                                         "all"};
+  constexpr std::string_view kNames[] = {"stage",      "micro_batch", "saved", "activations",
+                                         "parameters", "optimizer",   "order", "sums",
+                                         "farthest",   "all"};
   return kNames[static_cast<std::size_t>(setting)];
 }
 
