@@ -117,6 +117,7 @@ class ServingStore : public KeyValueStore {
   UniqueFd get_fd(const std::string& key, milliseconds timeout) override {
     return own_.get_fd(key, timeout);
   }
+  void drop_fd(const std::string& key) override { own_.drop_fd(key); }
 
  private:
   static UniqueFd listen_at(const std::string& place) {
@@ -194,6 +195,7 @@ class JoiningStore : public KeyValueStore {
   UniqueFd get_fd(const std::string& key, milliseconds timeout) override {
     return store().get_fd(key, timeout);
   }
+  void drop_fd(const std::string& key) override { store().drop_fd(key); }
 
  private:
   SocketStore& store() {

@@ -40,6 +40,11 @@ class LocalStore final : public KeyValueStore {
     return duplicate(wait_for(descriptors_, key, timeout, lock).get());
   }
 
+  void drop_fd(const std::string& key) override {
+    const std::lock_guard lock(mutex_);
+    descriptors_.erase(key);
+  }
+
  private:
   static UniqueFd duplicate(int fd) {
     return UniqueFd(checked(::fcntl(fd, F_DUPFD_CLOEXEC, 0), "duplicating a file descriptor"));

@@ -26,6 +26,9 @@ class KeyValueStore {
   /// Hands a file descriptor to other processes of this host (SCM_RIGHTS).
   virtual void put_fd(const std::string& key, int fd) = 0;
   virtual UniqueFd get_fd(const std::string& key, std::chrono::milliseconds timeout) = 0;
+  /// Forgets a descriptor, so that neither it nor its memory is kept any longer; of a key that is
+  /// not there, nothing happens. Call it once all who want the descriptor have got it.
+  virtual void drop_fd(const std::string& key) = 0;
 };
 
 /// Makes a store inside one process, for rank threads and single ranks.

@@ -119,6 +119,9 @@ void RendezvousServer::handle(Client& client, StoreMessage message, TimePoint no
     case Kind::get:
     case Kind::get_fd:
       return park_or_answer(client, message, now);
+    case Kind::drop_fd:
+      fds_.erase(message.key);
+      return reply(client, message.id, reply_of(Kind::answer));
     default:
       throw DataError("store message: a reply where a request was expected");
   }

@@ -74,6 +74,10 @@ UniqueFd SocketStore::get_fd(const std::string& key, std::chrono::milliseconds t
   return std::move(reply.fd);
 }
 
+void SocketStore::drop_fd(const std::string& key) {
+  checked_reply(ask(request(Kind::drop_fd, key)), key, {});
+}
+
 StoreMessage SocketStore::request(Kind kind, const std::string& key) const {
   StoreMessage message;
   message.kind = kind;

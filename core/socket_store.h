@@ -26,6 +26,7 @@ class SocketStore : public KeyValueStore {
   std::string get(const std::string& key, std::chrono::milliseconds timeout) override;
   void put_fd(const std::string& key, int fd) override;
   UniqueFd get_fd(const std::string& key, std::chrono::milliseconds timeout) override;
+  void drop_fd(const std::string& key) override;
 
  private:
   StoreMessage request(StoreMessage::Kind kind, const std::string& key) const;

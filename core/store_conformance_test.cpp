@@ -171,6 +171,19 @@ TEST_P(KeyValueStoreConformance, DescriptorsArriveAsTheSameFileManyTimes) {
   EXPECT_THROW(stores_->of(1).put_fd("closed", -1), HostError);
 }
 
+TEST_P(KeyValueStoreConformance, DroppedDescriptorsAreGoneAndLeaveRoom) {
+  const UniqueFd file(::memfd_create("shared", MFD_CLOEXEC));
+  for (std::size_t i = 0; i < RendezvousServer::kMaxStoredFds + 10; ++i) {
+    const std::string key = "file " + std::to_string(i);
+    stores_->of(1).put_fd(key, file.get());
+    stores_->of(1).drop_fd(key);
+  }
+  EXPECT_THROW(stores_->of(0).get_fd("file 0", milliseconds(20)), PeerError);
+  stores_->of(0).drop_fd("never put");
+  stores_->of(1).put_fd("file 0", file.get());
+  EXPECT_TRUE(stores_->of(0).get_fd("file 0", seconds(5)).valid());
+}
+
 TEST_P(KeyValueStoreConformance, GetFdWaitsForThePut) {
   const UniqueFd file(::memfd_create("shared", MFD_CLOEXEC));
   std::thread late([&] {

@@ -55,7 +55,7 @@ UniqueFd attached_fd(msghdr& packet) {
 bool known_kind(std::uint32_t kind) {
   using Kind = StoreMessage::Kind;
   return (kind >= static_cast<std::uint32_t>(Kind::put) &&
-          kind <= static_cast<std::uint32_t>(Kind::get_fd)) ||
+          kind <= static_cast<std::uint32_t>(Kind::drop_fd)) ||
          (kind >= static_cast<std::uint32_t>(Kind::answer) &&
           kind <= static_cast<std::uint32_t>(Kind::failed));
 }

@@ -18,6 +18,7 @@ struct StoreMessage {
     get,
     put_fd,
     get_fd,
+    drop_fd,
     answer = 16,  // replies from here; in the last two, `value` is the reason
     timed_out,
     refused,  ///< the request breaks a limit

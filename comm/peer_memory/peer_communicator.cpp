@@ -111,6 +111,7 @@ void PeerCommunicator::register_arena(const ArenaRegion& region) {
                                      : link_->map(peer, arena, slot.arena_base, slot.arena_bytes);
     }
     barrier();
+    link_->withdraw(arena);  // or each save of a long run would leave descriptors with the store
   });
 }
 

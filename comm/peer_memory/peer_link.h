@@ -22,6 +22,8 @@ class PeerLink {
   /// Lets peers map this rank's arena number `arena` after a barrier. Throws InvalidArgument for
   /// memory that they cannot map.
   virtual void offer(int arena, const ArenaRegion& region) = 0;
+  /// Ends the offer, once all peers have mapped the arena: their mappings stay.
+  virtual void withdraw(int arena) = 0;
   /// Maps the arena that `peer` offered as number `arena` before the last barrier.
   virtual std::span<const std::byte> map(int peer, int arena, std::byte* base_in_peer,
                                          std::int64_t bytes) = 0;

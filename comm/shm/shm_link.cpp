@@ -60,6 +60,8 @@ void ShmLink::offer(int arena, const ArenaRegion& region) {
   store_->put_fd(arena_key(arena, rank_), region.memfd);
 }
 
+void ShmLink::withdraw(int arena) { store_->drop_fd(arena_key(arena, rank_)); }
+
 std::span<const std::byte> ShmLink::map(int peer, int arena, std::byte* /*base_in_peer*/,
                                         std::int64_t bytes) {
   const std::string key = arena_key(arena, peer);

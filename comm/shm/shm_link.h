@@ -21,6 +21,7 @@ class ShmLink final : public PeerLink {
   [[nodiscard]] std::string_view backend() const override { return "shm"; }
   [[nodiscard]] std::byte* board_memory() const override { return board_.memory().data(); }
   void offer(int arena, const ArenaRegion& region) override;
+  void withdraw(int arena) override;
   std::span<const std::byte> map(int peer, int arena, std::byte* base_in_peer,
                                  std::int64_t bytes) override;
   void unmap(int peer, std::span<const std::byte> mapping) noexcept override;

@@ -37,8 +37,13 @@ std::string DirectoryStore::get(const std::string& key, std::chrono::millisecond
 }
 
 void DirectoryStore::put_fd(const std::string& key, int fd) {
-  kept_.emplace_back(checked(::fcntl(fd, F_DUPFD_CLOEXEC, 0), "duplicating a file descriptor"));
-  put(key, "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(kept_.back().get()));
+  UniqueFd& kept = kept_[key];
+  kept = UniqueFd(checked(::fcntl(fd, F_DUPFD_CLOEXEC, 0), "duplicating a file descriptor"));
+  put(key, "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(kept.get()));
+}
+
+void DirectoryStore::drop_fd(const std::string& key) {
+  if (kept_.erase(key) > 0) std::filesystem::remove(file_of(key));
 }
 
 UniqueFd DirectoryStore::get_fd(const std::string& key, std::chrono::milliseconds timeout) {

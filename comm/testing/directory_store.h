@@ -3,7 +3,8 @@
 #pragma once
 
 #include <filesystem>
-#include <vector>
+#include <map>
+#include <string>
 
 #include "core/rank_context.h"
 
@@ -18,11 +19,12 @@ class DirectoryStore final : public KeyValueStore {
   std::string get(const std::string& key, std::chrono::milliseconds timeout) override;
   void put_fd(const std::string& key, int fd) override;
   UniqueFd get_fd(const std::string& key, std::chrono::milliseconds timeout) override;
+  void drop_fd(const std::string& key) override;
 
  private:
   [[nodiscard]] std::filesystem::path file_of(std::string key) const;
   std::filesystem::path folder_;
-  std::vector<UniqueFd> kept_;  ///< descriptors that others may still ask for
+  std::map<std::string, UniqueFd> kept_;  ///< descriptors that others may still ask for
 };
 
 /// A new folder in the system's temporary folder, removed with this object.

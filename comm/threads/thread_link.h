@@ -16,6 +16,7 @@ class ThreadLink final : public PeerLink {
   [[nodiscard]] std::string_view backend() const override { return "threads"; }
   [[nodiscard]] std::byte* board_memory() const override { return board_.get(); }
   void offer(int /*arena*/, const ArenaRegion& /*region*/) override {}
+  void withdraw(int /*arena*/) override {}
   std::span<const std::byte> map(int /*peer*/, int /*arena*/, std::byte* base_in_peer,
                                  std::int64_t bytes) override {
     return {base_in_peer, static_cast<std::size_t>(bytes)};

@@ -295,6 +295,12 @@ class Shared(KeptWorkTest):
 
 
 class WhatIsSavedAndUsed(KeptWorkTest):
+    def test_a_run_may_save_any_number_of_times(self):
+        """Each save takes arenas and gives them back; mlaunch's store once ran out of room for descriptors at the 157th."""
+        saves = 180
+        done = self.run_program(mlaunch(2, *JOB, *STANDING, "--steps", saves, "--save-every", "1", "--keep", "1", options=["--max-restarts", "0"]))
+        self.assertEqual(done.stdout.count("wrote out/step-"), saves)
+
     def test_epochs_end_with_checkpoints(self):
         first = self.run_program(train(*JOB, *STANDING, "--num_train_epochs", "3", "--save_strategy", "epoch"))
         epoch = self.saved_steps()[0]
