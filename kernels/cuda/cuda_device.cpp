@@ -15,6 +15,7 @@
 #include "kernels/cuda/cuda_stream.h"
 #include "kernels/cuda/device_trials.h"
 #include "kernels/cuda/operation_products.h"
+#include "kernels/cuda/pinned_memory.h"
 #include "kernels/cuda/probe.h"
 
 namespace strata::cuda {
@@ -27,12 +28,10 @@ class CudaMemory final : public kernels::Memory {
  public:
   CudaMemory(MemoryKind kind, std::int64_t bytes) : kind_(kind), bytes_(bytes) {
     void* base = nullptr;
-    const auto size = static_cast<std::size_t>(bytes);
-    const cudaError_t result =
-        kind == MemoryKind::device
-            ? cudaMalloc(&base, size)
-            : cudaHostAlloc(&base, size, cudaHostAllocPortable | cudaHostAllocMapped);
-    base_ = static_cast<std::byte*>(base);
+    const cudaError_t result = kind == MemoryKind::device
+                                   ? cudaMalloc(&base, static_cast<std::size_t>(bytes))
+                                   : pinned_.take(bytes);
+    base_ = kind == MemoryKind::device ? static_cast<std::byte*>(base) : pinned_.base();
     if (result == cudaErrorMemoryAllocation) {
       (void)cudaGetLastError();  // this error is not sticky; later calls must not see it
       refuse();
@@ -41,7 +40,7 @@ class CudaMemory final : public kernels::Memory {
   }
   ~CudaMemory() override {
     // An error here comes from earlier work, and whoever waited for that work got it.
-    (void)(kind_ == MemoryKind::device ? cudaFree(base_) : cudaFreeHost(base_));
+    if (kind_ == MemoryKind::device) (void)cudaFree(base_);
   }
   CudaMemory(const CudaMemory&) = delete;
   CudaMemory& operator=(const CudaMemory&) = delete;
@@ -63,6 +62,7 @@ class CudaMemory final : public kernels::Memory {
   }
 
   MemoryKind kind_;
+  PinnedMemory pinned_;
   std::byte* base_ = nullptr;
   std::int64_t bytes_;
 };

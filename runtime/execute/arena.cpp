@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/populate_pages.h"
 
 namespace strata::runtime {
 
@@ -34,8 +35,8 @@ Arena::Arena(std::string tier, std::int64_t bytes, ArenaKind kind) : bytes_(byte
   (void)::madvise(base, static_cast<std::size_t>(bytes), MADV_HUGEPAGE);
   // Populates the pages now, not at their first touch in the middle of a step. Kernels before 5.14
   // do not know the advice (EINVAL); there pages come when they are touched.
-  if (::madvise(base, static_cast<std::size_t>(bytes), MADV_POPULATE_WRITE) != 0 && errno != EINVAL)
-    refuse("populating the arena");
+  errno = populate_pages({base_, static_cast<std::size_t>(bytes)});
+  if (errno != 0 && errno != EINVAL) refuse("populating the arena");
 }
 
 Arena::Arena(kernels::Device& device, kernels::MemoryKind kind, std::int64_t bytes)

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <map>
+#include <random>
 #include <string_view>
 #include <utility>
 
@@ -138,6 +140,55 @@ void EngineMemory::clear(const std::string& name) const {
     std::memset(address(at), 0, static_cast<std::size_t>(at.bytes));
   else
     arena(at.value->tier).device().clear_now(address(at), at.bytes);
+}
+
+std::vector<std::span<std::byte>> EngineMemory::numbers() const {
+  const runtime::Arena& arena = this->arena(runtime::Tier::device);
+  std::vector<std::span<std::byte>> parts;
+  if (arena.bytes() == 0 || arena.on_host()) return parts;
+  const std::span<std::byte> all(arena.base(), static_cast<std::size_t>(arena.bytes()));
+  const runtime::PersistentLayout& layout = programs_.persistent;
+  parts.push_back(all.subspan(static_cast<std::size_t>(layout.bytes(runtime::Tier::device))));
+  for (const runtime::PersistentValue& value : layout.values())
+    if (value.tier == runtime::Tier::device && !is_integer(value.type.dtype) &&
+        (value.role == runtime::Role::parameter || value.role == runtime::Role::gradient))
+      parts.push_back(all.subspan(static_cast<std::size_t>(value.offset_bytes),
+                                  static_cast<std::size_t>(value.type.span_bytes())));
+  std::ranges::stable_sort(parts, std::ranges::greater(),
+                           [](std::span<std::byte> part) { return part.size(); });
+  return parts;
+}
+
+void EngineMemory::fill_with_numbers() const {
+  const std::vector<std::span<std::byte>> parts = numbers();
+  if (parts.empty()) return;
+  kernels::Device& device = arena(runtime::Tier::device).device();
+  // Sign and mantissa of bf16 at random, its exponent one of four: 1/128 to 1/8. A number of 32 bit
+  // is as large, and one of fp16 between 1 and 1.5.
+  std::vector<std::uint16_t> block(std::size_t{1} << 20);
+  std::minstd_rand random(1);
+  for (std::uint16_t& number : block) {
+    const auto bits = static_cast<std::uint16_t>(random() >> 8);
+    number = static_cast<std::uint16_t>((bits & 0x81ff) | 0x3c00);
+  }
+  const std::span<std::byte> source = parts.front();
+  std::size_t filled = std::min(block.size() * sizeof block[0], source.size());
+  device.copy_now(source.data(), block.data(), static_cast<std::int64_t>(filled));
+  const auto repeat = [&](std::byte* to, std::size_t bytes) {
+    device.copy_now(to, source.data(), static_cast<std::int64_t>(bytes));
+    return bytes;
+  };
+  while (filled < source.size())
+    filled += repeat(source.data() + filled, std::min(filled, source.size() - filled));
+  for (const std::span<std::byte> part : std::span(parts).subspan(1))
+    repeat(part.data(), part.size());
+}
+
+void EngineMemory::clear_numbers() const {
+  for (const std::span<std::byte> part : numbers())
+    arena(runtime::Tier::device)
+        .device()
+        .clear_now(part.data(), static_cast<std::int64_t>(part.size()));
 }
 
 std::span<std::byte> EngineMemory::storage(const std::string& name) const {

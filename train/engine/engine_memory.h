@@ -57,6 +57,11 @@ class EngineMemory {
   void write(const std::string& name, std::span<const std::byte> bytes) const;
   /// Zeroes the storage of this name, which does not lie on the disk.
   void clear(const std::string& name) const;
+  /// Fills parameters, gradients and all that is not persistent in the arena of a device with
+  /// finite numbers of both signs, whichever type of 16 or 32 bit reads them; or zeroes it. Does
+  /// nothing where the CPU is the device. Waits for the device.
+  void fill_with_numbers() const;
+  void clear_numbers() const;
 
   void set_snapshot_receiver(SnapshotReceiver receiver);
   /// Keeps the present content of records on the disk for read_snapshot(). Nothing may be running.
@@ -75,6 +80,8 @@ class EngineMemory {
   [[nodiscard]] std::byte* address(const Place& place) const;
   [[nodiscard]] bool on_host(const Place& place) const;
   [[nodiscard]] Place place(const std::string& name) const;
+  /// The parts of the device's arena that fill_with_numbers() fills, the largest first.
+  [[nodiscard]] std::vector<std::span<std::byte>> numbers() const;
   [[nodiscard]] Place place(const step::StateEntry& entry, const step::WindowRun& run) const;
   [[nodiscard]] std::span<const std::byte> read(const Place& place,
                                                 std::vector<std::byte>& buffer) const;
