@@ -150,7 +150,7 @@ std::vector<std::span<std::byte>> EngineMemory::numbers() const {
   const runtime::PersistentLayout& layout = programs_.persistent;
   parts.push_back(all.subspan(static_cast<std::size_t>(layout.bytes(runtime::Tier::device))));
   for (const runtime::PersistentValue& value : layout.values())
-    if (value.tier == runtime::Tier::device && !is_integer(value.type.dtype) &&
+    if (value.tier == runtime::Tier::device &&
         (value.role == runtime::Role::parameter || value.role == runtime::Role::gradient))
       parts.push_back(all.subspan(static_cast<std::size_t>(value.offset_bytes),
                                   static_cast<std::size_t>(value.type.span_bytes())));
