@@ -1,7 +1,9 @@
 #include "machine/operation_times.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -51,13 +53,15 @@ double OperationTimes::foreseen_ns(std::string_view operation, Resource resource
   });
   if (at == families_.end()) return guess_ns;
   const double lawful = at->law ? at->law->ns(work) : 0;
-  return lawful > 0 ? lawful : at->slowness * guess_ns;
+  if (lawful <= 0) return at->slowness * guess_ns;
+  return std::max(lawful, std::min(guess_ns, at->least_ns_per_flop * work.flops));
 }
 
 void OperationTimes::find_families() {
   struct Measured {
     std::vector<std::pair<double, std::int64_t>> factors;
     std::vector<WorkTime> works;
+    double least_ns_per_flop = std::numeric_limits<double>::infinity();
   };
   std::map<std::tuple<std::string, Resource, DType>, Measured> families;
   for (const OperationTime& time : times_) {
@@ -65,11 +69,14 @@ void OperationTimes::find_families() {
     const auto ns = static_cast<double>(time.ns);
     family.factors.emplace_back(ns / static_cast<double>(time.guess_ns), time.ns);
     family.works.push_back({time.work, ns});
+    if (time.work.flops > 0)
+      family.least_ns_per_flop = std::min(family.least_ns_per_flop, ns / time.work.flops);
   }
   families_.clear();
   for (auto& [key, family] : families)
     families_.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key),
-                         weighted_median(family.factors), fit_law(family.works)});
+                         weighted_median(family.factors), fit_law(family.works),
+                         std::isfinite(family.least_ns_per_flop) ? family.least_ns_per_flop : 0});
 }
 
 }  // namespace strata::machine

@@ -41,7 +41,9 @@ class OperationTimes {
   [[nodiscard]] std::optional<std::int64_t> find(std::uint64_t signature) const;
   /// Returns the time of a kind that was not measured, by what was measured of its operation on
   /// this resource and in this type: `law` of it, or `guess_ns` times the slowness of most of the
-  /// measured time where there are too few kinds for a law; `guess_ns` where there are none. > 0.
+  /// measured time where there are too few kinds for a law; `guess_ns` where there are none. A law
+  /// that is fitted to short kinds promises long ones rates that no processor has: it does not get
+  /// below `guess_ns` by more FLOPs per second than any measured kind had. > 0.
   [[nodiscard]] double foreseen_ns(std::string_view operation, Resource resource, DType type,
                                    const Work& work, double guess_ns) const;
 
@@ -58,6 +60,7 @@ class OperationTimes {
     DType type = DType::f32;
     double slowness = 1;  ///< measured over guessed time
     std::optional<OperationLaw> law = {};
+    double least_ns_per_flop = 0;  ///< of the measured kinds that have FLOPs
   };
   void find_families();
 

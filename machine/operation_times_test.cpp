@@ -47,6 +47,27 @@ TEST(OperationTimes, OtherShapesOfManyKindsFollowTheLawOfTheirOperation) {
   EXPECT_DOUBLE_EQ(times.foreseen_ns("linear", Resource::device, DType::bf16, other, 1), 1);
 }
 
+TEST(OperationTimes, ALawPromisesNoRateThatNeitherAMeasurementNorTheMachineHas) {
+  const OperationLaw law{10'000, 1e-3, 0};  // short kinds are mostly the fixed part
+  std::vector<OperationTime> measured;
+  for (const double flops : {1e6, 2e6, 4e6, 8e6, 16e6})
+    measured.push_back({measured.size() + 1,
+                        "linear",
+                        Resource::device,
+                        DType::f32,
+                        std::llround(law.ns({flops, 0})),
+                        1,
+                        {flops, 0}});
+  const OperationTimes times(measured);
+  const auto foreseen = [&](double guess_ns) {
+    return times.foreseen_ns("linear", Resource::device, DType::f32, {1e9, 0}, guess_ns);
+  };
+  const double by_law = law.ns({1e9, 0}), by_fastest_kind = 1e9 * (26'000 / 16e6);
+  EXPECT_NEAR(foreseen(1e6), by_law, 0.01 * by_law);  // the machine is as fast as the law
+  EXPECT_DOUBLE_EQ(foreseen(1.2e6), 1.2e6);
+  EXPECT_NEAR(foreseen(9e6), by_fastest_kind, 1e-9 * by_fastest_kind);
+}
+
 TEST(OperationTimes, ForeseenTimesAreMeasuredOnes) {
   Machine machine = cpu_machine(2);
   const Demand demand{.flops = 1e9, .bytes = 1e6, .operation = "linear", .signature = 5};
