@@ -201,7 +201,8 @@ void StateMachine::give_up() {
     if (!endings_[rank])
       actions_.emplace_back(
           Say{fmt::format("rank {} was killed but does not end: it waits inside the kernel (a "
-                          "disk, a network file system or a driver that does not answer)",
+                          "disk, a network file system or a driver that does not answer), or its "
+                          "control group is frozen. The ranks do not start again beside it",
                           rank)});
   finish();
 }

@@ -14,8 +14,9 @@ std::string advice_for(const Hang& hang, const ProcessState& process,
   switch (hang.kind) {
     case Hang::Kind::held:
       if (process.frozen)
-        return "a job scheduler or container engine froze it, and it cannot end before it is "
-               "thawed (scontrol resume, docker unpause); mlaunch --hang-timeout 0 waits for ever";
+        return "a job scheduler or container engine froze it; where it does not end when it is "
+               "killed, thaw it (scontrol resume, docker unpause); mlaunch --hang-timeout 0 waits "
+               "for ever";
       return "somebody stopped it (kill -STOP, a debugger, a job scheduler); mlaunch "
              "--hang-timeout 0 waits for ever";
     case Hang::Kind::different:

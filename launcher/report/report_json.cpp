@@ -1,6 +1,7 @@
 #include "launcher/report/report_json.h"
 
 #include "core/clock.h"
+#include "core/error.h"
 #include "core/json_writer.h"
 
 namespace strata::launcher {
@@ -19,7 +20,11 @@ void write_rank(JsonWriter& json, const std::string& host, int number, const End
 
 void write_cause(JsonWriter& json, const AttemptReport& report) {
   const AttemptReport::OfHost& host = report.hosts[static_cast<std::size_t>(report.failed_host)];
-  if (host.facts) json.member("exit_code", host.facts->exit_code);
+  // What ranks end with after a hang, or as their host is lost, is mlaunch's own doing.
+  const bool ended_by_us = report.hung_rank || !report.lost_because.empty();
+  if (ended_by_us || host.facts)
+    json.member("exit_code",
+                ended_by_us ? static_cast<int>(ExitCode::try_again) : host.facts->exit_code);
   if (report.hung_rank) {
     json.member("cause", "hang").member("rank", *report.hung_rank).member("host", host.host);
     json.member("text", report.hung_because);

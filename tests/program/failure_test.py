@@ -142,6 +142,18 @@ class Failure(ProgramTest):
         self.ended(process, ranks)
         self.assertEqual(process.returncode, 130)
 
+    def test_a_rank_that_stays_stopped_is_ended(self):
+        process = self.start(mlaunch(WORLD, *ENDLESS, options=["--max-restarts", "0", "--log-dir", str(self.home / "logs")]))
+        self.wait_until(lambda: self.steps_done() >= 5, "five steps")
+        ranks = children(process.pid)
+        os.kill(ranks[1], signal.SIGSTOP)
+        _, said = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 75, said)
+        self.assertRegex(said, r"mlaunch: rank 1 has been stopped or frozen for \d+ s")
+        (report,) = (self.home / "logs").rglob("report.json")
+        told = json.loads(report.read_text())
+        self.assertEqual((told["cause"], told["rank"], told["exit_code"]), ("hang", 1, 75))
+
     def test_mlaunch_itself_killed(self):
         process, ranks = self.start_training()
         process.kill()

@@ -75,10 +75,11 @@ std::set<std::string, std::less<>> typed_flags(int argc, const char* const* argv
   return flags;
 }
 
-/// Flags that set the ranks and their hosts, which only mlaunch can obey.
+/// Flags about ranks, their hosts and their lives, which only mlaunch can obey.
 constexpr std::string_view kOfMlaunch =
     "-np|-n|--np|--num-gpus|--num_gpus|--nproc-per-node|--nproc_per_node|--num-processes|"
-    "--num_processes|--nnodes|--num-nodes|--num_nodes|--node-rank|--node_rank";
+    "--num_processes|--nnodes|--num-nodes|--num_nodes|--node-rank|--node_rank|--log-dir|--log_dir|"
+    "--hang-timeout|--hang_timeout|--max-restarts|--max_restarts";
 
 std::string unknown(const std::string& word) {
   std::vector<std::string> known;

@@ -301,8 +301,11 @@ TEST(CommandLine, MistakesAreUsageErrorsThatSayWhatWasMeant) {
 }
 
 TEST(CommandLine, WordsOfMlaunchAreSentThere) {
-  for (const std::vector<std::string>& words :
-       {std::vector<std::string>{"-np", "2"}, {"--num_gpus=2"}, {"--nproc_per_node", "2"}})
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"-np", "2"},
+                                                {"--num_gpus=2"},
+                                                {"--nproc_per_node", "2"},
+                                                {"--log-dir", "x"},
+                                                {"--max_restarts=2"}})
     EXPECT_THAT(complaint(words), HasSubstr(" is mlaunch's, before the program's name"));
 }
 

@@ -64,6 +64,18 @@ TEST_F(ListRehearsals, AKindThatIsLongerThanAllTheTimeIsLeftOut) {
   EXPECT_EQ(runs(3), (std::map<std::string, int>{{"linear", 3}}));
 }
 
+TEST_F(ListRehearsals, WarmUpsRunWhatWasMeasuredBeforeAndNoCollectives) {
+  add(MicroStepKind::only, "linear", 0.01);
+  add(MicroStepKind::only, "reduce", 0.01);
+  programs_.programs.begin()->second.instructions.back().collective.emplace();
+  machine_.times = machine::OperationTimes(
+      {{1, "linear", machine::Resource::device, DType::f32, 10'000'000, 10'000'000}});
+  std::map<std::string, int> runs;
+  for (const runtime::Rehearsal& rehearsal : list_warm_ups(programs_, machine_))
+    for (const runtime::Instruction& in : rehearsal.program.instructions) ++runs[in.label];
+  EXPECT_EQ(runs, (std::map<std::string, int>{{"linear", 5}}));
+}
+
 TEST_F(ListRehearsals, TokensAreCopiedInEachTurnSinceOthersMayHaveWrittenThere) {
   add(MicroStepKind::only, "embedding", 0.1);
   runtime::Program& program = programs_.programs.begin()->second;
