@@ -56,6 +56,7 @@ TEST(HardwareFile, TheNamesThatPeopleKnowAreThere) {
        {"rtx3090", "rtx4080", "rtx4090", "rtx5060ti-16gb", "rtx5090", "a6000", "l40s", "a100-40",
         "a100-80", "h100", "h200", "gh200", "b200", "two-cores", "8xa100", "8xh100", "16x8xh100"})
     EXPECT_THAT(hardware_names(), Contains(name));
+  EXPECT_EQ(find_hardware("8xH100")->name, "8xh100");
   EXPECT_FALSE(find_hardware("rtx4091"));
   EXPECT_FALSE(find_hardware_of_device("NVIDIA H2"));
   EXPECT_FALSE(find_hardware_of_device(""));

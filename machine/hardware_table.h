@@ -13,7 +13,7 @@ namespace strata::machine {
 /// Names of the files without ".json", sorted.
 std::vector<std::string> hardware_names();
 
-/// Returns nothing if there is no machine of that name.
+/// Returns nothing if there is no machine of that name, whose letters may be small or large.
 std::optional<Machine> find_hardware(std::string_view name);
 
 /// Finds a machine whose device the driver calls `driver_name`: the one host with `devices` such
