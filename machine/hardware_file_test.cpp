@@ -167,7 +167,7 @@ TEST(HardwareFile, ANameThatIsNearIsSuggested) {
     }
     return "loaded";
   };
-  for (const char* name : {"RTX4090", "4090", "rtx4090.json", "rtx409"})
+  for (const char* name : {"RTX-4090", "4090", "rtx4090.json", "rtx409"})
     EXPECT_THAT(said(name), HasSubstr(", did you mean 'rtx4090'?")) << name;
   EXPECT_THAT(said("h1000"), HasSubstr(", did you mean 'h100'?"));
   EXPECT_THAT(said("x"), Not(HasSubstr("did you mean")));
