@@ -1,6 +1,5 @@
 #include "core/byte_size.h"
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -27,11 +26,6 @@ constexpr Unit kUnits[] = {
 };
 
 constexpr std::string_view kUnlimitedWord = "unlimited";
-
-bool same_letters(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](char c, char d) { return ascii_lower_case(c) == ascii_lower_case(d); });
-}
 
 /// Returns false unless all of `text` is a finite number.
 bool read_number(std::string_view text, double& number) {

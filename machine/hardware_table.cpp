@@ -1,21 +1,12 @@
 #include "machine/hardware_table.h"
 
 #include <algorithm>
-#include <cctype>
 
+#include "core/ascii.h"
 #include "machine/hardware_file.h"
 #include "machine/hardware_texts.h"  // made by CMake from configs/hardware
 
 namespace strata::machine {
-
-namespace {
-
-bool same_but_for_case(std::string_view one, std::string_view other) {
-  const auto lower = [](unsigned char letter) { return std::tolower(letter); };
-  return std::ranges::equal(one, other, {}, lower, lower);
-}
-
-}  // namespace
 
 std::vector<std::string> hardware_names() {
   std::vector<std::string> names;
@@ -26,7 +17,7 @@ std::vector<std::string> hardware_names() {
 
 std::optional<Machine> find_hardware(std::string_view name) {
   for (const HardwareText& file : kHardwareTexts)
-    if (same_but_for_case(file.name, name))
+    if (same_letters(file.name, name))
       return read_hardware(file.text, std::string(file.name) + ".json");
   return std::nullopt;
 }

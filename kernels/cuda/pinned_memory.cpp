@@ -2,8 +2,6 @@
 
 #include <sys/mman.h>
 
-#include <cerrno>
-
 #include "core/populate_pages.h"
 
 namespace strata::cuda {
@@ -26,10 +24,7 @@ bool PinnedMemory::take_registered(std::size_t bytes) {
   void* base = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED) return false;
-  // A kernel without huge pages refuses, which changes nothing.
-  (void)::madvise(base, bytes, MADV_HUGEPAGE);
-  const int populated = populate_pages({static_cast<std::byte*>(base), bytes});
-  if ((populated != 0 && populated != EINVAL) ||
+  if (populate_pages({static_cast<std::byte*>(base), bytes}) != 0 ||
       cudaHostRegister(base, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped) !=
           cudaSuccess) {
     (void)cudaGetLastError();

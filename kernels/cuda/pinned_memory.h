@@ -5,27 +5,20 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 
 namespace strata::cuda {
 
-/// Pages of this process, locked and known to all devices of the process. Move-only.
+/// Pages of this process, locked and known to all devices of the process.
 class PinnedMemory {
  public:
   PinnedMemory() = default;
+  PinnedMemory(const PinnedMemory&) = delete;
+  PinnedMemory& operator=(const PinnedMemory&) = delete;
   /// Takes `bytes` > 0. Large memory is mapped in huge pages by several threads and registered:
   /// cudaHostAlloc makes small pages on one thread, which takes minutes for 100 GB. Where a device
   /// knows registered memory under other addresses, or refuses it, cudaHostAlloc makes it. Returns
   /// what CUDA said, after which the object holds nothing unless that is cudaSuccess.
   [[nodiscard]] cudaError_t take(std::int64_t bytes);
-  PinnedMemory(PinnedMemory&& other) noexcept
-      : base_(std::exchange(other.base_, nullptr)),
-        mapped_bytes_(std::exchange(other.mapped_bytes_, 0)) {}
-  PinnedMemory& operator=(PinnedMemory&& other) noexcept {
-    std::swap(base_, other.base_);
-    std::swap(mapped_bytes_, other.mapped_bytes_);
-    return *this;
-  }
   ~PinnedMemory();
 
   [[nodiscard]] std::byte* base() const { return base_; }

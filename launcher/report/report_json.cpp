@@ -20,7 +20,7 @@ void write_rank(JsonWriter& json, const std::string& host, int number, const End
 
 void write_cause(JsonWriter& json, const AttemptReport& report) {
   const AttemptReport::OfHost& host = report.hosts[static_cast<std::size_t>(report.failed_host)];
-  // What ranks end with after a hang, or as their host is lost, is mlaunch's own doing.
+  // After a hang or the loss of a host, mlaunch kills the ranks, so their exit codes say nothing.
   const bool ended_by_us = report.hung_rank || !report.lost_because.empty();
   if (ended_by_us || host.facts)
     json.member("exit_code",

@@ -31,12 +31,9 @@ Arena::Arena(std::string tier, std::int64_t bytes, ArenaKind kind) : bytes_(byte
                       memfd_.get(), 0);
   if (base == MAP_FAILED) refuse("mmap");
   base_ = static_cast<std::byte*>(base);
-  // Huge pages mean fewer TLB misses; a kernel without them refuses, which changes nothing.
-  (void)::madvise(base, static_cast<std::size_t>(bytes), MADV_HUGEPAGE);
-  // Populates the pages now, not at their first touch in the middle of a step. Kernels before 5.14
-  // do not know the advice (EINVAL); there pages come when they are touched.
+  // Pages are made now, not at their first touch in the middle of a step.
   errno = populate_pages({base_, static_cast<std::size_t>(bytes)});
-  if (errno != 0 && errno != EINVAL) refuse("populating the arena");
+  if (errno != 0) refuse("populating the arena");
 }
 
 Arena::Arena(kernels::Device& device, kernels::MemoryKind kind, std::int64_t bytes)

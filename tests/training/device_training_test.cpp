@@ -4,14 +4,12 @@
 
 #include <atomic>
 #include <cmath>
-#include <cstring>
 
 #include "core/error.h"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/testing/simulated/simulated_device.h"
 #include "tests/training/rank_threads.h"
 #include "tests/training/ranks.h"
-#include "train/engine/rehearse.h"
 #include "train/engine/state_digest.h"
 #include "train/engine/weights.h"
 
@@ -113,50 +111,6 @@ TEST(DeviceTraining, MakesFirstWeightsWhereTheyLie) {
     EXPECT_EQ(copied, before) << "bytes went between host and device";
     (void)train::describe_state(engine);
     EXPECT_GT(copied, before) << "nothing is counted";
-  });
-}
-
-/// Counts the numbers of a parameter that are not 0 whenever a Program starts.
-class SeesNumbers final : public runtime::Observer {
- public:
-  explicit SeesNumbers(const train::Engine& engine) : engine_(engine) {}
-  void starting(const runtime::Program& program, std::int64_t step) override {
-    (void)program, (void)step;
-    for (const runtime::PersistentValue& value : engine_.programs().persistent.values()) {
-      if (value.role != runtime::Role::parameter || value.type.dtype != DType::f32) continue;
-      std::vector<std::byte> buffer;
-      const std::span<const std::byte> bytes = engine_.read(value.name, buffer);
-      for (std::size_t at = 0; at + sizeof(float) <= bytes.size(); at += sizeof(float)) {
-        float number = 0;
-        std::memcpy(&number, bytes.data() + at, sizeof number);
-        const float size = std::abs(number);
-        ++(size > 1.0F / 256 && size < 0.25F ? numbers : others);
-      }
-    }
-  }
-  void begin(const runtime::Program&, int) override {}
-  void end(const runtime::Program&, int) override {}
-  std::int64_t numbers = 0, others = 0;
-
- private:
-  const train::Engine& engine_;
-};
-
-TEST(DeviceTraining, RehearsesOnNumbersAndLeavesNoneBehind) {
-  const TrainingCase training = gpt2_on_device(1);
-  on_rank_threads(1, [&](comm::Communicator& communicator) {
-    RankDevice device;
-    train::Engine engine(engine_parts(training, communicator, device));
-    const std::string before = train::describe_state(engine);
-    const machine::Machine machine = machine::cpu_machine(1);
-    const std::vector<runtime::Rehearsal> list = train::list_rehearsals(
-        engine.programs(), machine, {.repeats = 3, .seconds = 3, .least_ns = 0});
-    ASSERT_FALSE(list.empty());
-    SeesNumbers seen(engine);
-    for (const runtime::Rehearsal& rehearsal : list) engine.rehearse(rehearsal, seen);
-    EXPECT_GT(seen.numbers, 1000);
-    EXPECT_EQ(seen.others, 0);
-    EXPECT_EQ(train::describe_state(engine), before);
   });
 }
 

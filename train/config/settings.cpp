@@ -1,6 +1,5 @@
 #include "train/config/settings.h"
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -30,8 +29,7 @@ std::string joined(const std::vector<std::string>& parts, std::string_view betwe
 bool same_word(std::string_view a, std::string_view b) {
   double x = 0, y = 0;
   if (parse_number(a, x) && parse_number(b, y)) return x == y;
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](char c, char d) { return ascii_lower_case(c) == ascii_lower_case(d); });
+  return same_letters(a, b);
 }
 
 }  // namespace strata::train
