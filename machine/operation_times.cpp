@@ -51,7 +51,8 @@ double OperationTimes::foreseen_ns(std::string_view operation, Resource resource
   const auto at = std::ranges::find_if(families_, [&](const Family& known) {
     return known.operation == operation && known.resource == resource && known.type == type;
   });
-  if (at == families_.end()) return guess_ns;
+  if (at == families_.end())
+    return resource == Resource::host ? host_slowness_ * guess_ns : guess_ns;
   const double lawful = at->law ? at->law->ns(work) : 0;
   if (lawful <= 0) return at->slowness * guess_ns;
   return std::max(lawful, std::min(guess_ns, at->least_ns_per_flop * work.flops));
@@ -64,14 +65,17 @@ void OperationTimes::find_families() {
     double least_ns_per_flop = std::numeric_limits<double>::infinity();
   };
   std::map<std::tuple<std::string, Resource, DType>, Measured> families;
+  std::vector<std::pair<double, std::int64_t>> host_factors;
   for (const OperationTime& time : times_) {
     Measured& family = families[{time.operation, time.resource, time.type}];
     const auto ns = static_cast<double>(time.ns);
     family.factors.emplace_back(ns / static_cast<double>(time.guess_ns), time.ns);
+    if (time.resource == Resource::host) host_factors.push_back(family.factors.back());
     family.works.push_back({time.work, ns});
     if (time.work.flops > 0)
       family.least_ns_per_flop = std::min(family.least_ns_per_flop, ns / time.work.flops);
   }
+  host_slowness_ = weighted_median(host_factors);
   families_.clear();
   for (auto& [key, family] : families)
     families_.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key),

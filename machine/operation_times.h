@@ -41,8 +41,9 @@ class OperationTimes {
   [[nodiscard]] std::optional<std::int64_t> find(std::uint64_t signature) const;
   /// Returns the time of a kind that was not measured, by what was measured of its operation on
   /// this resource and in this type: `law` of it, or `guess_ns` times the slowness of most of the
-  /// measured time where there are too few kinds for a law; `guess_ns` where there are none. A law
-  /// that is fitted to short kinds promises long ones rates that no processor has: it does not get
+  /// measured time where there are too few kinds for a law. Where there are none: as slow as most
+  /// of the measured time of the host's other updates on the host, since memory is what limits
+  /// each of them; `guess_ns` elsewhere. A law that is fitted to short kinds promises long ones rates that no processor has: it does not get
   /// below `guess_ns` by more FLOPs per second than any measured kind had. > 0.
   [[nodiscard]] double foreseen_ns(std::string_view operation, Resource resource, DType type,
                                    const Work& work, double guess_ns) const;
@@ -65,7 +66,9 @@ class OperationTimes {
   void find_families();
 
   std::vector<OperationTime> times_;
-  std::vector<Family> families_;  ///< follows from times_
+  // These two follow from times_.
+  std::vector<Family> families_;
+  double host_slowness_ = 1;
 };
 
 }  // namespace strata::machine

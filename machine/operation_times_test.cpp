@@ -34,6 +34,17 @@ TEST(OperationTimes, OtherShapesOfFewKindsAreAsSlowAsMostOfTheMeasuredTime) {
   EXPECT_DOUBLE_EQ(foreseen("linear", Resource::host, DType::f32), 100);
 }
 
+TEST(OperationTimes, AnUpdateThatWasNotMeasuredIsAsSlowAsTheHostsOthers) {
+  const OperationTimes times({{1, "adamw", Resource::host, DType::f32, 1000, 500},
+                              {2, "lion", Resource::host, DType::f32, 30, 10},
+                              {3, "norm", Resource::device, DType::f32, 9000, 1000}});
+  const auto foreseen = [&](Resource resource) {
+    return times.foreseen_ns("adamw_bf16", resource, DType::bf16, {1e6, 1e3}, 100);
+  };
+  EXPECT_DOUBLE_EQ(foreseen(Resource::host), 200);
+  EXPECT_DOUBLE_EQ(foreseen(Resource::device), 100);
+}
+
 TEST(OperationTimes, OtherShapesOfManyKindsFollowTheLawOfTheirOperation) {
   const OperationLaw law{2000, 1e-3, 0.2};  // ns, per FLOP and per byte
   std::vector<OperationTime> measured;
