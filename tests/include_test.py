@@ -62,6 +62,7 @@ SUBFOLDERS = {  # each subfolder includes itself and these of the same folder; t
         "group": {"control", "command", "output"},
         "report": {"control", "command", "group"},
         "views": {"control", "group"},
+        "wire": {"control"},
     },
 }
 EVERYTHING = set(BELOW) | {"tests", "bench"}

@@ -47,6 +47,8 @@ void Agent::on(const GroupEnded& event) {
   end_if_dismissed();
 }
 
+void Agent::on(const AgentSignal& event) { send(SignalCame{event.number}); }
+
 void Agent::on(const AgentTick& event) {
   if (next_beat_ && *next_beat_ <= now_) beat(event.ranks);
 }
@@ -94,14 +96,14 @@ void Agent::obey(const Lease& lease) {
   if (has_ranks_) actions_.emplace_back(SetLease{until});
 }
 
-void Agent::obey(const Dismiss&) {
-  dismissed_ = true;
+void Agent::obey(const Dismiss& dismiss) {
+  dismissed_ = dismiss.exit_code;
   if (has_ranks_) actions_.emplace_back(EndGroup{"the run is over"});
   end_if_dismissed();
 }
 
 void Agent::end_if_dismissed() {
-  if (dismissed_ && !has_ranks_) actions_.emplace_back(EndAgent{});
+  if (dismissed_ && !has_ranks_) actions_.emplace_back(EndAgent{*dismissed_});
 }
 
 /// Any event may be the first after a time in which the host did not run at all.

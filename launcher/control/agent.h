@@ -30,10 +30,13 @@ struct FirstFailure {  ///< of a rank of this host, before the coordinator knows
 struct GroupEnded {  ///< ranks and their descendants are gone
   AttemptFacts facts;
 };
+struct AgentSignal {  ///< to the agent, from a scheduler or a user
+  int number = 0;
+};
 struct AgentTick {                    ///< next_deadline() has passed
   std::vector<RankState> ranks = {};  ///< as they are now
 };
-using AgentEvent = std::variant<CoordinatorSaid, FirstFailure, GroupEnded, AgentTick>;
+using AgentEvent = std::variant<CoordinatorSaid, FirstFailure, GroupEnded, AgentSignal, AgentTick>;
 
 // Actions, to be done in the given order.
 struct SendToCoordinator {
@@ -54,7 +57,9 @@ struct KillGroup {  ///< SIGKILL to all at once
 struct SetLease {  ///< on the status pages of all ranks
   std::chrono::steady_clock::time_point until;
 };
-struct EndAgent {};
+struct EndAgent {
+  int exit_code = 0;
+};
 using AgentAction = std::variant<SendToCoordinator, StartGroup, EndGroup, SignalGroup, KillGroup,
                                  SetLease, EndAgent>;
 
@@ -77,12 +82,13 @@ class Agent {
   void on(const CoordinatorSaid& event);
   void on(const FirstFailure& event);
   void on(const GroupEnded& event);
+  void on(const AgentSignal& event);
   void on(const AgentTick& event);
   void obey(const StartAttempt& start);
   void obey(const StopAttempt& stop);
   void obey(const ForwardSignal& signal);
   void obey(const Lease& lease);
-  void obey(const Dismiss&);
+  void obey(const Dismiss& dismiss);
 
   void beat(std::vector<RankState> ranks);
   void send(AgentMessage message);
@@ -94,7 +100,7 @@ class Agent {
   std::optional<std::chrono::milliseconds> lease_;
   TimePoint now_{};
   bool has_ranks_ = false;
-  bool dismissed_ = false;
+  std::optional<int> dismissed_;  ///< exit code of an agent that has been dismissed
   std::int64_t beats_ = 0;
   std::optional<TimePoint> next_beat_;
   std::optional<TimePoint> lease_end_;

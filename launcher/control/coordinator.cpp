@@ -96,15 +96,27 @@ void Coordinator::on(const ConnectionBroke& event) {
   host->broke = now_;
 }
 
-void Coordinator::on(const RunSignal& event) {
-  if (ends_the_run(event.number)) user_signal_ = event.number;
+void Coordinator::on(const RunSignal& event) { take_signal(event.number, ""); }
+
+void Coordinator::hear(const Host& host, const SignalCame& came) {
+  take_signal(came.number, host.name);
+}
+
+/// A scheduler signals every host of a job, and ranks take a second SIGTERM as haste. So a signal
+/// counts if no other source has sent as many of its number.
+void Coordinator::take_signal(int number, const std::string& source) {
+  std::map<std::string, int>& sources = signals_of_[number];
+  int most = 0;
+  for (const auto& [name, count] : sources) most = std::max(most, count);
+  if (++sources[source] <= most) return;
+  if (ends_the_run(number)) user_signal_ = number;
   // A scheduler warns with SIGUSR1, and ranks may take it as SIGTERM.
-  asked_to_stop_ |= user_signal_ != 0 || event.number == SIGUSR1;
+  asked_to_stop_ |= user_signal_ != 0 || number == SIGUSR1;
   if (state_ == State::gathering) {
     if (user_signal_ != 0) finish(exit_code_without_ranks(user_signal_));
     return;
   }
-  signals_.push_back(event.number);
+  signals_.push_back(number);
   for (const Host& host : hosts_)
     if (is_in_attempt(host) && !host.is_over) forward_signals(host, signals_.size() - 1);
 }
@@ -147,7 +159,7 @@ void Coordinator::hear(Host& host, const Hello& hello) {
 /// again.
 void Coordinator::dismiss(Host& host, const std::string& agent) {
   host.former.insert(agent);
-  actions_.emplace_back(SendToAgent{host.name, agent, Dismiss{}});
+  actions_.emplace_back(SendToAgent{host.name, agent, Dismiss{kTryAgain}});
 }
 
 void Coordinator::adopt(Host& host, const Hello& hello) {
@@ -356,7 +368,7 @@ AttemptEnd Coordinator::end_of_attempt(const AttemptReport& report) const {
 void Coordinator::finish(int exit_code) {
   state_ = State::finished;
   for (const Host& host : hosts_)
-    if (host.connected) send(host, Dismiss{});
+    if (host.connected) send(host, Dismiss{exit_code});
   actions_.emplace_back(EndRun{exit_code});
 }
 

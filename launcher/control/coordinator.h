@@ -143,6 +143,8 @@ class Coordinator {
   void hear(Host& host, const Heartbeat& heartbeat);
   void hear(Host& host, const RankFailed& failed);
   void hear(Host& host, const AttemptEnded& ended);
+  void hear(const Host& host, const SignalCame& came);
+  void take_signal(int number, const std::string& source);
 
   void settle();
   void dismiss(Host& host, const std::string& agent);
@@ -180,6 +182,7 @@ class Coordinator {
   int user_signal_ = 0;         ///< that ends the run; 0: none
   bool asked_to_stop_ = false;  ///< by a signal after which ranks may save
   std::vector<int> signals_;    ///< to the attempt
+  std::map<int, std::map<std::string, int>> signals_of_;  ///< how many, by number and source
   std::int64_t committed_ = -1;
   std::string checkpoint_;
   std::int64_t last_step_ = -1;

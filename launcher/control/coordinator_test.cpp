@@ -409,5 +409,38 @@ TEST_F(CoordinatorTest, EndsByASignalBeforeAnyRankHasStarted) {
   EXPECT_EQ(done<EndRun>().value().exit_code, 130);
 }
 
+TEST_F(CoordinatorTest, ASignalThatASchedulerSendsToAllHostsIsOneSignal) {
+  open({"a", "b", "c"});
+  forget();
+  const auto signals_to_a = [&] {
+    return std::ranges::count_if(actions_, [](const CoordinatorAction& action) {
+      const auto* send = std::get_if<SendToAgent>(&action);
+      return send && send->host == "a" && std::holds_alternative<ForwardSignal>(send->message);
+    });
+  };
+  tell(AgentSaid{"b", "1", SignalCame{SIGTERM}});
+  EXPECT_EQ(sent<ForwardSignal>("a").value(), (ForwardSignal{SIGTERM, 0, 0}));
+  tell(RunSignal{SIGTERM});
+  tell(AgentSaid{"c", "1", SignalCame{SIGTERM}});
+  EXPECT_EQ(signals_to_a(), 1);
+  EXPECT_TRUE(run_->is_asked_to_end());
+  tell(AgentSaid{"c", "1", SignalCame{SIGTERM}});
+  EXPECT_EQ(sent<ForwardSignal>("a").value(), (ForwardSignal{SIGTERM, 0, 1}));
+  tell(RunSignal{SIGINT});
+  EXPECT_EQ(sent<ForwardSignal>("b").value(), (ForwardSignal{SIGINT, 0, 2}));
+}
+
+TEST_F(CoordinatorTest, AgentsEndWithTheCodeOfTheRun) {
+  open({"a", "b"});
+  tell(AgentSaid{"b", "1", SignalCame{SIGTERM}});
+  AttemptFacts stopped = well_done();
+  stopped.exit_code = 75;
+  stopped.all_stopped = true;
+  ended("a", stopped);
+  ended("b", stopped);
+  EXPECT_EQ(done<EndRun>().value().exit_code, 75);
+  EXPECT_EQ(sent<Dismiss>("b").value(), Dismiss{75});
+}
+
 }  // namespace
 }  // namespace strata::launcher

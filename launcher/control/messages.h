@@ -50,7 +50,13 @@ struct AttemptEnded {
   bool lease_ended = false;  ///< the agent killed them, since nobody had answered it
 };
 
-using AgentMessage = std::variant<Hello, Heartbeat, RankFailed, AttemptEnded>;
+/// The agent got a signal, as from a scheduler that wants its host back. What it asks for is asked
+/// of the whole run. Schedulers signal all hosts: the same number from several is one signal.
+struct SignalCame {
+  int number = 0;
+};
+
+using AgentMessage = std::variant<Hello, Heartbeat, RankFailed, AttemptEnded, SignalCame>;
 
 // From the coordinator.
 
@@ -88,6 +94,7 @@ struct Lease {
 
 /// The run is over, can do without this host, or has another agent there: end.
 struct Dismiss {
+  int exit_code = 0;  ///< that the agent ends with
   bool operator==(const Dismiss&) const = default;
 };
 
