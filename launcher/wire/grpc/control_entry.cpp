@@ -23,6 +23,6 @@ class GrpcModule final : public ControlModule {
 
 extern "C" [[gnu::visibility("default")]] strata::launcher::ControlModule*
 strata_make_control_module() {
-  silence_grpc();
+  strata::launcher::silence_grpc();
   return new strata::launcher::GrpcModule();
 }
