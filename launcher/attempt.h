@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/clock.h"
 #include "launcher/command/run.h"
 #include "launcher/control/attempt_facts.h"
 #include "launcher/control/hang_watch.h"
@@ -17,7 +18,8 @@
 
 namespace strata::launcher {
 
-inline TimePoint now() { return std::chrono::steady_clock::now(); }
+/// Goes on while the host sleeps, so that leases that were to end meanwhile have ended.
+inline TimePoint now() { return TimePoint(std::chrono::nanoseconds(boot_time_ns())); }
 
 class Attempt {
  public:
@@ -34,6 +36,8 @@ class Attempt {
   void signal(int number) { tell(SignalReceived{number}); }
   /// Ends the ranks as after the failure of a peer.
   void end(const std::string& reason) { tell(PeerFailed{reason}); }
+  /// Sets until when ranks may write.
+  void set_lease(TimePoint until) { ranks_.set_lease(until); }
   /// Kills all at once.
   void kill() { ranks_.kill_children(); }
 

@@ -1,5 +1,6 @@
 #include "launcher/supervisor.h"
 
+#include <fmt/core.h>
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
@@ -15,20 +16,24 @@
 #include "core/error.h"
 #include "core/system_call.h"
 #include "launcher/attempt.h"
-#include "launcher/control/local_control.h"
+#include "launcher/control/reach.h"
 #include "launcher/group/descendants.h"
 #include "launcher/group/signals.h"
 #include "launcher/output/log_folder.h"
 #include "launcher/output/screen.h"
 #include "launcher/report/report_json.h"
 #include "launcher/report/run_report.h"
+#include "launcher/several_hosts.h"
 #include "launcher/views/control_socket.h"
 #include "launcher/views/run_status.h"
+#include "launcher/wire/listening_address.h"
 
 namespace strata::launcher {
 namespace {
 
 constexpr std::chrono::milliseconds kLastWords{500};
+/// Other hosts get the run's last words in this time, or learn of its end by their leases.
+constexpr std::chrono::milliseconds kLastWordsToHosts{2000};
 
 class Supervisor {
  public:
@@ -39,6 +44,10 @@ class Supervisor {
   void wait_for_something();
   void read_signals();
   void watch_attempt();
+  void read_wire();
+  void watch_coordinator();
+  void leave(int exit_code, const std::string& why);
+  void keep_logs();
   void write_outputs();
   void write_last_words();
   void open_control_socket();
@@ -48,7 +57,15 @@ class Supervisor {
   void keep_evidence(const std::string& why);
   template <typename Event>
   void tell(const Event& event);
-  void act(const LocalAction& action);
+  void act(const ControlAction& action);
+  void act_on_group(const ControlAction& action);
+  void hear(const AgentSaid& event) { tell(CoordinatorEvent(event)); }
+  void hear(const ConnectionBroke& event) { tell(CoordinatorEvent(event)); }
+  void hear(const CoordinatorSaid& event) { tell(AgentEvent(event)); }
+  void hear(const Connected&);
+  void hear(const Welcomed& event);
+  void hear(const NotWelcome& event);
+  void hear(const CoordinatorOutOfReach& event) { reach_.lost(now(), event.reason); }
   void say(const std::string& text) { screen_.say("mlaunch: " + text); }
   [[nodiscard]] int poll_timeout_ms() const;
 
@@ -59,7 +76,10 @@ class Supervisor {
   std::string reports_;  ///< of all attempts, if logs are kept
   SignalQueue signals_;
   Screen screen_;
-  LocalControl control_;
+  RunParts parts_;
+  RunControl& control_;
+  Reach reach_{now()};                ///< of an agent to its coordinator
+  std::optional<int> leaving_;        ///< exit code of an agent that ends once its ranks have
   std::unique_ptr<Attempt> attempt_;  ///< null between attempts
   std::optional<ControlSocket> control_socket_;
   int user_signal_ = 0;  ///< with which the user ended the run; 0: none
@@ -67,18 +87,31 @@ class Supervisor {
   std::optional<int> exit_code_;
 };
 
+std::string waiting_text(const Run& run) {
+  const Options::Hosts& hosts = run.options.hosts;
+  return fmt::format("run {} waits at {} for {} more host{}", run.run_id,
+                     host_and_port(run.host_address, hosts.port), hosts.count - 1,
+                     hosts.count == 2 ? "" : "s");
+}
+
 Supervisor::Supervisor(const Run& run)
     : run_(run),
-      screen_(run.options.ranks, run.options.prefix, STDOUT_FILENO, STDERR_FILENO),
-      control_(now(), run.host, run.options.ranks, run.options.restarts, run.options.hang_timeout) {
-  if (!run_.options.log_directory.empty()) {
-    logs_.emplace(run_.options.log_directory, run_.run_id);
-    run_.logs = &*logs_;
-    say("logs of ranks are kept in " + logs_->path());
-  }
+      screen_(run.options.ranks, run.options.prefix, STDOUT_FILENO, STDERR_FILENO,
+              run.options.hosts.count == 1),
+      parts_(make_run_parts(now(), run_)),
+      control_(*parts_.control) {
   run_.open_files = raise_open_files();
   become_subreaper();
+  if (is_agent(run_)) return;  // it learns which run this is when it is let in
+  keep_logs();
   open_control_socket();
+}
+
+void Supervisor::keep_logs() {
+  if (run_.options.log_directory.empty() || logs_) return;
+  logs_.emplace(run_.options.log_directory, run_.run_id);
+  run_.logs = &*logs_;
+  say("logs of ranks are kept in " + logs_->path());
 }
 
 /// A run goes on without a socket: only `mlaunch status` and `mlaunch stop` need it.
@@ -95,11 +128,14 @@ void Supervisor::open_control_socket() {
 }
 
 int Supervisor::run() {
-  for (const LocalAction& action : control_.begin(now())) act(action);
+  if (parts_.wire && !is_agent(run_)) say(waiting_text(run_));
+  for (const ControlAction& action : control_.begin(now())) act(action);
   while (!exit_code_) {
     wait_for_something();
     read_signals();
+    if (parts_.wire) read_wire();
     if (attempt_) watch_attempt();
+    if (is_agent(run_)) watch_coordinator();
     if (control_socket_) control_socket_->work(now());
     if (const auto deadline = control_.next_deadline();
         !exit_code_ && deadline && *deadline <= now()) {
@@ -111,6 +147,7 @@ int Supervisor::run() {
     write_outputs();
   }
   if (control_socket_) control_socket_->end(*exit_code_);
+  if (parts_.wire) parts_.wire->close(kLastWordsToHosts);
   write_last_words();
   return *exit_code_;
 }
@@ -119,6 +156,7 @@ void Supervisor::wait_for_something() {
   std::vector<pollfd> entries{{signals_.fd(), POLLIN, 0}};
   if (attempt_) attempt_->add_polls(entries);
   if (control_socket_) control_socket_->add_polls(entries);
+  if (parts_.wire) entries.push_back({parts_.wire->poll_fd(), POLLIN, 0});
   for (const OutputKind kind : kOutputKinds)
     if (OutputQueue& queue = screen_.queue(kind); queue.pending())
       entries.push_back({queue.fd(), POLLOUT, 0});
@@ -130,6 +168,7 @@ int Supervisor::poll_timeout_ms() const {
   std::optional<TimePoint> next = control_.next_deadline();
   if (attempt_) next = sooner(next, attempt_->next_deadline());
   if (control_socket_) next = sooner(next, control_socket_->next_deadline());
+  if (is_agent(run_)) next = sooner(next, reach_.next_deadline());
   if (!next) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - now()).count();
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
@@ -141,7 +180,7 @@ void Supervisor::read_signals() {
 }
 
 RunStatus Supervisor::status() const {
-  const Coordinator& coordinator = control_.coordinator();
+  const Coordinator& coordinator = *control_.coordinator();
   RunStatus status;
   status.run_id = run_.run_id;
   status.program = run_.options.command.front();
@@ -161,7 +200,7 @@ RunStatus Supervisor::status() const {
 
 /// Obeys `mlaunch stop`. Asking twice is no haste, other than with signals.
 std::string Supervisor::stop(bool at_once) {
-  const bool was_asked = control_.coordinator().is_asked_to_end();
+  const bool was_asked = control_.coordinator()->is_asked_to_end();
   if (at_once || !was_asked) {
     say(at_once ? "mlaunch stop --now ends the ranks"
                 : "mlaunch stop asks the ranks to save and end");
@@ -203,24 +242,16 @@ void Supervisor::write_outputs() {
 template <typename Event>
 void Supervisor::tell(const Event& event) {
   if (exit_code_) return;
-  for (const LocalAction& action : control_.handle(now(), event)) act(action);
+  for (const ControlAction& action : control_.handle(now(), event)) act(action);
 }
 
-void Supervisor::act(const LocalAction& action) {
+void Supervisor::act(const ControlAction& action) {
   if (const auto* start = std::get_if<StartGroup>(&action)) {
     attempt_ = std::make_unique<Attempt>(run_, start->start, screen_);
-  } else if (const auto* end = std::get_if<EndGroup>(&action)) {
-    if (attempt_) attempt_->end(end->reason);
-  } else if (const auto* signal = std::get_if<SignalGroup>(&action)) {
-    if (attempt_) attempt_->signal(signal->number);
-  } else if (std::holds_alternative<KillGroup>(action)) {
-    if (attempt_) attempt_->kill();
-  } else if (const auto* hangs = std::get_if<TellHang>(&action)) {
-    if (!attempt_) return;
-    const std::string text = attempt_->describe_hang(hangs->hang);
-    screen_.say(text);
-    if (logs_) logs_->keep_of_attempt("hang.txt", text + "\n");
-    attempt_->kill_held(hangs->hang);
+  } else if (const auto* to_agent = std::get_if<SendToAgent>(&action)) {
+    if (parts_.wire) parts_.wire->send(*to_agent);
+  } else if (const auto* to_coordinator = std::get_if<SendToCoordinator>(&action)) {
+    parts_.wire->send(*to_coordinator);
   } else if (const auto* told = std::get_if<TellReport>(&action)) {
     tell_report(told->report);
   } else if (const auto* words = std::get_if<Announce>(&action)) {
@@ -229,7 +260,65 @@ void Supervisor::act(const LocalAction& action) {
     keep_evidence(gave_up->why);
   } else if (const auto* over = std::get_if<EndRun>(&action)) {
     exit_code_ = over->exit_code;
+  } else if (attempt_) {
+    act_on_group(action);
   }
+}
+
+void Supervisor::act_on_group(const ControlAction& action) {
+  if (const auto* end = std::get_if<EndGroup>(&action)) {
+    attempt_->end(end->reason);
+  } else if (const auto* signal = std::get_if<SignalGroup>(&action)) {
+    attempt_->signal(signal->number);
+  } else if (const auto* kill = std::get_if<KillGroup>(&action)) {
+    say(kill->reason + ": its ranks here are killed");
+    attempt_->kill();
+  } else if (const auto* lease = std::get_if<SetLease>(&action)) {
+    attempt_->set_lease(lease->until);
+  } else if (const auto* hangs = std::get_if<TellHang>(&action)) {
+    const std::string text = attempt_->describe_hang(hangs->hang);
+    screen_.say(text);
+    if (logs_) logs_->keep_of_attempt("hang.txt", text + "\n");
+    attempt_->kill_held(hangs->hang);
+  }
+}
+
+void Supervisor::read_wire() {
+  for (const WireEvent& event : parts_.wire->take())
+    std::visit([this](const auto& one) { hear(one); }, event);
+}
+
+void Supervisor::hear(const Connected&) {
+  for (const ControlAction& action : control_.connect(now())) act(action);
+}
+
+void Supervisor::hear(const Welcomed& event) {
+  reach_.found();
+  run_.run_id = event.run_id;
+  run_.master_address = event.master_address;
+  run_.master_port = event.master_port;
+  keep_logs();
+}
+
+void Supervisor::hear(const NotWelcome& event) {
+  leave(static_cast<int>(ExitCode::configuration),
+        "host 0 does not let this one in: " + event.reason);
+}
+
+/// Without a coordinator the lease ends the ranks; the agent hopes for longer.
+void Supervisor::watch_coordinator() {
+  if (const auto complaint = reach_.complaint(now())) say(*complaint);
+  if (!leaving_ && reach_.has_given_up(now()))
+    leave(static_cast<int>(ExitCode::try_again),
+          "the coordinator of the run has not come back: this host ends");
+  if (leaving_ && !attempt_) exit_code_ = leaving_;
+}
+
+/// Ends an agent, its ranks first.
+void Supervisor::leave(int exit_code, const std::string& why) {
+  say(why);
+  leaving_ = exit_code;
+  if (attempt_) attempt_->kill();
 }
 
 void Supervisor::tell_report(const AttemptReport& report) {

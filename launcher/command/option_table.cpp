@@ -37,6 +37,7 @@ constexpr auto kTable = std::to_array<OptionEntry>({
     {"--num-nodes", node_count, true},
     {"--nnodes", node_count, true},
     {"--num-machines", node_count, true},
+    {"--run-secret", run_secret, true},
     {"--autotuning", autotuning, true},
     {"-i", include, true},
     {"--include", include, true},

@@ -21,7 +21,8 @@ enum class OptionUse {
   master_port,
   master_address,
   node_count,
-  node_rank,  ///< must be 0, the only host
+  node_rank,
+  run_secret,
   autotuning,
   include,
   exclude,

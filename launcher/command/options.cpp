@@ -18,6 +18,7 @@ namespace strata::launcher {
 namespace {
 
 constexpr int kMaxRanks = 1024;
+constexpr int kMaxHosts = 1024;
 
 /// An option as typed, with its value.
 struct Given {
@@ -36,7 +37,9 @@ std::int64_t integer_of(const Given& given, std::int64_t smallest, std::int64_t 
 
 [[noreturn]] void refuse_several_hosts(const std::string& typed) {
   throw InvalidArgument(
-      typed + ": ranks on several hosts are not available; mlaunch starts all of them on this one");
+      typed +
+      ": mlaunch starts no ranks on other hosts by itself; start it on each host, with "
+      "--nnodes N --node-rank R and what these need (mlaunch --help)");
 }
 
 bool is_this_host(const std::string& name) {
@@ -56,8 +59,10 @@ class Parser {
   void set_ranks(const Given& given, int ranks);
   void set_launcher(const Given& given);
   void set_devices(const Given& given);
+  void settle_hosts();
 
   Options options_;
+  std::optional<int> node_;
   std::string ranks_given_by_;
   std::optional<std::string> autotuning_;
 };
@@ -106,13 +111,17 @@ void Parser::take(const Given& given) {
       options_.master_port = static_cast<int>(integer_of(given, 1, 65535));
       break;
     case OptionUse::master_address:
-      if (!is_this_host(given.value)) refuse_several_hosts(given.name + " " + given.value);
+      options_.hosts.address = given.value;
       break;
     case OptionUse::node_count:
-      if (given.value != "1") refuse_several_hosts(given.name + " " + given.value);
+      options_.hosts.count = static_cast<int>(integer_of(given, 1, kMaxHosts));
       break;
     case OptionUse::node_rank:
-      if (given.value != "0") refuse_several_hosts(given.name + " " + given.value);
+      node_ = static_cast<int>(integer_of(given, 0, kMaxHosts - 1));
+      break;
+    case OptionUse::run_secret:
+      if (given.value.empty()) throw InvalidArgument(given.name + " needs the name of a file");
+      options_.hosts.secret = given.value;
       break;
     case OptionUse::autotuning:
       autotuning_ = given.value;
@@ -173,9 +182,45 @@ void Parser::set_devices(const Given& given) {
   if (!excludes) set_ranks(given, static_cast<int>(named.size()));
 }
 
+/// Checks what is said of several hosts as a whole.
+void Parser::settle_hosts() {
+  Options::Hosts& hosts = options_.hosts;
+  if (hosts.count == 1) {
+    if (!hosts.address.empty() && !is_this_host(hosts.address))
+      throw InvalidArgument(fmt::format(
+          "--master-addr {} is another host, and --nnodes does not say how many there are",
+          hosts.address));
+    if (node_.value_or(0) != 0)
+      throw InvalidArgument(fmt::format(
+          "--node-rank {}: --nnodes does not say that there are several hosts", *node_));
+    return;
+  }
+  if (options_.launcher != Options::Launcher::local)
+    throw InvalidArgument("--nnodes does not go with --launcher mpi: mpirun -H names the hosts");
+  std::string missing;
+  const auto need = [&missing](bool given, const char* option) {
+    if (!given) missing += (missing.empty() ? "" : ", ") + std::string(option);
+  };
+  need(node_.has_value(), "--node-rank R (0 on the first host)");
+  need(!hosts.address.empty(), "--master-addr ADDRESS of host 0");
+  need(options_.master_port.has_value(), "--master-port PORT");
+  need(!hosts.secret.empty(), "--run-secret FILE, made once by: mlaunch secret FILE");
+  if (!missing.empty())
+    throw InvalidArgument(
+        fmt::format("--nnodes {} also needs, on each host: {}", hosts.count, missing));
+  if (*node_ >= hosts.count)
+    throw InvalidArgument(
+        fmt::format("--node-rank {}: with --nnodes {} hosts have the numbers 0 to {}", *node_,
+                    hosts.count, hosts.count - 1));
+  hosts.node = *node_;
+  hosts.port = *options_.master_port;
+  options_.master_port.reset();  // ranks get another one
+}
+
 Options Parser::finish() {
   if (!options_.launcher_arguments.empty() && options_.launcher != Options::Launcher::mpi)
     throw InvalidArgument("--launcher-args goes with --launcher mpi");
+  settle_hosts();
   return std::move(options_);
 }
 
@@ -271,9 +316,10 @@ Examples
     mlaunch doctor --nvme-path /drive          what this machine can do, and what to change
     mlaunch status                             your runs on this machine, and where their ranks are
     mlaunch stop                               lets a run save a checkpoint and end; --now: at once
+    mlaunch secret FILE                        makes the secret that hosts of a run share
 
 PROGRAM is looked for next to mlaunch first, then in $PATH. Options of mlaunch come before it. The
-words status and stop are no programs (mlaunch status --help); mlaunch -- status starts one.
+words status, stop and secret are no programs (mlaunch status --help); mlaunch -- status starts one.
 
 Options
     -np N, -n N                  number of ranks (default 1); more than cores is fine
@@ -299,7 +345,13 @@ Options
                                  0: never
     --log-dir DIR                also keep what each rank prints, and reports of failures, in files:
                                  DIR/RUN/attempt_A/rank_R/stdout.log and so on
-    --master_port PORT           MASTER_PORT of the ranks (default: a free one), for programs that
+    --nnodes N                   number of hosts, each with an mlaunch that is given the same and
+    --node-rank R                the number of its host, from 0: that one watches over the run. It
+    --master-addr ADDRESS        listens at this address of its, as the others reach it, and this
+    --master-port PORT           port; ranks of other programs than Strata's get another one
+    --run-secret FILE            what lets a host take part in the run: made once by mlaunch secret
+                                 FILE, then brought to all hosts; keep it from others
+    --master_port PORT           on one host: MASTER_PORT of the ranks (default: a free one), for programs that
                                  use torch.distributed; Strata itself needs no port
     -h, --help                   this text
     -V, --version                version

@@ -25,6 +25,15 @@ struct Options {
   std::chrono::seconds hang_timeout{30};    ///< without progress of any rank; 0: wait for ever
   std::string log_directory;                ///< keeps what ranks print; empty: nobody does
   std::optional<int> master_port;           ///< MASTER_PORT of the ranks; nullopt: a free one
+  /// The hosts of the run, each with an mlaunch of its own that was given the same.
+  struct Hosts {
+    int count = 1;
+    int node = 0;         ///< number of this host; 0 coordinates
+    std::string address;  ///< of node 0, as the others reach it
+    int port = 0;         ///< at which node 0 listens
+    std::string secret;   ///< file with the secret of the run
+  };
+  Hosts hosts;
   bool show_help = false;
   bool show_version = false;
   std::vector<std::string> notes;    ///< accepted options without effect, one line each

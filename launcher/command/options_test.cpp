@@ -69,14 +69,10 @@ TEST(Options, TheOneHostMayHaveItsNumber) {
     EXPECT_EQ(parse_options({"--nnodes", "1", name, "0", "-np", "2", "train"}).ranks, 2) << name;
 }
 
-TEST(Options, SeveralHostsAreRefusedByName) {
+TEST(Options, HostsAreNotStartedFromHere) {
   const std::vector<Words> cases{{"-H", "hosts"},
                                  {"--hostfile", "hosts"},
                                  {"--hostfile=hosts"},
-                                 {"--num_nodes", "2"},
-                                 {"--nnodes=2"},
-                                 {"--master_addr", "10.1.2.3"},
-                                 {"--node_rank", "1"},
                                  {"--include", "worker-1:0,1"},
                                  {"-i", "localhost:0@worker-1:0"},
                                  {"--no_ssh"}};
@@ -85,8 +81,36 @@ TEST(Options, SeveralHostsAreRefusedByName) {
     words.push_back("train");
     const std::string text = refusal(words);
     EXPECT_EQ(text.rfind(name, 0), 0u) << text;
-    EXPECT_NE(text.find("several hosts are not available"), std::string::npos) << text;
+    EXPECT_NE(text.find("start it on each host"), std::string::npos) << text;
   }
+}
+
+TEST(Options, AHostOfSeveralNeedsAllThatLetsItTakePart) {
+  const Options options =
+      parse_options({"--num_machines", "3", "--machine_rank", "2", "--main_process_ip", "10.1.2.3",
+                     "--main_process_port", "29501", "--run-secret", "s", "-np", "4", "train"});
+  EXPECT_EQ(options.hosts.count, 3);
+  EXPECT_EQ(options.hosts.node, 2);
+  EXPECT_EQ(options.hosts.address, "10.1.2.3");
+  EXPECT_EQ(options.hosts.port, 29501);
+  EXPECT_EQ(options.hosts.secret, "s");
+  EXPECT_EQ(options.master_port, std::nullopt) << "that port is the coordinator's";
+  EXPECT_EQ(refusal({"--nnodes=2", "--node-rank", "0", "train"}),
+            "--nnodes 2 also needs, on each host: --master-addr ADDRESS of host 0, --master-port "
+            "PORT, --run-secret FILE, made once by: mlaunch secret FILE");
+  EXPECT_NE(refusal({"--nnodes", "2", "--node-rank", "2", "--master-addr", "a", "--master-port",
+                     "1", "--run-secret", "s", "train"})
+                .find("hosts have the numbers 0 to 1"),
+            std::string::npos);
+  EXPECT_NE(refusal({"--nnodes", "2", "--launcher", "mpi", "train"}).find("mpirun -H"),
+            std::string::npos);
+}
+
+TEST(Options, OneHostHasNeitherOtherNumbersNorOtherAddresses) {
+  EXPECT_NE(refusal({"--master_addr", "10.1.2.3", "train"}).find("--nnodes does not say"),
+            std::string::npos);
+  EXPECT_NE(refusal({"--node_rank", "1", "train"}).find("--nnodes does not say"),
+            std::string::npos);
 }
 
 TEST(Options, ThisHostIsAcceptedInDeepSpeedsWords) {
@@ -116,8 +140,8 @@ TEST(Options, AllThatIsWrongIsSaidAtOnce) {
   const std::string text = refusal({"--nosuch", "-np", "x", "--hostfile", "hosts", "--launcher",
                                     "pdsh", "--num_nodes=2", "train"});
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4) << text;
-  for (const char* part : {"unknown option --nosuch", "-np x: expected", "--hostfile: ranks on",
-                           "--launcher pdsh: known", "--num_nodes 2: ranks on"})
+  for (const char* part : {"unknown option --nosuch", "-np x: expected", "--hostfile: mlaunch starts",
+                           "--launcher pdsh: known", "--nnodes 2 also needs"})
     EXPECT_NE(text.find(part), std::string::npos) << text;
 }
 

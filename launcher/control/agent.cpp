@@ -97,7 +97,7 @@ void Agent::obey(const Lease& lease) {
 }
 
 void Agent::obey(const Dismiss& dismiss) {
-  dismissed_ = dismiss.exit_code;
+  dismissed_ = dismiss;
   if (has_ranks_) actions_.emplace_back(EndGroup{"the run is over"});
   end_if_dismissed();
 }

@@ -58,7 +58,7 @@ struct SetLease {  ///< on the status pages of all ranks
   std::chrono::steady_clock::time_point until;
 };
 struct EndAgent {
-  int exit_code = 0;
+  Dismiss dismiss;
 };
 using AgentAction = std::variant<SendToCoordinator, StartGroup, EndGroup, SignalGroup, KillGroup,
                                  SetLease, EndAgent>;
@@ -100,7 +100,7 @@ class Agent {
   std::optional<std::chrono::milliseconds> lease_;
   TimePoint now_{};
   bool has_ranks_ = false;
-  std::optional<int> dismissed_;  ///< exit code of an agent that has been dismissed
+  std::optional<Dismiss> dismissed_;
   std::int64_t beats_ = 0;
   std::optional<TimePoint> next_beat_;
   std::optional<TimePoint> lease_end_;

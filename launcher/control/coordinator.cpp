@@ -66,7 +66,7 @@ std::optional<Coordinator::TimePoint> Coordinator::next_deadline() const {
   const auto consider = [&](TimePoint time) {
     if (!next || time < *next) next = time;
   };
-  if (state_ == State::gathering) consider(gathering_since_ + settings_.rejoin);
+  if (state_ == State::gathering) consider(gathers_until());
   for (const Host& host : hosts_) {
     const bool has_part = is_in_attempt(host) && !host.is_over;
     if (!has_part && !(state_ == State::gathering && has_lease(host))) continue;
@@ -159,7 +159,9 @@ void Coordinator::hear(Host& host, const Hello& hello) {
 /// again.
 void Coordinator::dismiss(Host& host, const std::string& agent) {
   host.former.insert(agent);
-  actions_.emplace_back(SendToAgent{host.name, agent, Dismiss{kTryAgain}});
+  actions_.emplace_back(SendToAgent{
+      host.name, agent,
+      Dismiss{kTryAgain, fmt::format("another mlaunch has come as host {}", host.name)}});
 }
 
 void Coordinator::adopt(Host& host, const Hello& hello) {
@@ -169,6 +171,7 @@ void Coordinator::adopt(Host& host, const Hello& hello) {
   }
   if (host.successor && host.successor->agent == hello.agent) host.successor.reset();
   host.agent = hello.agent;
+  host.host_name = hello.host_name;
   host.newest = hello.newest;
   host.slots = hello.slots;
   host.connected = true;
@@ -242,7 +245,7 @@ void Coordinator::fail(Cause cause, const std::string& reason) {
 }
 
 void Coordinator::lose(Host& host, const std::string& why) {
-  const std::string reason = fmt::format("host {} is lost: {}", host.name, why);
+  const std::string reason = fmt::format("host {} is lost: {}", shown(host), why);
   fail({.node = host.node, .lost = reason}, reason);
 }
 
@@ -263,11 +266,16 @@ void Coordinator::gather() {
   for (Host& host : hosts_)
     if (is_free(host)) free.push_back(&host);
   if (may_start(free.size())) return start(free);
-  if (now_ < gathering_since_ + settings_.rejoin) return;
+  if (now_ < gathers_until()) return;
   actions_.emplace_back(Announce{
       fmt::format("{} of {} hosts are there, and the run needs {}; start it again when they are",
                   free.size(), hosts_.size(), settings_.least_hosts)});
   finish(kTryAgain);
+}
+
+/// Returns when hosts have had their time to come.
+Coordinator::TimePoint Coordinator::gathers_until() const {
+  return gathering_since_ + (attempt() < 0 ? settings_.join : settings_.rejoin);
 }
 
 /// True if `free` hosts are all there will be: at first each has the time to come, later those that
@@ -275,7 +283,7 @@ void Coordinator::gather() {
 bool Coordinator::may_start(std::size_t free) const {
   if (free == hosts_.size()) return true;
   if (free < static_cast<std::size_t>(settings_.least_hosts)) return false;
-  if (now_ >= gathering_since_ + settings_.rejoin) return true;
+  if (now_ >= gathers_until()) return true;
   const bool another_comes = std::ranges::any_of(
       hosts_, [&](const Host& host) { return has_lease(host) && !is_free(host); });
   return attempt() >= 0 && !another_comes;
@@ -320,12 +328,12 @@ void Coordinator::conclude() {
 }
 
 AttemptReport Coordinator::report() const {
-  AttemptReport report{.attempt = placement_->attempt};
+  AttemptReport report{.attempt = placement_->attempt, .world = placement_->world()};
   report.hosts.resize(static_cast<std::size_t>(placement_->hosts()));
   for (const Host& host : hosts_)
     if (is_in_attempt(host))
       report.hosts[static_cast<std::size_t>(host.node)] = {
-          host.name, placement_->first_rank(host.node), host.facts};
+          shown(host), placement_->first_rank(host.node), host.facts};
   if (cause_) {
     report.failed_host = cause_->node;
     report.lost_because = cause_->lost;
@@ -367,13 +375,22 @@ AttemptEnd Coordinator::end_of_attempt(const AttemptReport& report) const {
 
 void Coordinator::finish(int exit_code) {
   state_ = State::finished;
+  const std::string reason =
+      exit_code == 0
+          ? ""
+          : fmt::format("the run has ended with code {}; its first host says why", exit_code);
   for (const Host& host : hosts_)
-    if (host.connected) send(host, Dismiss{exit_code});
+    if (host.connected) send(host, Dismiss{exit_code, reason});
   actions_.emplace_back(EndRun{exit_code});
 }
 
 void Coordinator::send(const Host& host, CoordinatorMessage message) {
   if (host.connected) actions_.emplace_back(SendToAgent{host.name, host.agent, std::move(message)});
+}
+
+/// Returns "1 (gpu-07)" for a host whose name in the run is a number.
+std::string Coordinator::shown(const Host& host) {
+  return host.host_name.empty() ? host.name : fmt::format("{} ({})", host.name, host.host_name);
 }
 
 Coordinator::Host* Coordinator::find(const std::string& name) {

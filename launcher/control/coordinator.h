@@ -51,11 +51,12 @@ using CoordinatorEvent =
 /// Why an attempt did not end well, and what each host told of it.
 struct AttemptReport {
   struct OfHost {
-    std::string host;
+    std::string host;  ///< for people
     int first_rank = 0;
     std::optional<AttemptFacts> facts;  ///< nullopt: the host was lost, or is gone
   };
   int attempt = 0;
+  int world = 0;        ///< ranks of all hosts
   int failed_host = 0;  ///< index below, of the host whose rank failed first, or that was lost
   std::string lost_because = {};  ///< not empty: a host was lost, and no rank is to blame
   std::optional<int> hung_rank = {};
@@ -91,6 +92,7 @@ class Coordinator {
     std::vector<std::string> hosts;  ///< in the order of their ranks; others are not let in
     int least_hosts = 1;             ///< with which the run may go on
     std::optional<std::chrono::milliseconds> lease = {};  ///< nullopt: all is in one process
+    std::chrono::milliseconds join{60'000};               ///< time that hosts have to come at first
     std::chrono::milliseconds rejoin{60'000};  ///< time that lost hosts have to come back
     RestartPolicy::Limits restarts;
   };
@@ -102,6 +104,8 @@ class Coordinator {
 
   /// The attempt under way, or the last one; -1: none has begun.
   [[nodiscard]] int attempt() const { return placement_ ? placement_->attempt : -1; }
+  /// Ranks of that attempt; 0: none has begun.
+  [[nodiscard]] int world() const { return placement_ ? placement_->world() : 0; }
   [[nodiscard]] bool is_running() const { return state_ == State::running; }
   /// True once the user or a scheduler has asked the run to end, or its ranks to save and end.
   [[nodiscard]] bool is_asked_to_end() const { return asked_to_stop_; }
@@ -112,6 +116,7 @@ class Coordinator {
   enum class State { gathering, running, ending, finished };
   struct Host {
     std::string name;
+    std::string host_name = {};           ///< as its agent says; for people
     std::string agent = {};               ///< empty: none has come
     std::set<std::string> former = {};    ///< agents that another one has followed
     std::optional<Hello> successor = {};  ///< came while ranks of the agent before may be left
@@ -151,6 +156,7 @@ class Coordinator {
   void adopt(Host& host, const Hello& hello);
   void gather();
   [[nodiscard]] bool may_start(std::size_t free) const;
+  [[nodiscard]] TimePoint gathers_until() const;
   void start(const std::vector<Host*>& hosts);
   void remind(Host& host);
   void forward_signals(const Host& host, std::size_t first);
@@ -165,6 +171,7 @@ class Coordinator {
   void send(const Host& host, CoordinatorMessage message);
 
   [[nodiscard]] Host* find(const std::string& name);
+  [[nodiscard]] static std::string shown(const Host& host);
   [[nodiscard]] bool is_in_attempt(const Host& host) const { return host.node >= 0; }
   [[nodiscard]] std::optional<TimePoint> lease_ends(const Host& host) const;
   [[nodiscard]] bool has_lease(const Host& host) const;

@@ -19,10 +19,11 @@ namespace strata::launcher {
 
 /// The first word of an agent, and of one that comes back after its connection broke.
 struct Hello {
-  std::string host;        ///< its name, unique in the run
-  std::string agent = "";  ///< differs for each process that is an agent of the host
-  int slots = 1;           ///< ranks that it may start
-  int newest = -1;         ///< the newest attempt that it has started ranks of; -1: none
+  std::string host;            ///< its name, unique in the run
+  std::string agent = "";      ///< differs for each process that is an agent of the host
+  int slots = 1;               ///< ranks that it may start
+  int newest = -1;             ///< the newest attempt that it has started ranks of; -1: none
+  std::string host_name = {};  ///< for people, if `host` is a number
 };
 
 /// Comes every second, and at once after ranks were started or ended.
@@ -94,7 +95,8 @@ struct Lease {
 
 /// The run is over, can do without this host, or has another agent there: end.
 struct Dismiss {
-  int exit_code = 0;  ///< that the agent ends with
+  int exit_code = 0;        ///< that the agent ends with
+  std::string reason = {};  ///< for people on its host; empty: all went well
   bool operator==(const Dismiss&) const = default;
 };
 

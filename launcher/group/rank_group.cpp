@@ -55,6 +55,8 @@ RankProcess RankGroup::start(int rank, const StatusPage& page) {
   identity.store_fd = store.get();
   identity.status_fd = page.fd();
   identity.master_port = run_.master_port;
+  if (!run_.master_address.empty()) identity.master_address = run_.master_address;
+  identity.host_address = run_.host_address;
   identity.visible_devices = run_.visible_devices;
   if (rank == 0) {
     identity.output_on_terminal = screen_.queue(OutputKind::standard_output).is_terminal();
@@ -141,6 +143,11 @@ void RankGroup::signal(int rank, int number) {
 
 void RankGroup::order_stop(const std::string& reason) {
   for (Rank& rank : ranks_) rank.page.order_stop(reason);
+}
+
+void RankGroup::set_lease(TimePoint until) {
+  for (Rank& rank : ranks_)
+    rank.page.set_lease(until.time_since_epoch() / std::chrono::nanoseconds(1));
 }
 
 std::vector<RankState> RankGroup::look() const {

@@ -57,6 +57,8 @@ class RankGroup {
   [[nodiscard]] std::string where(int rank) const;
   /// Ends the collectives of ranks, which wait for one that will not come.
   void order_stop(const std::string& reason);
+  /// Sets the time (boot_time_ns) until which ranks may write.
+  void set_lease(TimePoint until);
   [[nodiscard]] pid_t pid_of(int rank) const { return at(rank).process.pid; }  ///< -1: ended
   /// Looks at all ranks and their processes.
   [[nodiscard]] std::vector<RankState> look() const;

@@ -20,7 +20,8 @@ class Screen {
 
   /// The output of a single rank passes unchanged and at once, unless both outputs are a terminal:
   /// there its two streams must not mix in one line. `prefix` begins lines with "[3] ".
-  Screen(int ranks, bool prefix, int output_fd, int error_fd);
+  /// `alone`: no other host has ranks of the run.
+  Screen(int ranks, bool prefix, int output_fd, int error_fd, bool alone = true);
 
   /// Takes bytes that a rank wrote.
   void feed(int rank, OutputKind kind, std::string_view bytes);
@@ -29,8 +30,9 @@ class Screen {
   /// Prints a line of mlaunch itself on standard error.
   void say(std::string_view line);
 
-  /// Call it before ranks start again: error_tail() tells of the new ones alone.
-  void forget_errors();
+  /// Call it before ranks start: the first of them has this number in the run, and error_tail()
+  /// tells of the new ones alone. Ranks are counted from 0 here.
+  void begin(int first_rank);
 
   [[nodiscard]] OutputQueue& queue(OutputKind kind) { return queues_[static_cast<int>(kind)]; }
   /// Returns the last kTailBytes that a rank wrote to standard error.
@@ -57,6 +59,7 @@ class Screen {
 
   OutputQueue queues_[2];
   const bool alone_;  // true: there is one rank
+  const bool prefix_;
   const bool pass_through_;
   bool line_open_ = false;       // pass-through only: standard error is in the middle of a line
   std::vector<Stream> streams_;  // two per rank

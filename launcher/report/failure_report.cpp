@@ -229,6 +229,7 @@ std::string failure_report(const FailureFacts& facts) {
   std::string report =
       fmt::format("mlaunch: rank {} of {} failed: {} {}\n", facts.rank, facts.ranks, facts.program,
                   started ? facts.ending.describe() : "could not be started");
+  add_field(report, "host", facts.host);
   add_field(report, "where", place_text(facts.where, facts.phase_seconds));
   add_field(report, "others", others_text(facts));
   add_field(report, "memory", memory_text(facts.peak_rss_bytes));

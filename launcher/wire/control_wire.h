@@ -36,13 +36,8 @@ struct NotWelcome {
 struct CoordinatorOutOfReach {
   std::string reason;  ///< one line
 };
-/// To the coordinator: the name of the host where an agent runs.
-struct AgentIsAt {
-  std::string host;
-  std::string host_name;
-};
-using WireEvent = std::variant<AgentSaid, ConnectionBroke, AgentIsAt, Connected, Welcomed,
-                               NotWelcome, CoordinatorOutOfReach, CoordinatorSaid>;
+using WireEvent = std::variant<AgentSaid, ConnectionBroke, Connected, Welcomed, NotWelcome,
+                               CoordinatorOutOfReach, CoordinatorSaid>;
 
 /// One end of the connections. Threads of the module receive and send; one thread calls all
 /// functions, none of which waits but `close`.
@@ -77,8 +72,7 @@ struct AttachSettings {
   int port = 0;
   RunSecret secret;  ///< its token and certificate
   std::string build;
-  std::string run_id;     ///< of which ranks have run here; empty: none yet
-  std::string host_name;  ///< for reports
+  std::string run_id;  ///< of which ranks have run here; empty: none yet
 };
 
 /// What the module has.

@@ -80,10 +80,9 @@ bool AgentClient::connect_once() {
 void AgentClient::send(const SendToCoordinator& message) {
   const std::lock_guard lock(mutex_);
   if (stream_ != nullptr)
-    stream_->send(to_proto(message.message, {.protocol = kControlProtocol,
-                                             .build = settings_.build,
-                                             .run_id = run_id_,
-                                             .host_name = settings_.host_name}));
+    stream_->send(
+        to_proto(message.message,
+                 {.protocol = kControlProtocol, .build = settings_.build, .run_id = run_id_}));
 }
 
 void AgentClient::send(const SendToAgent&) {

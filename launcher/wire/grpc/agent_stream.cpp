@@ -53,7 +53,7 @@ void AgentStream::begin(const proto::Hello& hello) {
     return refuse(reason);
   hello_ = std::get<Hello>(from_proto(received_));
   send(to_proto(server_.welcome()));
-  server_.attach(*this, *hello_, introduction);
+  server_.attach(*this, *hello_);
 }
 
 void AgentStream::refuse(const std::string& reason) {

@@ -67,13 +67,11 @@ std::string CoordinatorServer::refusal(const Introduction& introduction) const {
   return "";
 }
 
-void CoordinatorServer::attach(AgentStream& stream, const Hello& hello,
-                               const Introduction& introduction) {
+void CoordinatorServer::attach(AgentStream& stream, const Hello& hello) {
   {
     const std::lock_guard lock(mutex_);
     attached_[{hello.host, hello.agent}] = &stream;
   }
-  tell(AgentIsAt{hello.host, introduction.host_name});
   tell(AgentSaid{hello.host, hello.agent, hello});
 }
 

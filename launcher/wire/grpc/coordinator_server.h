@@ -41,7 +41,7 @@ class CoordinatorServer final : public ControlWire, public proto::Control::Callb
   [[nodiscard]] std::string refusal(const Introduction& introduction) const;
   [[nodiscard]] const Welcomed& welcome() const { return settings_.welcome; }
   /// Words to the agent go to this stream from now on.
-  void attach(AgentStream& stream, const Hello& hello, const Introduction& introduction);
+  void attach(AgentStream& stream, const Hello& hello);
   void tell(WireEvent event) { events_.put(std::move(event)); }
   void end(AgentStream& stream);
 

@@ -172,7 +172,7 @@ void set(const Hello& hello, const Introduction& introduction, proto::Hello& out
   out.set_slots(hello.slots);
   out.set_newest(hello.newest);
   out.set_run(introduction.run_id);
-  out.set_host_name(introduction.host_name);
+  out.set_host_name(hello.host_name);
 }
 
 Hello hello_of(const proto::Hello& in) {
@@ -181,7 +181,8 @@ Hello hello_of(const proto::Hello& in) {
   return {.host = in.host(),
           .agent = in.agent(),
           .slots = within(in.slots(), 1, kMostRanks, "slots"),
-          .newest = within(in.newest(), -1, kMostInt, "newest")};
+          .newest = within(in.newest(), -1, kMostInt, "newest"),
+          .host_name = in.host_name()};
 }
 
 // The coordinator's messages.
@@ -231,6 +232,7 @@ void set(const Lease& lease, proto::FromCoordinator& out) {
 
 void set(const Dismiss& dismiss, proto::FromCoordinator& out) {
   out.mutable_dismiss()->set_exit_code(dismiss.exit_code);
+  out.mutable_dismiss()->set_reason(dismiss.reason);
 }
 
 }  // namespace
@@ -289,7 +291,7 @@ AgentMessage from_proto(const proto::FromAgent& message) {
 }
 
 Introduction introduction_of(const proto::Hello& hello) {
-  return {hello.protocol(), hello.build(), hello.run(), hello.host_name()};
+  return {hello.protocol(), hello.build(), hello.run()};
 }
 
 std::variant<CoordinatorMessage, Welcomed, NotWelcome> from_proto(
@@ -311,7 +313,8 @@ std::variant<CoordinatorMessage, Welcomed, NotWelcome> from_proto(
       return Lease{within(message.lease().heartbeat(), 0, kMostNumber, "heartbeat"),
                    within(message.lease().attempt(), -1, kMostInt, "attempt")};
     case proto::FromCoordinator::kDismiss:
-      return Dismiss{within(message.dismiss().exit_code(), 0, kMostCode, "exit_code")};
+      return Dismiss{within(message.dismiss().exit_code(), 0, kMostCode, "exit_code"),
+                     message.dismiss().reason()};
     case proto::FromCoordinator::MESSAGE_NOT_SET:
       break;
   }

@@ -17,7 +17,6 @@ struct Introduction {
   int protocol = kControlProtocol;
   std::string build;
   std::string run_id;  ///< of which it has run ranks; empty: of none
-  std::string host_name;
 };
 
 proto::FromAgent to_proto(const AgentMessage& message, const Introduction& introduction);

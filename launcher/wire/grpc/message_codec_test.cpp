@@ -43,11 +43,13 @@ const RankState kState{.rank = 3,
                        .traced = true};
 
 TEST(MessageCodec, AgentsMessagesArriveAsTheyWereSent) {
-  const auto hello = there<Hello>(Hello{.host = "a", .agent = "7", .slots = 4, .newest = 2});
+  const auto hello = there<Hello>(
+      Hello{.host = "a", .agent = "7", .slots = 4, .newest = 2, .host_name = "gpu-07"});
   EXPECT_EQ(hello.host, "a");
   EXPECT_EQ(hello.agent, "7");
   EXPECT_EQ(hello.slots, 4);
   EXPECT_EQ(hello.newest, 2);
+  EXPECT_EQ(hello.host_name, "gpu-07");
   const auto beat = there<Heartbeat>(Heartbeat{9, 2, true, 1, {kState, RankState{}}});
   EXPECT_EQ(beat.number, 9);
   EXPECT_EQ(beat.newest, 2);
@@ -116,7 +118,8 @@ TEST(MessageCodec, TheCoordinatorsMessagesArriveAsTheyWereSent) {
   EXPECT_EQ(there<ForwardSignal>(signal), signal);
   const Lease lease{12, 3};
   EXPECT_EQ(there<Lease>(lease), lease);
-  EXPECT_EQ(there<Dismiss>(Dismiss{75}), Dismiss{75});
+  const Dismiss dismiss{75, "it was stopped"};
+  EXPECT_EQ(there<Dismiss>(dismiss), dismiss);
   const auto welcome = std::get<Welcomed>(from_proto(to_proto(Welcomed{"run", "10.0.0.1", 29500})));
   EXPECT_EQ(welcome.run_id, "run");
   EXPECT_EQ(welcome.master_address, "10.0.0.1");

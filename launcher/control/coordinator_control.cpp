@@ -1,0 +1,114 @@
+#include "launcher/control/coordinator_control.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace strata::launcher {
+
+CoordinatorControl::CoordinatorControl(TimePoint now, const Hello& own,
+                                       const Coordinator::Settings& run,
+                                       std::chrono::seconds hang_limit)
+    : own_(own), agent_(own, run.lease), coordinator_(now, run), watch_(hang_limit) {}
+
+std::vector<ControlAction> CoordinatorControl::begin(TimePoint now) {
+  take(agent_.connect(now));
+  return deliver(now);
+}
+
+std::vector<ControlAction> CoordinatorControl::handle(TimePoint now, const AgentEvent& event) {
+  take(agent_.handle(now, event));
+  return deliver(now);
+}
+
+std::vector<ControlAction> CoordinatorControl::handle(TimePoint now,
+                                                      const CoordinatorEvent& event) {
+  if (const auto* said = std::get_if<AgentSaid>(&event)) note(said->host, said->message);
+  take(coordinator_.handle(now, event));
+  return deliver(now);
+}
+
+std::optional<RunControl::TimePoint> CoordinatorControl::next_deadline() const {
+  const auto agent = agent_.next_deadline(), coordinator = coordinator_.next_deadline();
+  return !agent || (coordinator && *coordinator < *agent) ? coordinator : agent;
+}
+
+void CoordinatorControl::take(std::vector<AgentAction> actions) {
+  for (AgentAction& action : actions) {
+    if (auto* message = std::get_if<SendToCoordinator>(&action))
+      to_coordinator_.push_back(std::move(message->message));
+    else if (auto* start = std::get_if<StartGroup>(&action))
+      actions_.emplace_back(std::move(*start));
+    else if (auto* end = std::get_if<EndGroup>(&action))
+      actions_.emplace_back(std::move(*end));
+    else if (auto* signal = std::get_if<SignalGroup>(&action))
+      actions_.emplace_back(*signal);
+    else if (auto* kill = std::get_if<KillGroup>(&action))
+      actions_.emplace_back(std::move(*kill));
+    else if (const auto* lease = std::get_if<SetLease>(&action))
+      actions_.emplace_back(*lease);
+    // The run ends when the coordinator says so, not its own agent.
+  }
+}
+
+void CoordinatorControl::take(std::vector<CoordinatorAction> actions) {
+  for (CoordinatorAction& action : actions) {
+    if (auto* message = std::get_if<SendToAgent>(&action)) {
+      if (message->host == own_.host && message->agent == own_.agent)
+        to_agent_.push_back(std::move(message->message));
+      else
+        actions_.emplace_back(std::move(*message));
+    } else if (auto* report = std::get_if<TellReport>(&action)) {
+      actions_.emplace_back(std::move(*report));
+    } else if (auto* words = std::get_if<Announce>(&action)) {
+      actions_.emplace_back(std::move(*words));
+    } else if (auto* evidence = std::get_if<KeepEvidence>(&action)) {
+      actions_.emplace_back(std::move(*evidence));
+    } else {
+      ended_ = true;
+      actions_.emplace_back(std::get<EndRun>(action));
+    }
+  }
+}
+
+std::vector<ControlAction> CoordinatorControl::deliver(TimePoint now) {
+  while (!ended_ && (!to_coordinator_.empty() || !to_agent_.empty())) {
+    if (!to_coordinator_.empty()) {
+      const AgentMessage message = std::move(to_coordinator_.front());
+      to_coordinator_.pop_front();
+      take(coordinator_.handle(now, AgentSaid{own_.host, own_.agent, message}));
+      if (const auto* heartbeat = std::get_if<Heartbeat>(&message)) watch(now, *heartbeat);
+    } else {
+      const CoordinatorMessage message = std::move(to_agent_.front());
+      to_agent_.pop_front();
+      take(agent_.handle(now, CoordinatorSaid{message}));
+    }
+  }
+  return std::exchange(actions_, {});
+}
+
+void CoordinatorControl::note(const std::string& host, const AgentMessage& message) {
+  if (const auto* heartbeat = std::get_if<Heartbeat>(&message)) newest_[host] = *heartbeat;
+}
+
+/// Looks at all ranks of the attempt once its own host has, if each has shown its ranks.
+void CoordinatorControl::watch(TimePoint now, const Heartbeat& heartbeat) {
+  if (ended_ || !coordinator_.is_running()) return;
+  std::vector<RankState> ranks;
+  const auto add = [&](const Heartbeat& beat) {
+    if (beat.newest == coordinator_.attempt())
+      std::ranges::copy(beat.ranks, std::back_inserter(ranks));
+  };
+  add(heartbeat);
+  for (const auto& [host, beat] : newest_) add(beat);
+  if (std::cmp_less(ranks.size(), coordinator_.world())) return;
+  std::ranges::sort(ranks, {}, &RankState::rank);
+  if (std::exchange(watched_, coordinator_.attempt()) != coordinator_.attempt())
+    watch_.start_again();
+  const std::optional<Hang> hang = watch_.look(now, ranks);
+  if (!hang) return;
+  actions_.emplace_back(TellHang{*hang});
+  take(coordinator_.handle(now, RanksHang{hang->rank, hang->describe()}));
+}
+
+}  // namespace strata::launcher
