@@ -32,6 +32,10 @@ class Attempt {
   /// Does what is due: serves the rendezvous, reads outputs, reaps processes.
   void work();
 
+  /// Returns what ranks ask of the values that all hosts share, since the last call.
+  std::vector<ValueRequest> take_requests() { return ranks_.take_requests(); }
+  void answer(const ValueAnswer& answer) { ranks_.answer(answer); }
+
   /// Passes on a signal to mlaunch.
   void signal(int number) { tell(SignalReceived{number}); }
   /// Ends the ranks as after the failure of a peer.

@@ -213,6 +213,7 @@ std::string Supervisor::stop(bool at_once) {
 void Supervisor::watch_attempt() {
   attempt_->work();
   user_signal_ = attempt_->user_signal();
+  for (const ValueRequest& request : attempt_->take_requests()) tell(AgentEvent(RankAsks{request}));
   if (attempt_->take_suspend()) {
     write_outputs();
     checked(::raise(SIGSTOP), "stopping");
@@ -273,6 +274,8 @@ void Supervisor::act_on_group(const ControlAction& action) {
   } else if (const auto* kill = std::get_if<KillGroup>(&action)) {
     say(kill->reason + ": its ranks here are killed");
     attempt_->kill();
+  } else if (const auto* answered = std::get_if<AnswerRank>(&action)) {
+    attempt_->answer(answered->answer);
   } else if (const auto* lease = std::get_if<SetLease>(&action)) {
     attempt_->set_lease(lease->until);
   } else if (const auto* hangs = std::get_if<TellHang>(&action)) {

@@ -15,6 +15,7 @@ std::vector<AgentAction> Agent::connect(TimePoint now) {
   kill_if_lease_ended();
   send(hello_);
   if (last_end_) send(*last_end_);
+  for (const auto& [id, request] : asked_) send(StoreRequest{hello_.newest, request});
   next_beat_ = now_;  // at once, so that a lease begins
   return std::exchange(actions_, {});
 }
@@ -41,6 +42,7 @@ void Agent::on(const FirstFailure& event) { send(event.failed); }
 
 void Agent::on(const GroupEnded& event) {
   has_ranks_ = false;
+  asked_.clear();
   last_end_ = AttemptEnded{hello_.newest, event.facts, lease_ended_};
   send(*last_end_);
   next_beat_ = now_;
@@ -48,6 +50,12 @@ void Agent::on(const GroupEnded& event) {
 }
 
 void Agent::on(const AgentSignal& event) { send(SignalCame{event.number}); }
+
+void Agent::on(const RankAsks& event) {
+  if (!has_ranks_) return;
+  asked_[event.request.id] = event.request;
+  send(StoreRequest{hello_.newest, event.request});
+}
 
 void Agent::on(const AgentTick& event) {
   if (next_beat_ && *next_beat_ <= now_) beat(event.ranks);
@@ -100,6 +108,11 @@ void Agent::obey(const Dismiss& dismiss) {
   dismissed_ = dismiss;
   if (has_ranks_) actions_.emplace_back(EndGroup{"the run is over"});
   end_if_dismissed();
+}
+
+void Agent::obey(const StoreReply& reply) {
+  if (reply.attempt != hello_.newest || asked_.erase(reply.answer.id) == 0) return;
+  actions_.emplace_back(AnswerRank{reply.answer});
 }
 
 void Agent::end_if_dismissed() {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -33,10 +34,14 @@ struct GroupEnded {  ///< ranks and their descendants are gone
 struct AgentSignal {  ///< to the agent, from a scheduler or a user
   int number = 0;
 };
+struct RankAsks {  ///< for a value that all hosts share
+  ValueRequest request;
+};
 struct AgentTick {                    ///< next_deadline() has passed
   std::vector<RankState> ranks = {};  ///< as they are now
 };
-using AgentEvent = std::variant<CoordinatorSaid, FirstFailure, GroupEnded, AgentSignal, AgentTick>;
+using AgentEvent =
+    std::variant<CoordinatorSaid, FirstFailure, GroupEnded, AgentSignal, RankAsks, AgentTick>;
 
 // Actions, to be done in the given order.
 struct SendToCoordinator {
@@ -57,11 +62,14 @@ struct KillGroup {  ///< SIGKILL to all at once
 struct SetLease {  ///< on the status pages of all ranks
   std::chrono::steady_clock::time_point until;
 };
+struct AnswerRank {
+  ValueAnswer answer;
+};
 struct EndAgent {
   Dismiss dismiss;
 };
 using AgentAction = std::variant<SendToCoordinator, StartGroup, EndGroup, SignalGroup, KillGroup,
-                                 SetLease, EndAgent>;
+                                 SetLease, AnswerRank, EndAgent>;
 
 class Agent {
  public:
@@ -83,12 +91,14 @@ class Agent {
   void on(const FirstFailure& event);
   void on(const GroupEnded& event);
   void on(const AgentSignal& event);
+  void on(const RankAsks& event);
   void on(const AgentTick& event);
   void obey(const StartAttempt& start);
   void obey(const StopAttempt& stop);
   void obey(const ForwardSignal& signal);
   void obey(const Lease& lease);
   void obey(const Dismiss& dismiss);
+  void obey(const StoreReply& reply);
 
   void beat(std::vector<RankState> ranks);
   void send(AgentMessage message);
@@ -105,6 +115,7 @@ class Agent {
   std::optional<TimePoint> next_beat_;
   std::optional<TimePoint> lease_end_;
   std::deque<std::pair<std::int64_t, TimePoint>> unanswered_;  ///< heartbeats, oldest first
+  std::map<std::uint64_t, ValueRequest> asked_;                ///< by ranks, and not answered yet
   std::size_t signals_ = 0;                                    ///< that the ranks got
   bool lease_ended_ = false;                                   ///< while the ranks lived
   std::optional<AttemptEnded> last_end_;

@@ -67,6 +67,7 @@ std::optional<Coordinator::TimePoint> Coordinator::next_deadline() const {
     if (!next || time < *next) next = time;
   };
   if (state_ == State::gathering) consider(gathers_until());
+  if (const auto end = values_.next_deadline()) consider(*end);
   for (const Host& host : hosts_) {
     const bool has_part = is_in_attempt(host) && !host.is_over;
     if (!has_part && !(state_ == State::gathering && has_lease(host))) continue;
@@ -102,6 +103,17 @@ void Coordinator::hear(const Host& host, const SignalCame& came) {
   take_signal(came.number, host.name);
 }
 
+/// What an earlier attempt asks is not answered: its ranks are ended.
+void Coordinator::hear(const Host& host, const StoreRequest& asked) {
+  if (asked.attempt == attempt() && is_in_attempt(host))
+    answer(values_.ask(now_, host.name, asked.request));
+}
+
+void Coordinator::answer(const std::vector<SharedValues::Answered>& answers) {
+  for (const auto& [name, answer] : answers)
+    if (const Host* host = find(name)) send(*host, StoreReply{attempt(), answer});
+}
+
 /// A scheduler signals every host of a job, and ranks take a second SIGTERM as haste. So a signal
 /// counts if no other source has sent as many of its number.
 void Coordinator::take_signal(int number, const std::string& source) {
@@ -134,6 +146,7 @@ void Coordinator::on(const RanksHang& event) {
 }
 
 void Coordinator::on(const CoordinatorTick&) {
+  answer(values_.expire(now_));
   for (Host& host : hosts_) {
     if (!is_in_attempt(host) || host.is_over) continue;
     if (const auto end = lease_ends(host); end && *end <= now_) {
@@ -239,6 +252,7 @@ void Coordinator::fail(Cause cause, const std::string& reason) {
   if (state_ != State::running) return;
   state_ = State::ending;
   stop_reason_ = reason;
+  answer(values_.fail(reason));
   for (const Host& host : hosts_)
     if (is_in_attempt(host) && !host.is_over)
       send(host, StopAttempt{placement_->attempt, stop_reason_});
@@ -302,6 +316,7 @@ void Coordinator::start(const std::vector<Host*>& hosts) {
   cause_.reset();
   signals_.clear();
   state_ = State::running;
+  values_.begin();
   for (const Host* host : hosts) send(*host, StartAttempt{*placement_, host->node, last_step_});
 }
 

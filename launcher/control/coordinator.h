@@ -16,6 +16,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/shared_values.h"
 #include "launcher/control/messages.h"
 #include "launcher/control/restart_policy.h"
 
@@ -149,6 +150,8 @@ class Coordinator {
   void hear(Host& host, const RankFailed& failed);
   void hear(Host& host, const AttemptEnded& ended);
   void hear(const Host& host, const SignalCame& came);
+  void hear(const Host& host, const StoreRequest& asked);
+  void answer(const std::vector<SharedValues::Answered>& answers);
   void take_signal(int number, const std::string& source);
 
   void settle();
@@ -184,6 +187,7 @@ class Coordinator {
   TimePoint gathering_since_;
   std::vector<Host> hosts_;
   std::optional<Placement> placement_;
+  SharedValues values_;  ///< of the attempt
   std::optional<Cause> cause_;
   std::string stop_reason_;
   int user_signal_ = 0;         ///< that ends the run; 0: none

@@ -47,6 +47,8 @@ void CoordinatorControl::take(std::vector<AgentAction> actions) {
       actions_.emplace_back(std::move(*kill));
     else if (const auto* lease = std::get_if<SetLease>(&action))
       actions_.emplace_back(*lease);
+    else if (auto* answer = std::get_if<AnswerRank>(&action))
+      actions_.emplace_back(std::move(*answer));
     // The run ends when the coordinator says so, not its own agent.
   }
 }

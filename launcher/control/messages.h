@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/shared_values.h"
 #include "launcher/control/attempt_facts.h"
 #include "launcher/control/placement.h"
 #include "launcher/control/rank_state.h"
@@ -57,7 +58,15 @@ struct SignalCame {
   int number = 0;
 };
 
-using AgentMessage = std::variant<Hello, Heartbeat, RankFailed, AttemptEnded, SignalCame>;
+/// A rank of the host asks for a value that all hosts share. Told again on each new connection
+/// until it is answered.
+struct StoreRequest {
+  int attempt = 0;
+  ValueRequest request;
+};
+
+using AgentMessage =
+    std::variant<Hello, Heartbeat, RankFailed, AttemptEnded, SignalCame, StoreRequest>;
 
 // From the coordinator.
 
@@ -100,6 +109,14 @@ struct Dismiss {
   bool operator==(const Dismiss&) const = default;
 };
 
-using CoordinatorMessage = std::variant<StartAttempt, StopAttempt, ForwardSignal, Lease, Dismiss>;
+/// Answers a StoreRequest.
+struct StoreReply {
+  int attempt = 0;
+  ValueAnswer answer;
+  bool operator==(const StoreReply&) const = default;
+};
+
+using CoordinatorMessage =
+    std::variant<StartAttempt, StopAttempt, ForwardSignal, Lease, Dismiss, StoreReply>;
 
 }  // namespace strata::launcher

@@ -21,8 +21,8 @@ struct TellHang {
 
 /// What is left to do, in the given order. The messages go to other hosts.
 using ControlAction =
-    std::variant<StartGroup, EndGroup, SignalGroup, KillGroup, SetLease, TellHang, TellReport,
-                 Announce, KeepEvidence, EndRun, SendToAgent, SendToCoordinator>;
+    std::variant<StartGroup, EndGroup, SignalGroup, KillGroup, SetLease, AnswerRank, TellHang,
+                 TellReport, Announce, KeepEvidence, EndRun, SendToAgent, SendToCoordinator>;
 
 class RunControl {
  public:

@@ -26,6 +26,7 @@ std::vector<Event> RankGroup::start() {
   std::vector<Event> events;
   if (run_.logs != nullptr) run_.logs->begin_attempt(attempt_.placement, attempt_.node);
   const Placement& placement = attempt_.placement;
+  if (placement.hosts() > 1) server_.share_values();
   for (int rank = 0; rank < placement.ranks_of(attempt_.node); ++rank) {
     const int number = placement.first_rank(attempt_.node) + rank;
     ranks_.push_back({StatusPage::create(number, placement.attempt), {}});

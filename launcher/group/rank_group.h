@@ -38,6 +38,9 @@ class RankGroup {
   /// Serves the rendezvous; returns a line for each rank that broke its protocol.
   std::vector<std::string> serve_rendezvous(TimePoint now) { return server_.process(now); }
   [[nodiscard]] std::optional<TimePoint> next_deadline() const { return server_.next_deadline(); }
+  /// Returns what ranks ask of the values that all hosts share.
+  std::vector<ValueRequest> take_requests() { return server_.take_requests(); }
+  void answer(const ValueAnswer& answer) { server_.answer(answer); }
   /// Hands what ranks printed to the screen.
   std::vector<Event> read_outputs();
   /// Waits for processes that have ended, without blocking.

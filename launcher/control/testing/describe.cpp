@@ -16,6 +16,12 @@ std::string words(const RankFailed& m) {
   return fmt::format("RankFailed(attempt {}, rank {}{})", m.attempt, m.rank,
                      m.blames_a_peer ? ", blames a peer" : "");
 }
+std::string words(const StoreRequest& m) {
+  return fmt::format("StoreRequest({} of attempt {}: {})", m.request.id, m.attempt, m.request.key);
+}
+std::string words(const StoreReply& m) {
+  return fmt::format("StoreReply({} of attempt {})", m.answer.id, m.attempt);
+}
 std::string words(const SignalCame& m) { return fmt::format("SignalCame({})", m.number); }
 std::string words(const AttemptEnded& m) {
   return fmt::format("AttemptEnded(attempt {}, code {}{}, committed {}{})", m.attempt,

@@ -185,6 +185,24 @@ Hello hello_of(const proto::Hello& in) {
           .host_name = in.host_name()};
 }
 
+void set(const StoreRequest& asked, proto::StoreRequest& out) {
+  out.set_attempt(asked.attempt);
+  out.set_id(asked.request.id);
+  out.set_is_put(asked.request.is_put);
+  out.set_key(asked.request.key);
+  out.set_value(asked.request.value);
+  out.set_timeout_ms(asked.request.timeout_ms);
+}
+
+StoreRequest store_request_of(const proto::StoreRequest& in) {
+  return {within(in.attempt(), 0, kMostInt, "attempt"),
+          {.id = in.id(),
+           .is_put = in.is_put(),
+           .key = in.key(),
+           .value = in.value(),
+           .timeout_ms = within(in.timeout_ms(), 0, kMostNumber, "timeout_ms")}};
+}
+
 // The coordinator's messages.
 
 void set(const StartAttempt& start, proto::FromCoordinator& out) {
@@ -230,6 +248,22 @@ void set(const Lease& lease, proto::FromCoordinator& out) {
   out.mutable_lease()->set_attempt(lease.attempt);
 }
 
+void set(const StoreReply& reply, proto::FromCoordinator& out) {
+  proto::StoreReply& message = *out.mutable_store_reply();
+  message.set_attempt(reply.attempt);
+  message.set_id(reply.answer.id);
+  message.set_kind(static_cast<std::uint32_t>(reply.answer.kind));
+  message.set_value(reply.answer.value);
+}
+
+StoreReply store_reply_of(const proto::StoreReply& in) {
+  constexpr auto kLast = static_cast<std::int64_t>(ValueAnswer::Kind::failed);
+  return {within(in.attempt(), 0, kMostInt, "attempt"),
+          {.id = in.id(),
+           .kind = static_cast<ValueAnswer::Kind>(within(in.kind(), 0, kLast, "kind")),
+           .value = in.value()}};
+}
+
 void set(const Dismiss& dismiss, proto::FromCoordinator& out) {
   out.mutable_dismiss()->set_exit_code(dismiss.exit_code);
   out.mutable_dismiss()->set_reason(dismiss.reason);
@@ -247,6 +281,8 @@ proto::FromAgent to_proto(const AgentMessage& message, const Introduction& intro
     set(*failed, *out.mutable_rank_failed());
   else if (const auto* ended = std::get_if<AttemptEnded>(&message))
     set(*ended, *out.mutable_attempt_ended());
+  else if (const auto* asked = std::get_if<StoreRequest>(&message))
+    set(*asked, *out.mutable_store_request());
   else
     out.mutable_signal_came()->set_number(std::get<SignalCame>(message).number);
   return out;
@@ -284,6 +320,8 @@ AgentMessage from_proto(const proto::FromAgent& message) {
       return attempt_ended_of(message.attempt_ended());
     case proto::FromAgent::kSignalCame:
       return SignalCame{within(message.signal_came().number(), 1, kMostSignal, "number")};
+    case proto::FromAgent::kStoreRequest:
+      return store_request_of(message.store_request());
     case proto::FromAgent::MESSAGE_NOT_SET:
       break;
   }
@@ -315,6 +353,8 @@ std::variant<CoordinatorMessage, Welcomed, NotWelcome> from_proto(
     case proto::FromCoordinator::kDismiss:
       return Dismiss{within(message.dismiss().exit_code(), 0, kMostCode, "exit_code"),
                      message.dismiss().reason()};
+    case proto::FromCoordinator::kStoreReply:
+      return store_reply_of(message.store_reply());
     case proto::FromCoordinator::MESSAGE_NOT_SET:
       break;
   }

@@ -62,6 +62,10 @@ TEST(MessageCodec, AgentsMessagesArriveAsTheyWereSent) {
   EXPECT_EQ(failed.reason, "rank 5 fell");
   EXPECT_TRUE(failed.blames_a_peer);
   EXPECT_EQ(there<SignalCame>(SignalCame{15}).number, 15);
+  const ValueRequest request{
+      .id = 4, .is_put = true, .key = "k", .value = "v\xff", .timeout_ms = 9};
+  EXPECT_EQ(there<StoreRequest>(StoreRequest{2, request}).attempt, 2);
+  EXPECT_EQ(there<StoreRequest>(StoreRequest{2, request}).request, request);
 }
 
 TEST(MessageCodec, FactsOfAnAttemptArriveAsTheyWereSent) {
@@ -118,6 +122,8 @@ TEST(MessageCodec, TheCoordinatorsMessagesArriveAsTheyWereSent) {
   EXPECT_EQ(there<ForwardSignal>(signal), signal);
   const Lease lease{12, 3};
   EXPECT_EQ(there<Lease>(lease), lease);
+  const StoreReply reply{2, {.id = 4, .kind = ValueAnswer::Kind::failed, .value = "v\xff"}};
+  EXPECT_EQ(there<StoreReply>(reply), reply);
   const Dismiss dismiss{75, "it was stopped"};
   EXPECT_EQ(there<Dismiss>(dismiss), dismiss);
   const auto welcome = std::get<Welcomed>(from_proto(to_proto(Welcomed{"run", "10.0.0.1", 29500})));
