@@ -46,7 +46,6 @@ class Attempt {
   void kill() { ranks_.kill_children(); }
 
   [[nodiscard]] std::vector<RankState> look() const { return ranks_.look(); }
-  [[nodiscard]] std::vector<RankView> view() const { return ranks_.view(); }
   /// Says why ranks hang, and what holds the one to blame; may take some seconds.
   [[nodiscard]] std::string describe_hang(const Hang& hang) const;
   /// Kills a rank of this host that is stopped or frozen, since it hears no request to end.

@@ -194,7 +194,13 @@ RunStatus Supervisor::status() const {
   status.grace_seconds = std::chrono::floor<std::chrono::seconds>(run_.options.grace).count();
   status.stopping = coordinator.is_asked_to_end();
   if (logs_) status.log_folder = logs_->path();
-  if (attempt_) status.ranks = attempt_->view();
+  // A look at the own ranks is newer than their last heartbeat.
+  std::vector<RankState> own = attempt_ ? attempt_->look() : std::vector<RankState>{};
+  for (Coordinator::RankOfHost& one : coordinator.ranks()) {
+    const auto newer = std::ranges::find(own, one.state.rank, &RankState::rank);
+    status.ranks.push_back({run_.options.hosts.count > 1 ? one.host : run_.host,
+                            newer != own.end() ? *newer : std::move(one.state)});
+  }
   return status;
 }
 

@@ -103,6 +103,15 @@ void Coordinator::hear(const Host& host, const SignalCame& came) {
   take_signal(came.number, host.name);
 }
 
+std::vector<Coordinator::RankOfHost> Coordinator::ranks() const {
+  std::vector<RankOfHost> ranks;
+  for (const Host& host : hosts_)
+    if (is_in_attempt(host))
+      for (const RankState& state : host.ranks) ranks.push_back({shown(host), state});
+  std::ranges::sort(ranks, {}, [](const RankOfHost& one) { return one.state.rank; });
+  return ranks;
+}
+
 /// What an earlier attempt asks is not answered: its ranks are ended.
 void Coordinator::hear(const Host& host, const StoreRequest& asked) {
   if (asked.attempt == attempt() && is_in_attempt(host))
@@ -198,6 +207,7 @@ void Coordinator::hear(Host& host, const Heartbeat& heartbeat) {
   host.has_ranks = heartbeat.has_ranks;
   if (settings_.lease) send(host, Lease{heartbeat.number, attempt()});
   if (!is_in_attempt(host) || host.is_over) return;
+  if (host.newest == placement_->attempt) host.ranks = heartbeat.ranks;
   remind(host);
   if (host.has_ranks && host.newest == placement_->attempt)
     forward_signals(host, heartbeat.signals);
@@ -310,6 +320,7 @@ void Coordinator::start(const std::vector<Host*>& hosts) {
     host->node = static_cast<int>(next.slots.size());
     host->is_over = false;
     host->facts.reset();
+    host->ranks.clear();
     next.slots.push_back(host->slots);
   }
   placement_ = std::move(next);

@@ -107,6 +107,13 @@ class Coordinator {
   [[nodiscard]] int attempt() const { return placement_ ? placement_->attempt : -1; }
   /// Ranks of that attempt; 0: none has begun.
   [[nodiscard]] int world() const { return placement_ ? placement_->world() : 0; }
+  struct RankOfHost {
+    std::string host;  ///< for people
+    RankState state;
+  };
+  /// Ranks of that attempt as the last heartbeats of their hosts showed them, in the order of their
+  /// numbers.
+  [[nodiscard]] std::vector<RankOfHost> ranks() const;
   [[nodiscard]] bool is_running() const { return state_ == State::running; }
   /// True once the user or a scheduler has asked the run to end, or its ranks to save and end.
   [[nodiscard]] bool is_asked_to_end() const { return asked_to_stop_; }
@@ -130,6 +137,7 @@ class Coordinator {
     int node = -1;                        ///< in the attempt; -1: not in it
     bool is_over = false;                 ///< none of the attempt's ranks is left
     std::optional<AttemptFacts> facts = {};
+    std::vector<RankState> ranks = {};  ///< as its last heartbeat showed those of the attempt
   };
   /// The first failure of the attempt.
   struct Cause {

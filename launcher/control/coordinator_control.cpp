@@ -1,7 +1,5 @@
 #include "launcher/control/coordinator_control.h"
 
-#include <algorithm>
-#include <iterator>
 #include <utility>
 
 namespace strata::launcher {
@@ -23,7 +21,6 @@ std::vector<ControlAction> CoordinatorControl::handle(TimePoint now, const Agent
 
 std::vector<ControlAction> CoordinatorControl::handle(TimePoint now,
                                                       const CoordinatorEvent& event) {
-  if (const auto* said = std::get_if<AgentSaid>(&event)) note(said->host, said->message);
   take(coordinator_.handle(now, event));
   return deliver(now);
 }
@@ -79,7 +76,7 @@ std::vector<ControlAction> CoordinatorControl::deliver(TimePoint now) {
       const AgentMessage message = std::move(to_coordinator_.front());
       to_coordinator_.pop_front();
       take(coordinator_.handle(now, AgentSaid{own_.host, own_.agent, message}));
-      if (const auto* heartbeat = std::get_if<Heartbeat>(&message)) watch(now, *heartbeat);
+      if (std::holds_alternative<Heartbeat>(message)) watch(now);
     } else {
       const CoordinatorMessage message = std::move(to_agent_.front());
       to_agent_.pop_front();
@@ -89,22 +86,12 @@ std::vector<ControlAction> CoordinatorControl::deliver(TimePoint now) {
   return std::exchange(actions_, {});
 }
 
-void CoordinatorControl::note(const std::string& host, const AgentMessage& message) {
-  if (const auto* heartbeat = std::get_if<Heartbeat>(&message)) newest_[host] = *heartbeat;
-}
-
-/// Looks at all ranks of the attempt once its own host has, if each has shown its ranks.
-void CoordinatorControl::watch(TimePoint now, const Heartbeat& heartbeat) {
+/// Looks at all ranks of the attempt, once each host has shown its own.
+void CoordinatorControl::watch(TimePoint now) {
   if (ended_ || !coordinator_.is_running()) return;
   std::vector<RankState> ranks;
-  const auto add = [&](const Heartbeat& beat) {
-    if (beat.newest == coordinator_.attempt())
-      std::ranges::copy(beat.ranks, std::back_inserter(ranks));
-  };
-  add(heartbeat);
-  for (const auto& [host, beat] : newest_) add(beat);
+  for (Coordinator::RankOfHost& one : coordinator_.ranks()) ranks.push_back(std::move(one.state));
   if (std::cmp_less(ranks.size(), coordinator_.world())) return;
-  std::ranges::sort(ranks, {}, &RankState::rank);
   if (std::exchange(watched_, coordinator_.attempt()) != coordinator_.attempt())
     watch_.start_again();
   const std::optional<Hang> hang = watch_.look(now, ranks);

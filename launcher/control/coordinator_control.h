@@ -2,7 +2,6 @@
 #pragma once
 
 #include <deque>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,15 +29,13 @@ class CoordinatorControl final : public RunControl {
   void take(std::vector<AgentAction> actions);
   void take(std::vector<CoordinatorAction> actions);
   std::vector<ControlAction> deliver(TimePoint now);
-  void note(const std::string& host, const AgentMessage& message);
-  void watch(TimePoint now, const Heartbeat& heartbeat);
+  void watch(TimePoint now);
 
   const Hello own_;
   Agent agent_;
   Coordinator coordinator_;
   HangWatch watch_;
-  int watched_ = -1;                         ///< attempt whose ranks are watched
-  std::map<std::string, Heartbeat> newest_;  ///< of each other host
+  int watched_ = -1;  ///< attempt whose ranks are watched
   std::deque<AgentMessage> to_coordinator_;
   std::deque<CoordinatorMessage> to_agent_;
   std::vector<ControlAction> actions_;

@@ -169,23 +169,20 @@ std::vector<RankState> RankGroup::look() const {
                       .checkpoint = checkpoint_of(rank),
                       .ended = pid <= 0,
                       .held = process.held(),
-                      .traced = process.traced});
+                      .traced = process.traced,
+                      .view = view(rank)});
   }
   return states;
 }
 
-std::vector<RankView> RankGroup::view() const {
-  std::vector<RankView> views;
-  for (RankState& state : look()) {
-    const StatusPageData& page = this->page(static_cast<int>(views.size()));
-    RankView view{.state = std::move(state)};
-    view.phase_seconds = 1e-9 * static_cast<double>(boot_time_ns() - page.phase_since_ns.load());
-    view.loss = page.loss.load();
-    view.tokens_per_second = page.tokens_per_second.load();
-    std::ranges::copy(page.tier_bytes, view.tier_bytes.begin());
-    views.push_back(std::move(view));
-  }
-  return views;
+RankView RankGroup::view(int rank) const {
+  const StatusPageData& page = this->page(rank);
+  RankView view;
+  view.phase_seconds = 1e-9 * static_cast<double>(boot_time_ns() - page.phase_since_ns.load());
+  view.loss = page.loss.load();
+  view.tokens_per_second = page.tokens_per_second.load();
+  std::ranges::copy(page.tier_bytes, view.tier_bytes.begin());
+  return view;
 }
 
 std::string RankGroup::where(int rank) const {

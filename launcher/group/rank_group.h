@@ -15,7 +15,6 @@
 #include "core/status_page.h"
 #include "launcher/command/run.h"
 #include "launcher/control/messages.h"
-#include "launcher/control/rank_view.h"
 #include "launcher/group/rank_process.h"
 #include "launcher/group/state_machine.h"
 #include "launcher/output/screen.h"
@@ -65,8 +64,6 @@ class RankGroup {
   [[nodiscard]] pid_t pid_of(int rank) const { return at(rank).process.pid; }  ///< -1: ended
   /// Looks at all ranks and their processes.
   [[nodiscard]] std::vector<RankState> look() const;
-  /// The same with what is shown of them to people.
-  [[nodiscard]] std::vector<RankView> view() const;
   /// What a rank wrote to its status page.
   [[nodiscard]] const StatusPageData& page(int rank) const { return at(rank).page.data(); }
   /// Returns the error on the rank's status page; "": none.
@@ -86,6 +83,7 @@ class RankGroup {
   };
 
   [[nodiscard]] RankProcess start(int rank, const StatusPage& page);
+  [[nodiscard]] RankView view(int rank) const;
   void read_output(int rank, OutputKind kind, std::vector<Event>& events);
   [[nodiscard]] std::set<pid_t> children_left() const;
   [[nodiscard]] int rank_of(pid_t pid) const;

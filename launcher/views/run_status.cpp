@@ -21,8 +21,8 @@ void write_known(JsonWriter& json, std::string_view name, Number number, bool is
     json.null();
 }
 
-void write_rank(JsonWriter& json, const std::string& host, const RankView& view) {
-  const RankState& rank = view.state;
+void write_rank(JsonWriter& json, const std::string& host, const RankState& rank) {
+  const RankView& view = rank.view;
   json.begin_object();
   json.member("rank", rank.rank).member("host", host);
   json.member("phase", name_of(rank.phase)).member("phase_seconds", view.phase_seconds);
@@ -53,7 +53,7 @@ std::string status_json(const RunStatus& status) {
   json.member("restarts_in_hour", status.restarts).member("max_restarts", status.most_restarts);
   json.member("grace_seconds", status.grace_seconds).member("log_folder", status.log_folder);
   json.key("ranks").begin_array();
-  for (const RankView& rank : status.ranks) write_rank(json, status.host, rank);
+  for (const RunStatus::Rank& rank : status.ranks) write_rank(json, rank.host, rank.state);
   json.end_array().end_object();
   return json.finish();
 }

@@ -1,4 +1,5 @@
 """Runs over several hosts: ranks die, agents die or fall silent, the coordinator dies, users stop runs and mistype."""
+import json
 import os
 import re
 import signal
@@ -113,6 +114,18 @@ class Hosts(HostsTest):
                 ends = [self.ended(host) for host in hosts]
                 self.assertEqual([end[0] for end in ends], [75, 75], ends)
                 self.assertEqual("".join(end[1] for end in ends).count("saved"), 3, ends)
+
+    def test_status_and_stop_reach_ranks_of_all_hosts(self):
+        first, second = self.start_hosts([1, 2], [ACTOR, "save"])
+        self.ranks_of(second, 2)
+        time.sleep(1.5)  # for a heartbeat
+        runs = json.loads(self.run_program([str(BIN / "mlaunch"), "status", "--json"]).stdout)["runs"]
+        run = next(run for run in runs if run["process"] == first.pid)
+        self.assertEqual([rank["rank"] for rank in run["ranks"]], [0, 1, 2])
+        hosts = [rank["host"] for rank in run["ranks"]]
+        self.assertTrue(hosts[0].startswith("0 (") and hosts[1] == hosts[2] and hosts[1].startswith("1 ("), hosts)
+        self.run_program([str(BIN / "mlaunch"), "stop", run["run"]])
+        self.assertEqual([self.ended(host)[0] for host in (first, second)], [75, 75])
 
     def test_what_is_mistyped_is_said(self):
         missing = self.run_program([str(BIN / "mlaunch"), "--nnodes", "2", "true"], expect=2)

@@ -44,6 +44,20 @@ void set(const RankState& state, proto::RankState& out) {
   out.set_ended(state.ended);
   out.set_held(state.held);
   out.set_traced(state.traced);
+  out.set_phase_seconds(state.view.phase_seconds);
+  out.set_loss(state.view.loss);
+  out.set_tokens_per_second(state.view.tokens_per_second);
+  for (const std::int64_t bytes : state.view.tier_bytes) out.add_tier_bytes(bytes);
+}
+
+RankView view_of(const proto::RankState& in) {
+  RankView view{.phase_seconds = in.phase_seconds(),
+                .loss = in.loss(),
+                .tokens_per_second = in.tokens_per_second()};
+  if (std::cmp_not_equal(in.tier_bytes_size(), view.tier_bytes.size()))
+    throw DataError("field tier_bytes of a control message must have one number for each tier");
+  std::ranges::copy(in.tier_bytes(), view.tier_bytes.begin());
+  return view;
 }
 
 RankState state_of(const proto::RankState& in) {
@@ -60,7 +74,8 @@ RankState state_of(const proto::RankState& in) {
           .checkpoint = in.checkpoint(),
           .ended = in.ended(),
           .held = in.held(),
-          .traced = in.traced()};
+          .traced = in.traced(),
+          .view = view_of(in)};
 }
 
 void set(const EndedRank& rank, proto::EndedRank& out) {

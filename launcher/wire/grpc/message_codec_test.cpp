@@ -28,19 +28,22 @@ Message there(const CoordinatorMessage& message) {
   return std::get<Message>(std::get<CoordinatorMessage>(from_proto(received)));
 }
 
-const RankState kState{.rank = 3,
-                       .phase = Phase::backward,
-                       .step = 12,
-                       .beats = 345,
-                       .quiet = std::chrono::seconds(7),
-                       .collective = 8,
-                       .collective_name = "reduce_scatter layer4",
-                       .where = "step 12 \xff",
-                       .committed = 10,
-                       .checkpoint = "out/step",
-                       .ended = true,
-                       .held = true,
-                       .traced = true};
+const RankState kState{
+    .rank = 3,
+    .phase = Phase::backward,
+    .step = 12,
+    .beats = 345,
+    .quiet = std::chrono::seconds(7),
+    .collective = 8,
+    .collective_name = "reduce_scatter layer4",
+    .where = "step 12 \xff",
+    .committed = 10,
+    .checkpoint = "out/step",
+    .ended = true,
+    .held = true,
+    .traced = true,
+    .view = {
+        .phase_seconds = 1.5, .loss = 2.25, .tokens_per_second = 1000, .tier_bytes = {1, 2, 3, 4}}};
 
 TEST(MessageCodec, AgentsMessagesArriveAsTheyWereSent) {
   const auto hello = there<Hello>(
@@ -55,7 +58,9 @@ TEST(MessageCodec, AgentsMessagesArriveAsTheyWereSent) {
   EXPECT_EQ(beat.newest, 2);
   EXPECT_TRUE(beat.has_ranks);
   EXPECT_EQ(beat.signals, 1U);
-  EXPECT_EQ(beat.ranks, (std::vector{kState, RankState{}}));
+  ASSERT_EQ(beat.ranks.size(), 2U);
+  EXPECT_EQ(beat.ranks[0], kState);
+  EXPECT_TRUE(std::isnan(beat.ranks[1].view.loss));
   const auto failed = there<RankFailed>(RankFailed{1, 5, "rank 5 fell", true});
   EXPECT_EQ(failed.attempt, 1);
   EXPECT_EQ(failed.rank, 5);
