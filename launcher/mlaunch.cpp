@@ -71,7 +71,7 @@ int run(const std::vector<std::string>& arguments) {
   run.options = parse_options(arguments);
   if (run.options.show_help) return std::fputs(help_text().c_str(), stdout) < 0 ? 1 : 0;
   if (run.options.show_version) return std::puts("mlaunch (Strata) " STRATA_VERSION) < 0 ? 1 : 0;
-  if (run.options.hosts.count == 1) refuse_to_be_a_rank();
+  if (!run.options.hosts.are_several()) refuse_to_be_a_rank();
   for (const std::string& note : run.options.notes) print_error("note: " + note);
   const char* search_path = std::getenv("PATH");
   run.program_path = find_program(run.options.command.front(), own_directory(),

@@ -24,6 +24,7 @@
 #include "launcher/report/report_json.h"
 #include "launcher/report/run_report.h"
 #include "launcher/several_hosts.h"
+#include "launcher/start/starters.h"
 #include "launcher/views/control_socket.h"
 #include "launcher/views/run_status.h"
 #include "launcher/wire/listening_address.h"
@@ -45,6 +46,8 @@ class Supervisor {
   void read_signals();
   void watch_attempt();
   void read_wire();
+  void watch_starters();
+  void wait_for_starters();
   void watch_coordinator();
   void leave(int exit_code, const std::string& why);
   void keep_logs();
@@ -76,6 +79,7 @@ class Supervisor {
   std::string reports_;  ///< of all attempts, if logs are kept
   SignalQueue signals_;
   Screen screen_;
+  Starters starters_{screen_};
   RunParts parts_;
   RunControl& control_;
   Reach reach_{now()};                ///< of an agent to its coordinator
@@ -89,15 +93,16 @@ class Supervisor {
 
 std::string waiting_text(const Run& run) {
   const Options::Hosts& hosts = run.options.hosts;
-  return fmt::format("run {} waits at {} for {} more host{}", run.run_id,
-                     host_and_port(run.host_address, hosts.port), hosts.count - 1,
-                     hosts.count == 2 ? "" : "s");
+  const int others = hosts.node < 0 ? hosts.count : hosts.count - 1;
+  return fmt::format("run {} waits at {} for {} {}host{}", run.run_id,
+                     host_and_port(run.host_address, hosts.port), others,
+                     hosts.node < 0 ? "" : "more ", others == 1 ? "" : "s");
 }
 
 Supervisor::Supervisor(const Run& run)
     : run_(run),
       screen_(run.options.ranks, run.options.prefix, STDOUT_FILENO, STDERR_FILENO,
-              run.options.hosts.count == 1),
+              !run.options.hosts.are_several()),
       parts_(make_run_parts(now(), run_)),
       control_(*parts_.control) {
   run_.open_files = raise_open_files();
@@ -129,11 +134,14 @@ void Supervisor::open_control_socket() {
 
 int Supervisor::run() {
   if (parts_.wire && !is_agent(run_)) say(waiting_text(run_));
+  for (const AgentStart& start : parts_.starts)
+    starters_.start(start.host, start.command, parts_.agents_secret);
   for (const ControlAction& action : control_.begin(now())) act(action);
   while (!exit_code_) {
     wait_for_something();
     read_signals();
     if (parts_.wire) read_wire();
+    watch_starters();
     if (attempt_) watch_attempt();
     if (is_agent(run_)) watch_coordinator();
     if (control_socket_) control_socket_->work(now());
@@ -148,6 +156,7 @@ int Supervisor::run() {
   }
   if (control_socket_) control_socket_->end(*exit_code_);
   if (parts_.wire) parts_.wire->close(kLastWordsToHosts);
+  wait_for_starters();
   write_last_words();
   return *exit_code_;
 }
@@ -155,6 +164,7 @@ int Supervisor::run() {
 void Supervisor::wait_for_something() {
   std::vector<pollfd> entries{{signals_.fd(), POLLIN, 0}};
   if (attempt_) attempt_->add_polls(entries);
+  starters_.add_polls(entries);
   if (control_socket_) control_socket_->add_polls(entries);
   if (parts_.wire) entries.push_back({parts_.wire->poll_fd(), POLLIN, 0});
   for (const OutputKind kind : kOutputKinds)
@@ -198,7 +208,7 @@ RunStatus Supervisor::status() const {
   std::vector<RankState> own = attempt_ ? attempt_->look() : std::vector<RankState>{};
   for (Coordinator::RankOfHost& one : coordinator.ranks()) {
     const auto newer = std::ranges::find(own, one.state.rank, &RankState::rank);
-    status.ranks.push_back({run_.options.hosts.count > 1 ? one.host : run_.host,
+    status.ranks.push_back({run_.options.hosts.are_several() ? one.host : run_.host,
                             newer != own.end() ? *newer : std::move(one.state)});
   }
   return status;
@@ -295,6 +305,26 @@ void Supervisor::act_on_group(const ControlAction& action) {
 void Supervisor::read_wire() {
   for (const WireEvent& event : parts_.wire->take())
     std::visit([this](const auto& one) { hear(one); }, event);
+}
+
+void Supervisor::watch_starters() {
+  starters_.work();
+  for (const Starters::Ended& ended : starters_.take_ended())
+    tell(CoordinatorEvent(HostCannotCome{ended.host, ended.last_words.empty()
+                                                         ? "what was to start its agent has ended"
+                                                         : ended.last_words}));
+}
+
+/// Agents have been told to end: what they print comes until they have.
+void Supervisor::wait_for_starters() {
+  for (const TimePoint limit = now() + kLastWordsToHosts; starters_.any_left() && now() < limit;) {
+    std::vector<pollfd> entries;
+    starters_.add_polls(entries);
+    if (::poll(entries.data(), entries.size(), 100) < 0 && errno != EINTR) return;
+    starters_.work();
+    (void)starters_.take_ended();
+    write_outputs();
+  }
 }
 
 void Supervisor::hear(const Connected&) {

@@ -60,6 +60,7 @@ SUBFOLDERS = {  # each subfolder includes itself and these of the same folder; t
         "command": {"control"},
         "output": {"control"},
         "group": {"control", "command", "output"},
+        "start": {"command", "group", "output"},
         "report": {"control", "command", "group"},
         "views": {"control", "group"},
         "wire": {"control"},

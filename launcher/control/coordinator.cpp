@@ -147,6 +147,15 @@ void Coordinator::forward_signals(const Host& host, std::size_t first) {
     send(host, ForwardSignal{signals_[i], placement_->attempt, i});
 }
 
+/// One that was there is known by its connection.
+void Coordinator::on(const HostCannotCome& event) {
+  const Host* host = find(event.host);
+  if (host == nullptr || !host->agent.empty() || state_ != State::gathering) return;
+  actions_.emplace_back(
+      Announce{fmt::format("host {} cannot take part: {}", shown(*host), event.reason)});
+  finish(static_cast<int>(ExitCode::host));
+}
+
 void Coordinator::on(const RanksHang& event) {
   if (state_ != State::running) return;
   int node = 0;

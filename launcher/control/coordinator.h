@@ -41,13 +41,17 @@ struct ConnectionBroke {  ///< the last one that the agent said Hello on
 struct RunSignal {  ///< to mlaunch, from the user or a scheduler
   int number = 0;
 };
+struct HostCannotCome {  ///< what was to start its agent has ended
+  std::string host;
+  std::string reason;
+};
 struct RanksHang {  ///< as HangWatch says, over all hosts
   int rank = 0;     ///< the first that is behind
   std::string reason;
 };
 struct CoordinatorTick {};
 using CoordinatorEvent =
-    std::variant<AgentSaid, ConnectionBroke, RunSignal, RanksHang, CoordinatorTick>;
+    std::variant<AgentSaid, ConnectionBroke, RunSignal, HostCannotCome, RanksHang, CoordinatorTick>;
 
 /// Why an attempt did not end well, and what each host told of it.
 struct AttemptReport {
@@ -151,6 +155,7 @@ class Coordinator {
   void on(const AgentSaid& event);
   void on(const ConnectionBroke& event);
   void on(const RunSignal& event);
+  void on(const HostCannotCome& event);
   void on(const RanksHang& event);
   void on(const CoordinatorTick&);
   void hear(Host& host, const Hello& hello);

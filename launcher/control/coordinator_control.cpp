@@ -3,30 +3,41 @@
 #include <utility>
 
 namespace strata::launcher {
+namespace {
 
-CoordinatorControl::CoordinatorControl(TimePoint now, const Hello& own,
+/// Heartbeats of several hosts come at several times of each second.
+constexpr std::chrono::milliseconds kBetweenLooks{900};
+
+}  // namespace
+
+CoordinatorControl::CoordinatorControl(TimePoint now, const std::optional<Hello>& own,
                                        const Coordinator::Settings& run,
                                        std::chrono::seconds hang_limit)
-    : own_(own), agent_(own, run.lease), coordinator_(now, run), watch_(hang_limit) {}
+    : own_(own), coordinator_(now, run), watch_(hang_limit) {
+  if (own_) agent_.emplace(*own_, run.lease);
+}
 
 std::vector<ControlAction> CoordinatorControl::begin(TimePoint now) {
-  take(agent_.connect(now));
+  if (agent_) take(agent_->connect(now));
   return deliver(now);
 }
 
 std::vector<ControlAction> CoordinatorControl::handle(TimePoint now, const AgentEvent& event) {
-  take(agent_.handle(now, event));
+  if (agent_) take(agent_->handle(now, event));
   return deliver(now);
 }
 
 std::vector<ControlAction> CoordinatorControl::handle(TimePoint now,
                                                       const CoordinatorEvent& event) {
   take(coordinator_.handle(now, event));
+  if (const auto* said = std::get_if<AgentSaid>(&event))
+    if (std::holds_alternative<Heartbeat>(said->message)) watch(now);
   return deliver(now);
 }
 
 std::optional<RunControl::TimePoint> CoordinatorControl::next_deadline() const {
-  const auto agent = agent_.next_deadline(), coordinator = coordinator_.next_deadline();
+  const auto coordinator = coordinator_.next_deadline();
+  const auto agent = agent_ ? agent_->next_deadline() : std::nullopt;
   return !agent || (coordinator && *coordinator < *agent) ? coordinator : agent;
 }
 
@@ -53,7 +64,7 @@ void CoordinatorControl::take(std::vector<AgentAction> actions) {
 void CoordinatorControl::take(std::vector<CoordinatorAction> actions) {
   for (CoordinatorAction& action : actions) {
     if (auto* message = std::get_if<SendToAgent>(&action)) {
-      if (message->host == own_.host && message->agent == own_.agent)
+      if (own_ && message->host == own_->host && message->agent == own_->agent)
         to_agent_.push_back(std::move(message->message));
       else
         actions_.emplace_back(std::move(*message));
@@ -75,12 +86,12 @@ std::vector<ControlAction> CoordinatorControl::deliver(TimePoint now) {
     if (!to_coordinator_.empty()) {
       const AgentMessage message = std::move(to_coordinator_.front());
       to_coordinator_.pop_front();
-      take(coordinator_.handle(now, AgentSaid{own_.host, own_.agent, message}));
+      take(coordinator_.handle(now, AgentSaid{own_->host, own_->agent, message}));
       if (std::holds_alternative<Heartbeat>(message)) watch(now);
     } else {
       const CoordinatorMessage message = std::move(to_agent_.front());
       to_agent_.pop_front();
-      take(agent_.handle(now, CoordinatorSaid{message}));
+      take(agent_->handle(now, CoordinatorSaid{message}));
     }
   }
   return std::exchange(actions_, {});
@@ -88,10 +99,11 @@ std::vector<ControlAction> CoordinatorControl::deliver(TimePoint now) {
 
 /// Looks at all ranks of the attempt, once each host has shown its own.
 void CoordinatorControl::watch(TimePoint now) {
-  if (ended_ || !coordinator_.is_running()) return;
+  if (ended_ || !coordinator_.is_running() || (looked_ && now < *looked_ + kBetweenLooks)) return;
   std::vector<RankState> ranks;
   for (Coordinator::RankOfHost& one : coordinator_.ranks()) ranks.push_back(std::move(one.state));
   if (std::cmp_less(ranks.size(), coordinator_.world())) return;
+  looked_ = now;
   if (std::exchange(watched_, coordinator_.attempt()) != coordinator_.attempt())
     watch_.start_again();
   const std::optional<Hang> hang = watch_.look(now, ranks);

@@ -12,11 +12,11 @@ namespace strata::launcher {
 
 class CoordinatorControl final : public RunControl {
  public:
-  /// `own`: the agent of this host, which must be one of the run's. `hang_limit`: as HangWatch has
-  /// it. If `run` has leases, the own agent has them, too: while this process does not run, no host
-  /// hears of it, and all ranks end.
-  CoordinatorControl(TimePoint now, const Hello& own, const Coordinator::Settings& run,
-                     std::chrono::seconds hang_limit);
+  /// `own`: the agent of this host, which must be one of the run's; nullopt: it has no ranks.
+  /// `hang_limit`: as HangWatch has it. If `run` has leases, the own agent has them, too: while
+  /// this process does not run, no host hears of it, and all ranks end.
+  CoordinatorControl(TimePoint now, const std::optional<Hello>& own,
+                     const Coordinator::Settings& run, std::chrono::seconds hang_limit);
 
   std::vector<ControlAction> begin(TimePoint now) override;
   std::vector<ControlAction> connect(TimePoint) override { return {}; }
@@ -31,11 +31,12 @@ class CoordinatorControl final : public RunControl {
   std::vector<ControlAction> deliver(TimePoint now);
   void watch(TimePoint now);
 
-  const Hello own_;
-  Agent agent_;
+  const std::optional<Hello> own_;
+  std::optional<Agent> agent_;
   Coordinator coordinator_;
   HangWatch watch_;
-  int watched_ = -1;  ///< attempt whose ranks are watched
+  std::optional<TimePoint> looked_;  ///< when watch_ looked last
+  int watched_ = -1;                 ///< attempt whose ranks are watched
   std::deque<AgentMessage> to_coordinator_;
   std::deque<CoordinatorMessage> to_agent_;
   std::vector<ControlAction> actions_;

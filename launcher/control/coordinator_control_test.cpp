@@ -27,7 +27,7 @@ class CoordinatorControlTest : public testing::Test {
  protected:
   RunControl::TimePoint now_{};
   CoordinatorControl control_{now_,
-                              {.host = "node7", .agent = "1", .slots = 2},
+                              Hello{.host = "node7", .agent = "1", .slots = 2},
                               {.hosts = {"node7"}, .restarts = {}},
                               std::chrono::seconds(30)};
 };
@@ -99,7 +99,7 @@ class TwoHostsTest : public testing::Test {
   RunControl::TimePoint now_{};
   CoordinatorControl control_{
       now_,
-      {.host = "a", .agent = "1", .slots = 2},
+      Hello{.host = "a", .agent = "1", .slots = 2},
       {.hosts = {"a", "b"}, .least_hosts = 2, .lease = kLease, .restarts = {}},
       std::chrono::seconds(30)};
   std::vector<ControlAction> last_ = control_.begin(now_);
@@ -132,8 +132,9 @@ TEST_F(TwoHostsTest, ARankThatIsHeldOnTheOtherHostIsNamed) {
         .newest = 0,
         .has_ranks = true,
         .ranks = {{.rank = 2, .phase = Phase::forward, .step = 7, .beats = 9, .held = true}}});
-    tick(own);
     told = found<TellHang>(last_);
+    tick(own);
+    if (!told) told = found<TellHang>(last_);
   }
   EXPECT_EQ(told.value().hang.rank, 2);
 }

@@ -430,6 +430,19 @@ TEST_F(CoordinatorTest, ASignalThatASchedulerSendsToAllHostsIsOneSignal) {
   EXPECT_EQ(sent<ForwardSignal>("b").value(), (ForwardSignal{SIGINT, 0, 2}));
 }
 
+TEST_F(CoordinatorTest, AHostThatCannotComeEndsARunThatWaitsForIt) {
+  run_ = std::make_unique<Coordinator>(
+      now_, Coordinator::Settings{.hosts = {"a", "b"}, .least_hosts = 2, .restarts = {}});
+  hello("a");
+  tell(HostCannotCome{"a", "ssh ended"});
+  EXPECT_FALSE(done<EndRun>()) << "it has come, and its connection tells how it is";
+  tell(HostCannotCome{"b", "ssh: connect to host b port 22: Connection refused"});
+  EXPECT_EQ(done<EndRun>().value().exit_code, 69);
+  EXPECT_NE(done<Announce>().value().text.find("host b cannot take part: ssh: connect"),
+            std::string::npos);
+  EXPECT_EQ(sent<Dismiss>("a").value().exit_code, 69);
+}
+
 TEST_F(CoordinatorTest, AgentsEndWithTheCodeOfTheRun) {
   open({"a", "b"});
   tell(AgentSaid{"b", "1", SignalCame{SIGTERM}});

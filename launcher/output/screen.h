@@ -27,6 +27,8 @@ class Screen {
   void feed(int rank, OutputKind kind, std::string_view bytes);
   /// Call when the rank's stream is closed: ends an unfinished line.
   void finish_line(int rank, OutputKind kind);
+  /// Prints a line as it is.
+  void print(OutputKind kind, std::string_view line);
   /// Prints a line of mlaunch itself on standard error.
   void say(std::string_view line);
 

@@ -6,11 +6,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/system_call.h"
 #include "core/unique_fd.h"
 
 namespace strata::launcher {
@@ -25,6 +28,21 @@ bool is_hexadecimal(std::string_view text) {
   return std::ranges::all_of(text, [](char letter) {
     return (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'f');
   });
+}
+
+/// Reads to the end, which comes when its writer has closed it.
+std::string read_standard_input() {
+  std::string text;
+  std::array<char, 4096> bytes;
+  ssize_t count = 0;
+  while ((count = ::read(STDIN_FILENO, bytes.data(), bytes.size())) != 0) {
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw_system_error("reading the run's secret from standard input");
+    text.append(bytes.data(), static_cast<std::size_t>(count));
+    if (std::cmp_greater(text.size(), kMostBytes))
+      throw ConfigError("standard input is no secret of a run: it is too long");
+  }
+  return text;
 }
 
 /// Reads the lines of a secret one after the other.
@@ -97,6 +115,7 @@ RunSecret parse_run_secret(std::string_view text, const std::string& source) {
 }
 
 RunSecret read_run_secret(const std::string& path) {
+  if (path == "-") return parse_run_secret(read_standard_input(), "standard input");
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0)
     throw HostError(

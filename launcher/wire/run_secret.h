@@ -30,8 +30,9 @@ std::string format_run_secret(const RunSecret& secret);
 /// Reads it. `source` names it in messages. Throws ConfigError that says which line is wrong.
 RunSecret parse_run_secret(std::string_view text, const std::string& source);
 
-/// Reads it from a file that its owner alone may read and write. Throws ConfigError for a file that
-/// others may read, or that is no secret; HostError if it cannot be read.
+/// Reads it from a file that not everybody may read, or from standard input for "-". Throws
+/// ConfigError for a file that others may read, or that is no secret; HostError if it cannot be
+/// read.
 RunSecret read_run_secret(const std::string& path);
 
 /// Writes it to a new file (mode 0600). Throws HostError if that cannot be done or the file exists:
