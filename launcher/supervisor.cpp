@@ -1,5 +1,6 @@
 #include "launcher/supervisor.h"
 
+#include <fmt/core.h>
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
@@ -7,14 +8,17 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "core/error.h"
 #include "core/system_call.h"
 #include "launcher/attempt.h"
+#include "launcher/command/command_text.h"
 #include "launcher/control/local_control.h"
 #include "launcher/group/descendants.h"
 #include "launcher/group/signals.h"
@@ -36,6 +40,7 @@ class Supervisor {
   int run();
 
  private:
+  void note_beginning();
   void wait_for_something();
   void read_signals();
   void watch_attempt();
@@ -57,6 +62,7 @@ class Supervisor {
   const TimePoint began_ = now();
   std::optional<LogFolder> logs_;
   std::string reports_;  ///< of all attempts, if logs are kept
+  std::string hang_;     ///< what was said of the last hang
   SignalQueue signals_;
   Screen screen_;
   LocalControl control_;
@@ -74,11 +80,22 @@ Supervisor::Supervisor(const Run& run)
   if (!run_.options.log_directory.empty()) {
     logs_.emplace(run_.options.log_directory, run_.run_id);
     run_.logs = &*logs_;
+    note_beginning();
+    screen_.listen([this](std::string_view line) { logs_->note(line); });
     say("logs of ranks are kept in " + logs_->path());
   }
   run_.open_files = raise_open_files();
   become_subreaper();
   open_control_socket();
+}
+
+/// Writes to the log what is on no screen: the command, and where it runs.
+void Supervisor::note_beginning() {
+  std::error_code error;
+  logs_->note(command_text(run_.typed));
+  logs_->note(fmt::format("run {} begins on host {}, process {}, in {}", run_.run_id, run_.host,
+                          ::getpid(), std::filesystem::current_path(error).string()));
+  for (const std::string& note : run_.options.notes) logs_->note("note: " + note);
 }
 
 /// A run goes on without a socket: only `mlaunch status` and `mlaunch stop` need it.
@@ -111,6 +128,7 @@ int Supervisor::run() {
     write_outputs();
   }
   if (control_socket_) control_socket_->end(*exit_code_);
+  if (logs_) logs_->note(fmt::format("the run ends with exit code {}", *exit_code_));
   write_last_words();
   return *exit_code_;
 }
@@ -182,7 +200,10 @@ void Supervisor::watch_attempt() {
   if (!attempt_ || !attempt_->is_over()) return;
   const AttemptFacts facts = attempt_->facts();
   attempt_.reset();
-  if (logs_) logs_->end_attempt();
+  if (logs_) {
+    logs_->end_attempt();
+    logs_->note(fmt::format("none of its ranks is left; exit code {}", facts.exit_code));
+  }
   tell(AgentEvent(GroupEnded{facts}));
 }
 
@@ -208,6 +229,9 @@ void Supervisor::tell(const Event& event) {
 
 void Supervisor::act(const LocalAction& action) {
   if (const auto* start = std::get_if<StartGroup>(&action)) {
+    if (logs_)
+      logs_->note(fmt::format("attempt {} starts with {} ranks", start->start.placement.attempt,
+                              start->start.placement.world()));
     attempt_ = std::make_unique<Attempt>(run_, start->start, screen_);
   } else if (const auto* end = std::get_if<EndGroup>(&action)) {
     if (attempt_) attempt_->end(end->reason);
@@ -220,6 +244,7 @@ void Supervisor::act(const LocalAction& action) {
     const std::string text = attempt_->describe_hang(hangs->hang);
     screen_.say(text);
     if (logs_) logs_->keep_of_attempt("hang.txt", text + "\n");
+    hang_ = text;
     attempt_->kill_held(hangs->hang);
   } else if (const auto* told = std::get_if<TellReport>(&action)) {
     tell_report(told->report);
@@ -237,10 +262,11 @@ void Supervisor::tell_report(const AttemptReport& report) {
   if (text.empty()) return;
   screen_.say(text);
   if (!logs_) return;
-  reports_ += text + "\n";
-  logs_->keep_of_attempt("report.txt", text + "\n");
-  logs_->keep_of_attempt("report.json",
-                         report_json(run_, report, std::chrono::system_clock::now()));
+  const auto ended_at = std::chrono::system_clock::now();
+  const std::string file = report_file(run_, report, text, hang_, ended_at);
+  reports_ += file + "\n";
+  logs_->keep_of_attempt("report.txt", file);
+  logs_->keep_of_attempt("report.json", report_json(run_, report, ended_at));
 }
 
 void Supervisor::keep_evidence(const std::string& why) {

@@ -61,6 +61,9 @@ struct AttemptReport {
   std::optional<int> hung_rank = {};
   std::string hung_because = {};
   std::vector<OfHost> hosts = {};
+  std::int64_t committed = -1;    ///< step of the run's newest checkpoint; -1: none
+  std::string checkpoint = {};    ///< its folder
+  bool is_started_again = false;  ///< the ranks start again by themselves
 };
 
 // Actions, to be done in the given order.

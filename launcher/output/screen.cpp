@@ -62,6 +62,7 @@ void Screen::forget_errors() {
 }
 
 void Screen::say(std::string_view line) {
+  if (listener_) listener_(line);
   OutputQueue& q = queue(OutputKind::standard_error);
   hide_progress(q);
   if (line_open_) q.append("\n");

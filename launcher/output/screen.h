@@ -2,8 +2,10 @@
 // its rank; on a terminal, rank 0's progress line stays below them.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "launcher/output/output_queue.h"
@@ -26,8 +28,9 @@ class Screen {
   void feed(int rank, OutputKind kind, std::string_view bytes);
   /// Call when the rank's stream is closed: ends an unfinished line.
   void finish_line(int rank, OutputKind kind);
-  /// Prints a line of mlaunch itself on standard error.
+  /// Prints a line of mlaunch itself on standard error, and tells it to `listen`'s argument.
   void say(std::string_view line);
+  void listen(std::function<void(std::string_view)> listener) { listener_ = std::move(listener); }
 
   /// Call it before ranks start again: error_tail() tells of the new ones alone.
   void forget_errors();
@@ -56,6 +59,7 @@ class Screen {
   [[nodiscard]] bool rewrites_lines(const Stream& stream) const;
 
   OutputQueue queues_[2];
+  std::function<void(std::string_view)> listener_;
   const bool alone_;  // true: there is one rank
   const bool pass_through_;
   bool line_open_ = false;       // pass-through only: standard error is in the middle of a line

@@ -142,14 +142,6 @@ std::string others_text(const FailureFacts& facts) {
   return group_lines(told, "other places");
 }
 
-/// Says from where the run can go on; "" if it has saved nothing.
-std::string resume_text(const FailureFacts& facts) {
-  if (facts.committed_step < 0 || facts.checkpoint.empty()) return "";
-  return fmt::format(
-      "step {} is saved in {}; the same command with --resume auto goes on from there",
-      facts.committed_step, facts.checkpoint);
-}
-
 std::string in_one_line(const std::string& text) {
   std::istringstream words(text);
   std::string line;
@@ -200,6 +192,13 @@ std::string other_errors_text(const FailureFacts& facts) {
 
 }  // namespace
 
+std::string resume_text(std::int64_t step, const std::string& checkpoint) {
+  if (step < 0 || checkpoint.empty()) return "";
+  return fmt::format(
+      "step {} is saved in {}; the same command with --resume auto goes on from there", step,
+      checkpoint);
+}
+
 void add_field(std::string& report, std::string_view name, const std::string& text) {
   if (text.empty()) return;
   std::istringstream lines(text);
@@ -234,7 +233,7 @@ std::string failure_report(const FailureFacts& facts) {
   add_field(report, "memory", memory_text(facts.peak_rss_bytes));
   add_field(report, "also", other_errors_text(facts));
   add_field(report, "error", error_text(facts));
-  add_field(report, "resume", resume_text(facts));
+  add_field(report, "resume", facts.resume);
   if (started)
     add_field(
         report, "advice",

@@ -36,8 +36,7 @@ TEST(FailureReport, SaysFromWhereTheRunCanGoOn) {
   FailureFacts facts = killed_in_a_collective();
   facts.error = "lost";
   EXPECT_FALSE(contains(failure_report(facts), "resume"));
-  facts.committed_step = 40;
-  facts.checkpoint = "/data/out/step-00000040";
+  facts.resume = resume_text(40, "/data/out/step-00000040");
   EXPECT_TRUE(contains(failure_report(facts),
                        "  error   lost\n"
                        "  resume  step 40 is saved in /data/out/step-00000040; the same command "
