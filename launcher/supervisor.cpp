@@ -41,6 +41,7 @@ class Supervisor {
 
  private:
   void note_beginning();
+  void tell_end();
   void wait_for_something();
   void read_signals();
   void watch_attempt();
@@ -127,7 +128,7 @@ int Supervisor::run() {
       if (const auto complaint = logs_->take_complaint()) say(*complaint);
     write_outputs();
   }
-  if (control_socket_) control_socket_->end(*exit_code_);
+  tell_end();
   if (logs_) logs_->note(fmt::format("the run ends with exit code {}", *exit_code_));
   write_last_words();
   return *exit_code_;
@@ -185,7 +186,18 @@ std::string Supervisor::stop(bool at_once) {
                 : "mlaunch stop asks the ranks to save and end");
     tell(CoordinatorEvent(RunSignal{at_once ? SIGINT : SIGTERM}));
   }
-  return stop_json(run_.run_id, was_asked, run_.options.grace);
+  const bool watches = run_.options.hang_timeout != std::chrono::seconds(0);
+  return stop_json({run_.run_id, was_asked, run_.options.grace,
+                    watches ? HangWatch::kHeld : run_.options.grace,
+                    attempt_ ? attempt_->view() : std::vector<RankView>{}});
+}
+
+/// Tells those who wait for the end, and who asks later.
+void Supervisor::tell_end() {
+  const Coordinator& coordinator = control_.coordinator();
+  if (control_socket_)
+    control_socket_->end(ended_json(status(), {*exit_code_, std::chrono::system_clock::now(),
+                                               coordinator.committed(), coordinator.checkpoint()}));
 }
 
 /// Tells how the ranks are.

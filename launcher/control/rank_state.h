@@ -23,6 +23,7 @@ struct RankState {
   bool ended = false;
   bool held = false;    ///< stopped by a signal, or in a frozen control group
   bool traced = false;  ///< a debugger is on it
+  bool frozen = false;  ///< held, and by a control group
   bool operator==(const RankState&) const = default;
 };
 

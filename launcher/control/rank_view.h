@@ -11,6 +11,7 @@ namespace strata::launcher {
 
 struct RankView {
   RankState state;
+  int process = -1;                                        ///< its number; -1: it has ended
   double phase_seconds = 0;                                ///< for which it has been in its phase
   double loss = std::numeric_limits<double>::quiet_NaN();  ///< of its last step; NaN: none yet
   double tokens_per_second = 0;                            ///< of all ranks; 0: not known yet

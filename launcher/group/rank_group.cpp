@@ -161,7 +161,8 @@ std::vector<RankState> RankGroup::look() const {
                       .checkpoint = checkpoint_of(rank),
                       .ended = pid <= 0,
                       .held = process.held(),
-                      .traced = process.traced});
+                      .traced = process.traced,
+                      .frozen = process.frozen});
   }
   return states;
 }
@@ -171,6 +172,7 @@ std::vector<RankView> RankGroup::view() const {
   for (RankState& state : look()) {
     const StatusPageData& page = this->page(static_cast<int>(views.size()));
     RankView view{.state = std::move(state)};
+    view.process = pid_of(static_cast<int>(views.size()));
     view.phase_seconds = 1e-9 * static_cast<double>(boot_time_ns() - page.phase_since_ns.load());
     view.loss = page.loss.load();
     view.tokens_per_second = page.tokens_per_second.load();
