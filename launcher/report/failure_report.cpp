@@ -160,6 +160,16 @@ std::string without_numbers(const std::string& text) {
   return result;
 }
 
+/// True if all other ranks have the failed one's error, but for numbers.
+bool all_failed_alike(const FailureFacts& facts) {
+  if (facts.ranks < 2 || facts.error.empty()) return false;
+  const std::string error = without_numbers(facts.error);
+  for (std::size_t rank = 0; rank < facts.others.size(); ++rank)
+    if (static_cast<int>(rank) != facts.rank && without_numbers(facts.others[rank].error) != error)
+      return false;
+  return true;
+}
+
 bool blames_a_peer(const Ending& ending) {
   return ending.kind == Ending::Kind::exited &&
          ending.number == static_cast<int>(ExitCode::try_again);
@@ -225,13 +235,15 @@ std::string rank_list(const std::vector<int>& ranks) {
 
 std::string failure_report(const FailureFacts& facts) {
   const bool started = facts.spawn_error.empty();
+  const bool alike = all_failed_alike(facts);
   std::string report =
-      fmt::format("mlaunch: rank {} of {} failed: {} {}\n", facts.rank, facts.ranks, facts.program,
+      fmt::format("mlaunch: rank {} of {} failed{}: {} {}\n", facts.rank, facts.ranks,
+                  alike ? ", and the others likewise" : "", facts.program,
                   started ? facts.ending.describe() : "could not be started");
   add_field(report, "where", place_text(facts.where, facts.phase_seconds));
-  add_field(report, "others", others_text(facts));
+  if (!alike) add_field(report, "others", others_text(facts));
   add_field(report, "memory", memory_text(facts.peak_rss_bytes));
-  add_field(report, "also", other_errors_text(facts));
+  if (!alike) add_field(report, "also", other_errors_text(facts));
   add_field(report, "error", error_text(facts));
   add_field(report, "resume", facts.resume);
   if (started)

@@ -37,7 +37,8 @@ struct FailureFacts {
 
 /// Returns several lines; each ends with a newline. Errors of other ranks come before that of the
 /// failed one, a line each. Equal errors are counted. Errors that only blame a peer are left out,
-/// unless the failed rank's error does so, too. Times in a phase are told from a second on.
+/// unless the failed rank's error does so, too. Where all ranks failed alike the first line says so
+/// and nothing else of the others is told. Times in a phase are told from a second on.
 std::string failure_report(const FailureFacts& facts);
 
 /// Says how a run goes on that has saved `step` in `checkpoint`; "" if it has saved nothing.

@@ -140,6 +140,22 @@ TEST(FailureReport, CountsErrorsThatDifferInNumbersOnly) {
       contains(failure_report(facts), "  also    rank 1 failed likewise, with other numbers\n"));
 }
 
+TEST(FailureReport, SaysOnceThatAllFailedAlike) {
+  FailureFacts facts;
+  facts.program = "train";
+  facts.ranks = 2;
+  facts.ending = {Ending::Kind::exited, 78};
+  facts.where = "planning";
+  facts.error = "--micro-batch 3: 2 ranks";
+  facts.others = {{}, {"planning", "--micro-batch 3: 2 ranks", facts.ending}};
+  EXPECT_EQ(failure_report(facts),
+            "mlaunch: rank 0 of 2 failed, and the others likewise: train exited with code 78 "
+            "(configuration)\n"
+            "  where   planning\n"
+            "  error   --micro-batch 3: 2 ranks\n"
+            "  advice  correct the setting that the error names\n");
+}
+
 TEST(FailureReport, CutsLongErrorsOfOthersAndCountsTheRest) {
   FailureFacts facts = killed_in_a_collective();
   facts.others.clear();
