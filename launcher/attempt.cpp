@@ -11,12 +11,16 @@
 #include "launcher/group/descendants.h"
 #include "launcher/group/process_state.h"
 #include "launcher/report/evidence.h"
-#include "launcher/report/hang_report.h"
 
 namespace strata::launcher {
 namespace {
 
 constexpr std::chrono::milliseconds kLeftoverPoll{20};
+
+/// True for the ranks that are stopped or frozen; else for the first that is behind.
+bool is_to_blame(const Hang& hang, int rank) {
+  return rank == hang.rank || std::ranges::find(hang.held, rank) != hang.held.end();
+}
 
 }  // namespace
 
@@ -92,20 +96,32 @@ std::optional<RankFailed> Attempt::take_failure() {
                     failure->ending.exit_code() == static_cast<int>(ExitCode::try_again)};
 }
 
-std::string Attempt::describe_hang(const Hang& hang) const {
-  const int rank = hang.rank - first_rank();
-  if (rank < 0 || rank >= ranks_.size() || ranks_.pid_of(rank) < 0)
-    return hang_report(hang, {}, {}, "");
+/// Looks at what holds a rank of this host; `rank` counts from 0 here.
+HangEvidence Attempt::evidence_of(int rank, bool with_stacks) const {
   const pid_t pid = ranks_.pid_of(rank);
+  return {first_rank() + rank, read_process_state(pid), threads_of(pid),
+          with_stacks ? stacks_of(pid) : ""};
+}
+
+std::string Attempt::describe_hang(const Hang& hang) const {
   // A stopped process shows no stack: its tool would wait for it.
   const bool held = hang.kind == Hang::Kind::held;
-  return hang_report(hang, read_process_state(pid), threads_of(pid), held ? "" : stacks_of(pid));
+  std::vector<HangEvidence> evidence;
+  for (int rank = 0; rank < ranks_.size(); ++rank)
+    if (ranks_.pid_of(rank) > 0 && is_to_blame(hang, first_rank() + rank))
+      evidence.push_back(evidence_of(rank, !held));
+  return hang_report(hang, evidence);
 }
 
 void Attempt::kill_held(const Hang& hang) {
-  const int rank = hang.rank - first_rank();
-  if (hang.kind == Hang::Kind::held && rank >= 0 && rank < ranks_.size())
-    ranks_.signal(rank, SIGKILL);
+  for (int rank = 0; rank < ranks_.size(); ++rank)
+    if (hang.kind == Hang::Kind::held && is_to_blame(hang, first_rank() + rank))
+      ranks_.signal(rank, SIGKILL);
+}
+
+std::string Attempt::why_it_stays(int rank) const {
+  const pid_t pid = ranks_.pid_of(rank);
+  return pid > 0 ? launcher::why_it_stays(pid, evidence_of(rank, false)) : "";
 }
 
 /// True for a single program that is done: its code may have a meaning, as that of diff does.
@@ -141,10 +157,11 @@ AttemptFacts Attempt::facts() const {
   facts.was_asked = facts.user_signal != 0 || !facts.failed;
   for (int rank = 0; rank < ranks_.size(); ++rank) {
     const StatusPageData& page = ranks_.page(rank);
-    facts.ranks.push_back(
-        {machine_.endings()[static_cast<std::size_t>(rank)], ranks_.where(rank),
-         ranks_.error_of(rank), ranks_.is_done(rank), page.step.load(), ranks_.peak_rss_bytes(rank),
-         1e-9 * static_cast<double>(boot_time_ns() - page.phase_since_ns.load())});
+    facts.ranks.push_back({machine_.endings()[static_cast<std::size_t>(rank)], ranks_.where(rank),
+                           ranks_.error_of(rank), ranks_.is_done(rank), page.step.load(),
+                           ranks_.peak_rss_bytes(rank),
+                           1e-9 * static_cast<double>(boot_time_ns() - page.phase_since_ns.load()),
+                           machine_.gave_up() ? why_it_stays(rank) : ""});
     const std::int64_t committed = page.committed_step.load(std::memory_order_acquire);
     if (committed <= facts.committed) continue;
     facts.committed = committed;

@@ -15,6 +15,7 @@
 #include "launcher/group/rank_group.h"
 #include "launcher/group/state_machine.h"
 #include "launcher/output/screen.h"
+#include "launcher/report/hang_report.h"
 
 namespace strata::launcher {
 
@@ -48,7 +49,7 @@ class Attempt {
   [[nodiscard]] std::vector<RankState> look() const { return ranks_.look(); }
   /// Says why ranks hang, and what holds the one to blame; may take some seconds.
   [[nodiscard]] std::string describe_hang(const Hang& hang) const;
-  /// Kills a rank of this host that is stopped or frozen, since it hears no request to end.
+  /// Kills ranks of this host that are stopped or frozen, since they hear no request to end.
   void kill_held(const Hang& hang);
   /// The first failure of a rank, once; nullopt: none, or told before.
   [[nodiscard]] std::optional<RankFailed> take_failure();
@@ -67,6 +68,8 @@ class Attempt {
   void act(const Action& action);
   void watch_leftovers();
   [[nodiscard]] std::optional<Failure> failure_to_report() const;
+  [[nodiscard]] HangEvidence evidence_of(int rank, bool with_stacks) const;
+  [[nodiscard]] std::string why_it_stays(int rank) const;
   [[nodiscard]] bool ended_as_it_meant(int rank) const;
   [[nodiscard]] int first_rank() const { return start_.placement.first_rank(start_.node); }
   void say(const std::string& text) { screen_.say("mlaunch: " + text); }

@@ -69,6 +69,7 @@ int run(const std::vector<std::string>& arguments) {
   if (first == "stop") return stop_command({arguments.begin() + 1, arguments.end()});
   Run run;
   run.options = parse_options(arguments);
+  run.typed = arguments;
   if (run.options.show_help) return std::fputs(help_text().c_str(), stdout) < 0 ? 1 : 0;
   if (run.options.show_version) return std::puts("mlaunch (Strata) " STRATA_VERSION) < 0 ? 1 : 0;
   if (!run.options.hosts.are_several()) refuse_to_be_a_rank();

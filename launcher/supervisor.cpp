@@ -8,14 +8,17 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "core/error.h"
 #include "core/system_call.h"
 #include "launcher/attempt.h"
+#include "launcher/command/command_text.h"
 #include "launcher/control/reach.h"
 #include "launcher/group/descendants.h"
 #include "launcher/group/signals.h"
@@ -42,6 +45,8 @@ class Supervisor {
   int run();
 
  private:
+  void note_beginning();
+  void tell_end();
   void wait_for_something();
   void read_signals();
   void watch_attempt();
@@ -55,6 +60,8 @@ class Supervisor {
   void write_last_words();
   void open_control_socket();
   [[nodiscard]] RunStatus status() const;
+  /// Looks at the ranks of this host.
+  [[nodiscard]] std::vector<RankState> look() const;
   std::string stop(bool at_once);
   void tell_report(const AttemptReport& report);
   void keep_evidence(const std::string& why);
@@ -77,6 +84,7 @@ class Supervisor {
   const TimePoint began_ = now();
   std::optional<LogFolder> logs_;
   std::string reports_;  ///< of all attempts, if logs are kept
+  std::string hang_;     ///< what was said of the last hang
   SignalQueue signals_;
   Screen screen_;
   Starters starters_{screen_};
@@ -116,7 +124,18 @@ void Supervisor::keep_logs() {
   if (run_.options.log_directory.empty() || logs_) return;
   logs_.emplace(run_.options.log_directory, run_.run_id);
   run_.logs = &*logs_;
+  note_beginning();
+  screen_.listen([this](std::string_view line) { logs_->note(line); });
   say("logs of ranks are kept in " + logs_->path());
+}
+
+/// Writes to the log what is on no screen: the command, and where it runs.
+void Supervisor::note_beginning() {
+  std::error_code error;
+  logs_->note(command_text(run_.typed));
+  logs_->note(fmt::format("run {} begins on host {}, process {}, in {}", run_.run_id, run_.host,
+                          ::getpid(), std::filesystem::current_path(error).string()));
+  for (const std::string& note : run_.options.notes) logs_->note("note: " + note);
 }
 
 /// A run goes on without a socket: only `mlaunch status` and `mlaunch stop` need it.
@@ -154,9 +173,10 @@ int Supervisor::run() {
       if (const auto complaint = logs_->take_complaint()) say(*complaint);
     write_outputs();
   }
-  if (control_socket_) control_socket_->end(*exit_code_);
+  tell_end();
   if (parts_.wire) parts_.wire->close(kLastWordsToHosts);
   wait_for_starters();
+  if (logs_) logs_->note(fmt::format("the run ends with exit code {}", *exit_code_));
   write_last_words();
   return *exit_code_;
 }
@@ -205,13 +225,17 @@ RunStatus Supervisor::status() const {
   status.stopping = coordinator.is_asked_to_end();
   if (logs_) status.log_folder = logs_->path();
   // A look at the own ranks is newer than their last heartbeat.
-  std::vector<RankState> own = attempt_ ? attempt_->look() : std::vector<RankState>{};
+  std::vector<RankState> own = look();
   for (Coordinator::RankOfHost& one : coordinator.ranks()) {
     const auto newer = std::ranges::find(own, one.state.rank, &RankState::rank);
     status.ranks.push_back({run_.options.hosts.are_several() ? one.host : run_.host,
                             newer != own.end() ? *newer : std::move(one.state)});
   }
   return status;
+}
+
+std::vector<RankState> Supervisor::look() const {
+  return attempt_ ? attempt_->look() : std::vector<RankState>{};
 }
 
 /// Obeys `mlaunch stop`. Asking twice is no haste, other than with signals.
@@ -222,7 +246,17 @@ std::string Supervisor::stop(bool at_once) {
                 : "mlaunch stop asks the ranks to save and end");
     tell(CoordinatorEvent(RunSignal{at_once ? SIGINT : SIGTERM}));
   }
-  return stop_json(run_.run_id, was_asked, run_.options.grace);
+  const bool watches = run_.options.hang_timeout != std::chrono::seconds(0);
+  return stop_json({run_.run_id, was_asked, run_.options.grace,
+                    watches ? HangWatch::kHeld : run_.options.grace, look()});
+}
+
+/// Tells those who wait for the end, and who asks later.
+void Supervisor::tell_end() {
+  if (!control_socket_) return;
+  const Coordinator& coordinator = *control_.coordinator();
+  control_socket_->end(ended_json(status(), {*exit_code_, std::chrono::system_clock::now(),
+                                             coordinator.committed(), coordinator.checkpoint()}));
 }
 
 /// Tells how the ranks are.
@@ -238,7 +272,10 @@ void Supervisor::watch_attempt() {
   if (!attempt_ || !attempt_->is_over()) return;
   const AttemptFacts facts = attempt_->facts();
   attempt_.reset();
-  if (logs_) logs_->end_attempt();
+  if (logs_) {
+    logs_->end_attempt();
+    logs_->note(fmt::format("none of its ranks is left; exit code {}", facts.exit_code));
+  }
   tell(AgentEvent(GroupEnded{facts}));
 }
 
@@ -264,6 +301,9 @@ void Supervisor::tell(const Event& event) {
 
 void Supervisor::act(const ControlAction& action) {
   if (const auto* start = std::get_if<StartGroup>(&action)) {
+    if (logs_)
+      logs_->note(fmt::format("attempt {} starts with {} ranks", start->start.placement.attempt,
+                              start->start.placement.world()));
     attempt_ = std::make_unique<Attempt>(run_, start->start, screen_);
   } else if (const auto* to_agent = std::get_if<SendToAgent>(&action)) {
     if (parts_.wire) parts_.wire->send(*to_agent);
@@ -298,6 +338,7 @@ void Supervisor::act_on_group(const ControlAction& action) {
     const std::string text = attempt_->describe_hang(hangs->hang);
     screen_.say(text);
     if (logs_) logs_->keep_of_attempt("hang.txt", text + "\n");
+    hang_ = text;
     attempt_->kill_held(hangs->hang);
   }
 }
@@ -365,10 +406,11 @@ void Supervisor::tell_report(const AttemptReport& report) {
   if (text.empty()) return;
   screen_.say(text);
   if (!logs_) return;
-  reports_ += text + "\n";
-  logs_->keep_of_attempt("report.txt", text + "\n");
-  logs_->keep_of_attempt("report.json",
-                         report_json(run_, report, std::chrono::system_clock::now()));
+  const auto ended_at = std::chrono::system_clock::now();
+  const std::string file = report_file(run_, report, text, hang_, ended_at);
+  reports_ += file + "\n";
+  logs_->keep_of_attempt("report.txt", file);
+  logs_->keep_of_attempt("report.json", report_json(run_, report, ended_at));
 }
 
 void Supervisor::keep_evidence(const std::string& why) {

@@ -407,9 +407,10 @@ Options
     --hang-timeout SECONDS       end ranks of Strata's programs, and start them again, if none of
                                  them gets anything done for so long (default 30; always at least
                                  five times the longest pause so far, and more before the second
-                                 step and while loading and saving; a stopped rank: after 5 s);
-                                 0: never
-    --log-dir DIR                also keep what each rank prints, and reports of failures, in files:
+                                 step and while loading and saving; ranks that are stopped or
+                                 frozen: after 5 s); 0: never
+    --log-dir DIR                also keep what each rank prints, reports of failures, and what
+                                 mlaunch did and when, in files: DIR/RUN/mlaunch.log,
                                  DIR/RUN/attempt_A/rank_R/stdout.log and so on
     -H a:2,b:2                   ranks on these hosts: mlaunch starts itself there by ssh, in the
                                  same folder and without a password; this host may be among them

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <string>
+#include <vector>
 
 #include "launcher/command/options.h"
 
@@ -13,6 +14,7 @@ class LogFolder;
 
 struct Run {
   Options options;
+  std::vector<std::string> typed;  ///< words of the command line after mlaunch
   std::string program_path;
   std::string run_id;
   std::string host;

@@ -19,6 +19,7 @@ struct EndedRank {
   std::int64_t step = -1;           ///< -1: none
   std::int64_t peak_rss_bytes = 0;  ///< 0: unknown
   double phase_seconds = 0;         ///< for which it was in its phase at the end; 0: unknown
+  std::string stays = {};           ///< why it was killed and does not end; empty: it has ended
 };
 
 struct AttemptFacts {

@@ -342,10 +342,11 @@ void Coordinator::start(const std::vector<Host*>& hosts) {
 
 /// All ranks of the attempt are gone: starts again, or ends.
 void Coordinator::conclude() {
-  const AttemptReport told = report();
+  AttemptReport told = report();
   const AttemptEnd end = end_of_attempt(told);
-  if (cause_ || user_signal_ != 0 || end.exit_code != 0) actions_.emplace_back(TellReport{told});
   const RestartPolicy::Decision decision = policy_.after(now_, end);
+  told.is_started_again = decision.restart;
+  if (cause_ || user_signal_ != 0 || end.exit_code != 0) actions_.emplace_back(TellReport{told});
   if (!decision.restart) {
     if (!decision.why.empty()) actions_.emplace_back(Announce{decision.why});
     if (decision.gave_up) actions_.emplace_back(KeepEvidence{decision.why});
@@ -364,6 +365,8 @@ void Coordinator::conclude() {
 
 AttemptReport Coordinator::report() const {
   AttemptReport report{.attempt = placement_->attempt, .world = placement_->world()};
+  report.committed = committed_;
+  report.checkpoint = checkpoint_;
   report.hosts.resize(static_cast<std::size_t>(placement_->hosts()));
   for (const Host& host : hosts_)
     if (is_in_attempt(host))

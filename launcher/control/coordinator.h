@@ -67,6 +67,9 @@ struct AttemptReport {
   std::optional<int> hung_rank = {};
   std::string hung_because = {};
   std::vector<OfHost> hosts = {};
+  std::int64_t committed = -1;    ///< step of the run's newest checkpoint; -1: none
+  std::string checkpoint = {};    ///< its folder
+  bool is_started_again = false;  ///< the ranks start again by themselves
 };
 
 // Actions, to be done in the given order.
@@ -121,6 +124,9 @@ class Coordinator {
   [[nodiscard]] bool is_running() const { return state_ == State::running; }
   /// True once the user or a scheduler has asked the run to end, or its ranks to save and end.
   [[nodiscard]] bool is_asked_to_end() const { return asked_to_stop_; }
+  /// Step of the run's newest checkpoint, and its folder; -1: none.
+  [[nodiscard]] std::int64_t committed() const { return committed_; }
+  [[nodiscard]] const std::string& checkpoint() const { return checkpoint_; }
   /// Restarts so far that count now.
   [[nodiscard]] int restarts_within(TimePoint now) const { return policy_.restarts_within(now); }
 

@@ -122,7 +122,11 @@ TEST_F(CoordinatorTest, StopsOthersWhenARankFailsAndStartsAgainWhenNoneIsLeft) {
   ended("a", blames_a_peer(40));
   EXPECT_FALSE(sent<StartAttempt>("a")) << "b may have ranks";
   ended("b", killed(1, 57, 40));
-  EXPECT_EQ(done<TellReport>().value().report.failed_host, 1);
+  const AttemptReport report = done<TellReport>().value().report;
+  EXPECT_EQ(report.failed_host, 1);
+  EXPECT_TRUE(report.is_started_again);
+  EXPECT_EQ(report.committed, 40);
+  EXPECT_EQ(report.checkpoint, "out/step");
   EXPECT_EQ(sent<StartAttempt>("a").value().placement.attempt, 1);
   EXPECT_EQ(sent<StartAttempt>("a").value().last_step, 57);
   EXPECT_NE(done<Announce>().value().text.find("step 40"), std::string::npos);
@@ -176,6 +180,7 @@ TEST_F(CoordinatorTest, EndsWithTheCodeOfARankThatHadDoneItsWork) {
   facts.ranks[0].ending = Ending{Ending::Kind::exited, 74};
   facts.ranks[0].done = true;
   ended("a", facts);
+  EXPECT_FALSE(done<TellReport>().value().report.is_started_again);
   EXPECT_EQ(done<EndRun>().value().exit_code, 74);
 }
 

@@ -1,6 +1,7 @@
 #include "launcher/control/hang_watch.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
@@ -65,6 +66,9 @@ std::string Hang::describe() const {
       waiting.size() == 1 ? "another rank waits" : fmt::format("{} ranks wait", waiting.size());
   switch (kind) {
     case Kind::held:
+      if (held.size() > 1)
+        return fmt::format("ranks {} are stopped or frozen, rank {} for {} s{}",
+                           fmt::join(held, ", "), rank, seconds, place);
       return fmt::format("rank {} has been stopped or frozen for {} s{}", rank, seconds, place);
     case Kind::behind:
       return fmt::format("rank {} has not come to {}, in which {}; nothing got done for {} s{}",
@@ -106,20 +110,24 @@ std::optional<Hang> HangWatch::look(TimePoint now, std::span<const RankState> ra
   return hang;
 }
 
-/// Returns the rank that has been held for too long.
+/// Returns the rank that is held longest, if that is too long, with all others that are held.
 std::optional<Hang> HangWatch::held(TimePoint now, std::span<const RankState> ranks) {
+  Hang hang{.kind = Hang::Kind::held};
+  std::optional<TimePoint> first;
   for (const RankState& rank : ranks) {
     std::optional<TimePoint>& since = seen(rank.rank).held_since;
     if (!rank.held) since.reset();
     if (!rank.held) continue;
     if (!since) since = now;
-    if (now - *since < kHeld) continue;
-    return Hang{.kind = Hang::Kind::held,
-                .rank = rank.rank,
-                .for_how_long = std::chrono::duration_cast<Seconds>(now - *since),
-                .where = rank.where};
+    hang.held.push_back(rank.rank);
+    if (first && *first <= *since) continue;
+    first = since;
+    hang.rank = rank.rank;
+    hang.where = rank.where;
   }
-  return {};
+  if (!first || now - *first < kHeld) return {};
+  hang.for_how_long = std::chrono::duration_cast<Seconds>(now - *first);
+  return hang;
 }
 
 /// Returns true if a rank has got something done since the last look.

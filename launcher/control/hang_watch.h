@@ -30,8 +30,9 @@ struct Hang {
   std::string collective_name = {};
   std::string other_name = {};    ///< different: the name that another rank is in
   std::vector<int> waiting = {};  ///< ranks in the collective
+  std::vector<int> held = {};     ///< held: all ranks that are at this moment, in order
 
-  /// Describes it in a line: "rank 1 has been stopped for 5 s".
+  /// Describes it in a line: "rank 1 has been stopped or frozen for 5 s".
   [[nodiscard]] std::string describe() const;
 };
 

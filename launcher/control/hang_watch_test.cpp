@@ -95,6 +95,16 @@ TEST_F(HangWatchTest, NamesAStoppedProcessAfterFiveSecondsEvenIfOthersGetOn) {
   EXPECT_EQ(hang.describe(), "rank 1 has been stopped or frozen for 5 s");
 }
 
+TEST_F(HangWatchTest, NamesAllThatAreHeldAndTheOneHeldLongest) {
+  ranks_[1].held = true;
+  EXPECT_FALSE(look_for(3));
+  ranks_[0].held = true;
+  const Hang hang = look_for(4).value();
+  EXPECT_EQ(hang.rank, 1);
+  EXPECT_EQ(hang.held, (std::vector<int>{0, 1}));
+  EXPECT_EQ(hang.describe(), "ranks 0, 1 are stopped or frozen, rank 1 for 5 s");
+}
+
 TEST_F(HangWatchTest, CountsOnlyStopsInOnePiece) {
   for (int i = 0; i < 10; ++i) {
     ranks_[1].held = true;

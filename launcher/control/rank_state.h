@@ -13,6 +13,7 @@ namespace strata::launcher {
 
 /// What is shown of a rank, and decides nothing.
 struct RankView {
+  int process = -1;                                        ///< its number; -1: it has ended
   double phase_seconds = 0;                                ///< for which it has been in its phase
   double loss = std::numeric_limits<double>::quiet_NaN();  ///< of its last step; NaN: none yet
   double tokens_per_second = 0;                            ///< of all ranks; 0: not known yet
@@ -34,6 +35,7 @@ struct RankState {
   bool ended = false;
   bool held = false;    ///< stopped by a signal, or in a frozen control group
   bool traced = false;  ///< a debugger is on it
+  bool frozen = false;  ///< held, and by a control group
   RankView view = {};
   bool operator==(const RankState&) const = default;
 };

@@ -46,7 +46,8 @@ RestartPolicy::Decision RestartPolicy::judge(TimePoint now, const AttemptEnd& en
   if (end.was_asked || end.done || limits_.most_restarts == 0 || is_final(end.exit_code) ||
       !end.could_start)
     return ends;
-  if (end.left_behind) return ends_since("ranks that were killed do not end");
+  if (end.left_behind)
+    return ends_since("the ranks do not start again beside one that was killed and is left");
   if (end.committed < 0 && !limits_.without_commit) return ends;
   const auto before = ends_.rbegin() + 1;
   if (end.out_of_memory && before != ends_.rend() && before->out_of_memory &&

@@ -1,6 +1,5 @@
 #include "launcher/group/process_state.h"
 
-#include <algorithm>
 #include <fstream>
 #include <string>
 
@@ -9,16 +8,21 @@
 namespace strata::launcher {
 namespace {
 
-/// What the kernel waits in tells nothing: a frozen thread stays where it was. A group freezes
-/// those below it, too.
-bool is_frozen(const std::filesystem::path& process, const std::filesystem::path& hierarchies) {
-  return std::ranges::any_of(
-      control_groups(process / "cgroup", "freezer", hierarchies), [](const ControlGroup& group) {
-        std::string state;
-        std::ifstream(group.folder / (group.version == 2 ? "cgroup.freeze" : "freezer.state")) >>
-            state;
-        return group.version == 2 ? state == "1" : state == "FROZEN" || state == "FREEZING";
-      });
+/// Returns the command that thaws the outermost group that is frozen; "": none is. What the kernel
+/// waits in tells nothing: a frozen thread stays where it was. A group freezes those below it, too,
+/// which in version 1 then call themselves frozen.
+std::string thaw_command(const std::filesystem::path& process,
+                         const std::filesystem::path& hierarchies) {
+  std::string command;
+  for (const ControlGroup& group : control_groups(process / "cgroup", "freezer", hierarchies)) {
+    const bool second = group.version == 2;
+    const std::string file = group.folder / (second ? "cgroup.freeze" : "freezer.state");
+    std::string state;
+    std::ifstream(file) >> state;
+    if (second ? state == "1" : state == "FROZEN" || state == "FREEZING")
+      command = (second ? "echo 0 > " : "echo THAWED > ") + file;
+  }
+  return command;
 }
 
 }  // namespace
@@ -35,7 +39,8 @@ ProcessState read_process_state(pid_t pid, const std::filesystem::path& processe
     state.stopped |= line.starts_with("State:\tT");
     state.traced |= line.starts_with("TracerPid:\t") && line != "TracerPid:\t0";
   }
-  state.frozen = !runs && is_frozen(process, control_groups);
+  if (!runs) state.thaw = thaw_command(process, control_groups);
+  state.frozen = !state.thaw.empty();
   return state;
 }
 

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <filesystem>
+#include <string>
 
 namespace strata::launcher {
 
@@ -11,6 +12,7 @@ struct ProcessState {
   bool stopped = false;  ///< by a signal, or by its terminal
   bool frozen = false;  ///< in a frozen control group, as a scheduler or a container engine does it
   bool traced = false;  ///< a debugger is on it
+  std::string thaw = {};  ///< frozen: the shell's command that thaws the group
 
   [[nodiscard]] bool held() const { return stopped || frozen; }
 };

@@ -149,6 +149,14 @@ TEST_F(GroupFiles, AFrozenParentHoldsItsChildren) {
   EXPECT_FALSE(read().held());
   group("job", "cgroup.freeze", "1\n");
   EXPECT_TRUE(read().frozen);
+  EXPECT_EQ(read().thaw, "echo 0 > " + hierarchies_.path() + "/job/cgroup.freeze");
+}
+
+TEST_F(GroupFiles, TheOutermostFrozenGroupOfVersion1IsTheOneToThaw) {
+  process(kSleeps, "6:freezer:/job/step\n");
+  group("freezer/job/step", "freezer.state", "FROZEN\n");
+  group("freezer/job", "freezer.state", "FROZEN\n");
+  EXPECT_EQ(read().thaw, "echo THAWED > " + hierarchies_.path() + "/freezer/job/freezer.state");
 }
 
 TEST_F(GroupFiles, AGroupOfVersion1ThatFreezesHolds) {

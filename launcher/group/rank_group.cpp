@@ -170,6 +170,7 @@ std::vector<RankState> RankGroup::look() const {
                       .ended = pid <= 0,
                       .held = process.held(),
                       .traced = process.traced,
+                      .frozen = process.frozen,
                       .view = view(rank)});
   }
   return states;
@@ -178,6 +179,7 @@ std::vector<RankState> RankGroup::look() const {
 RankView RankGroup::view(int rank) const {
   const StatusPageData& page = this->page(rank);
   RankView view;
+  view.process = pid_of(rank);
   view.phase_seconds = 1e-9 * static_cast<double>(boot_time_ns() - page.phase_since_ns.load());
   view.loss = page.loss.load();
   view.tokens_per_second = page.tokens_per_second.load();

@@ -45,11 +45,13 @@ struct ChildPlan {
   int failure;  // receives errno when exec fails
 };
 
+/// Lets signals that mlaunch handles have their usual effect, and SIGINT, too, which shells ignore
+/// in the background: ranks get it from mlaunch alone, and then it is meant.
 bool prepare_signals() {
   sigset_t none;
   ::sigemptyset(&none);
   return ::sigprocmask(SIG_SETMASK, &none, nullptr) == 0 && ::signal(SIGPIPE, SIG_DFL) != SIG_ERR &&
-         ::signal(SIGXFSZ, SIG_DFL) != SIG_ERR;
+         ::signal(SIGXFSZ, SIG_DFL) != SIG_ERR && ::signal(SIGINT, SIG_DFL) != SIG_ERR;
 }
 
 bool prepare_input(const RankCommand& command) {

@@ -197,13 +197,6 @@ void StateMachine::plan_escalation(std::chrono::milliseconds signal_after, int s
 
 void StateMachine::give_up() {
   gave_up_ = true;
-  for (std::size_t rank = 0; rank < endings_.size(); ++rank)
-    if (!endings_[rank])
-      actions_.emplace_back(
-          Say{fmt::format("rank {} was killed but does not end: it waits inside the kernel (a "
-                          "disk, a network file system or a driver that does not answer), or its "
-                          "control group is frozen. The ranks do not start again beside it",
-                          rank)});
   finish();
 }
 

@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <utility>
 
+#include "core/clock.h"
 #include "core/error.h"
 
 namespace strata::launcher {
@@ -18,21 +20,32 @@ namespace {
 constexpr mode_t kFolderMode = 0700, kFileMode = 0600;
 constexpr std::size_t kProbeBytes = 4096;
 
-/// Makes a folder and those above it; those that are there stay as they are. Returns false, with
-/// errno, if that cannot be done.
-bool make_folders(const std::string& path) {
-  if (::mkdir(path.c_str(), kFolderMode) == 0 || errno == EEXIST) return true;
-  const std::string parent = std::filesystem::path(path).parent_path().string();
-  if (errno != ENOENT || parent.empty() || parent == path) return false;
-  return make_folders(parent) && (::mkdir(path.c_str(), kFolderMode) == 0 || errno == EEXIST);
+/// Makes a folder and those above it; those that are there stay as they are. Adds those that it
+/// made to `made`. Returns false, with errno, if that cannot be done.
+bool make_folders(const std::string& path, std::vector<std::string>& made) {
+  if (::mkdir(path.c_str(), kFolderMode) != 0) {
+    if (errno == EEXIST) return true;
+    const std::string parent = std::filesystem::path(path).parent_path().string();
+    if (errno != ENOENT || parent.empty() || parent == path) return false;
+    if (!make_folders(parent, made)) return false;
+    if (::mkdir(path.c_str(), kFolderMode) != 0) return errno == EEXIST;
+  }
+  made.push_back(path);
+  return true;
+}
+
+void remove_folders(const std::vector<std::string>& made) {
+  for (auto folder = made.rbegin(); folder != made.rend(); ++folder) (void)::rmdir(folder->c_str());
 }
 
 }  // namespace
 
 LogFolder::LogFolder(const std::string& directory, const std::string& run_id)
-    : path_(directory + "/" + run_id), attempt_path_(path_) {
-  if (!make_folders(directory) || ::mkdir(path_.c_str(), kFolderMode) != 0) {
+    : path_(std::filesystem::absolute(directory) / run_id), attempt_path_(path_) {
+  std::vector<std::string> made;
+  if (!make_folders(directory, made) || ::mkdir(path_.c_str(), kFolderMode) != 0) {
     const int error = errno;
+    remove_folders(made);
     throw HostError(fmt::format("--log-dir {}: the folder {} cannot be made: {}; name another one",
                                 directory, path_, std::strerror(error)));
   }
@@ -40,10 +53,18 @@ LogFolder::LogFolder(const std::string& directory, const std::string& run_id)
   const std::string probe = path_ + "/.room";
   keep(probe, std::string(kProbeBytes, ' '));
   (void)::unlink(probe.c_str());  // all that was written there
+  if (!lost_) notes_ = create(path_ + "/mlaunch.log");
   if (!lost_) return;
-  (void)::rmdir(path_.c_str());
+  made.push_back(path_);
+  remove_folders(made);
   throw Error(ExitCode::io,
               fmt::format("--log-dir {}: {}; make room, or name another one", directory, failure_));
+}
+
+void LogFolder::note(std::string_view text) {
+  const std::string time = utc_text(std::chrono::system_clock::now());
+  append(notes_, path_ + "/mlaunch.log",
+         fmt::format("{} {}\n", time, text.substr(0, text.find('\n'))));
 }
 
 void LogFolder::begin_attempt(const Placement& placement, int node) {

@@ -3,6 +3,7 @@
 //   DIR/RUN/attempt_0/rank_3/stdout.log, stderr.log     as the rank wrote it
 //   DIR/RUN/attempt_0/report.txt, report.json, hang.txt   if the attempt did not end well
 //   DIR/RUN/gave_up.txt                                 why the run ended with 93
+//   DIR/RUN/mlaunch.log                                 what mlaunch did and said, and when
 #pragma once
 
 #include <array>
@@ -20,10 +21,13 @@ namespace strata::launcher {
 class LogFolder {
  public:
   /// Makes DIR and DIR/RUN (mode 0700). Throws HostError if that cannot be done, Error (io) if
-  /// nothing can be written there, as on a full disk.
+  /// nothing can be written there, as on a full disk; no folder is left then that was not there.
   LogFolder(const std::string& directory, const std::string& run_id);
 
-  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] const std::string& path() const { return path_; }  ///< absolute
+
+  /// Appends a line to mlaunch.log: the time, and the first line of `text`.
+  void note(std::string_view text);
 
   /// Makes folders and files (mode 0600) of the ranks of host `node`.
   void begin_attempt(const Placement& placement, int node);
@@ -47,6 +51,7 @@ class LogFolder {
   void give_up(const std::string& what, const std::string& name, int error);
 
   std::string path_, attempt_path_;
+  UniqueFd notes_;
   std::vector<std::array<UniqueFd, 2>> files_;  ///< per rank of this host: output, error
   bool lost_ = false;
   std::string failure_;  ///< why logs are lost

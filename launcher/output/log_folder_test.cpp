@@ -1,5 +1,6 @@
 #include "launcher/output/log_folder.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -47,6 +48,24 @@ TEST(LogFolder, RefusesAFolderThatCannotBeMade) {
   EXPECT_THROW(LogFolder(file, "run7"), HostError);
   LogFolder first(home / "logs", "run7");
   EXPECT_THROW(LogFolder(home / "logs", "run7"), HostError) << "a run's folder is its own";
+}
+
+TEST(LogFolder, LeavesNoFolderOfItsOwnWhereItIsRefused) {
+  const TestDirectory home;
+  std::filesystem::create_directory(home / "a");
+  EXPECT_THROW(LogFolder(home / "a/b/c/" + std::string(300, 'x'), "run7"), HostError);
+  EXPECT_FALSE(std::filesystem::exists(home / "a/b"));
+  EXPECT_TRUE(std::filesystem::exists(home / "a")) << "that was there";
+}
+
+TEST(LogFolder, NotesFirstLinesWithTheTime) {
+  const TestDirectory home;
+  LogFolder logs(home / "logs", "run7");
+  logs.note("mlaunch -np 2 train");
+  logs.note("mlaunch: rank 1 failed\n  where   step 5");
+  EXPECT_THAT(read_whole_file(logs.path() + "/mlaunch.log", 1000),
+              testing::MatchesRegex("2[-0-9]+T[0-9:]+Z mlaunch -np 2 train\n"
+                                    "2[-0-9]+T[0-9:]+Z mlaunch: rank 1 failed\n"));
 }
 
 TEST(LogFolder, KeepsReportsWholeOrNotAtAll) {

@@ -65,7 +65,10 @@ void Screen::begin(int first_rank) {
     if (prefix_) one.prefix = fmt::format("[{}] ", first_rank + one.rank);
 }
 
-void Screen::say(std::string_view line) { print(OutputKind::standard_error, line); }
+void Screen::say(std::string_view line) {
+  if (listener_) listener_(line);
+  print(OutputKind::standard_error, line);
+}
 
 void Screen::print(OutputKind kind, std::string_view line) {
   OutputQueue& q = queue(kind);

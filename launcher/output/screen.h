@@ -2,8 +2,10 @@
 // its rank; on a terminal, rank 0's progress line stays below them.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "launcher/output/output_queue.h"
@@ -29,8 +31,9 @@ class Screen {
   void finish_line(int rank, OutputKind kind);
   /// Prints a line as it is.
   void print(OutputKind kind, std::string_view line);
-  /// Prints a line of mlaunch itself on standard error.
+  /// Prints a line of mlaunch itself on standard error, and tells it to `listen`'s argument.
   void say(std::string_view line);
+  void listen(std::function<void(std::string_view)> listener) { listener_ = std::move(listener); }
 
   /// Call it before ranks start: the first of them has this number in the run, and error_tail()
   /// tells of the new ones alone. Ranks are counted from 0 here.
@@ -60,6 +63,7 @@ class Screen {
   [[nodiscard]] bool rewrites_lines(const Stream& stream) const;
 
   OutputQueue queues_[2];
+  std::function<void(std::string_view)> listener_;
   const bool alone_;  // true: there is one rank
   const bool prefix_;
   const bool pass_through_;

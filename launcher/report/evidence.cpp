@@ -66,22 +66,24 @@ std::string call_of(const std::filesystem::path& process, const std::filesystem:
   return fmt::format("{} of {}", name, error ? "a file" : file.string());
 }
 
-std::string_view state_name(char state) {
+/// Says what one thread does, or several do.
+std::string_view state_name(char state, bool frozen, bool several) {
+  if (frozen && state != 'Z') return several ? "are frozen" : "is frozen";
   switch (state) {
     case 'R':
-      return "runs";
+      return several ? "run" : "runs";
     case 'S':
-      return "sleeps";
+      return several ? "sleep" : "sleeps";
     case 'D':
-      return "waits for a device";
+      return several ? "wait for a device" : "waits for a device";
     case 'T':
-      return "is stopped";
+      return several ? "are stopped" : "is stopped";
     case 't':
-      return "is traced";
+      return several ? "are traced" : "is traced";
     case 'Z':
-      return "has ended";
+      return several ? "have ended" : "has ended";
     default:
-      return "is in an unknown state";
+      return several ? "are in an unknown state" : "is in an unknown state";
   }
 }
 
@@ -142,19 +144,26 @@ std::string what_holds(const std::vector<ThreadFacts>& threads) {
   return "asleep: its threads wait for one another, for a peer or for a device";
 }
 
-std::string describe_threads(const std::vector<ThreadFacts>& threads) {
-  std::map<std::string, int> alike;
+std::string describe_threads(const std::vector<ThreadFacts>& threads, bool frozen) {
+  struct Kind {
+    std::string name, place;
+    char state;
+    auto operator<=>(const Kind&) const = default;
+  };
+  std::map<Kind, int> alike;
   for (const ThreadFacts& thread : threads) {
-    std::string what = fmt::format("'{}' {}", thread.name, state_name(thread.state));
+    std::string place;
     if (!thread.call.empty())
-      what += ", " + thread.call;
+      place = ", " + thread.call;
     else if (!thread.in.empty())
-      what += " in " + thread.in;
-    ++alike[what];
+      place = " in " + thread.in;
+    ++alike[{thread.name, place, thread.state}];
   }
   std::string text;
-  for (const auto& [what, count] : alike)
-    text += (text.empty() ? "" : "\n") + (count > 1 ? fmt::format("{} of {}", count, what) : what);
+  for (const auto& [kind, count] : alike)
+    text += fmt::format("{}{}'{}' {}{}", text.empty() ? "" : "\n",
+                        count > 1 ? fmt::format("{} of ", count) : "", kind.name,
+                        state_name(kind.state, frozen, count > 1), kind.place);
   return text;
 }
 

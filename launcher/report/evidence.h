@@ -25,8 +25,9 @@ std::vector<ThreadFacts> threads_of(pid_t pid, const std::filesystem::path& proc
 /// Says what holds the process in a few words: "stopped by a signal", "in fsync of /data/x".
 std::string what_holds(const std::vector<ThreadFacts>& threads);
 
-/// Describes the threads, a line for equal ones: "3 of 'train' sleep in futex_do_wait".
-std::string describe_threads(const std::vector<ThreadFacts>& threads);
+/// Describes the threads, a line for equal ones: "3 of 'train' sleep in futex_do_wait". `frozen`:
+/// their process is, which the states of threads do not tell.
+std::string describe_threads(const std::vector<ThreadFacts>& threads, bool frozen = false);
 
 /// Returns the innermost functions of each thread as `eu-stack` (elfutils) finds them, at most
 /// `limit` waited for; "" where that program is missing or may not look.

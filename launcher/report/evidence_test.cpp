@@ -76,10 +76,16 @@ TEST(Evidence, OfAProcessThatIsGone) {
   EXPECT_EQ(stacks_of(0x3fffffff), "");
 }
 
+TEST(Evidence, ThreadsOfAFrozenProcessWaitForNoDevice) {
+  const ThreadFacts worker{2, "worker", 'D', "futex_do_wait", ""};
+  EXPECT_EQ(describe_threads({{1, "train", 'D', "__refrigerator", ""}, worker, worker}, true),
+            "'train' is frozen in __refrigerator\n2 of 'worker' are frozen in futex_do_wait");
+}
+
 TEST(Evidence, CountsEqualThreads) {
   const ThreadFacts worker{2, "worker", 'S', "futex_do_wait", ""};
   EXPECT_EQ(describe_threads({{1, "train", 'D', "", "fsync of /data/x"}, worker, worker}),
-            "'train' waits for a device, fsync of /data/x\n2 of 'worker' sleeps in futex_do_wait");
+            "'train' waits for a device, fsync of /data/x\n2 of 'worker' sleep in futex_do_wait");
   EXPECT_EQ(what_holds({{1, "train", 'S', "", ""}, {2, "writer", 'D', "", "fsync of /data/x"}}),
             "in fsync of /data/x");
 }

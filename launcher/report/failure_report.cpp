@@ -142,14 +142,6 @@ std::string others_text(const FailureFacts& facts) {
   return group_lines(told, "other places");
 }
 
-/// Says from where the run can go on; "" if it has saved nothing.
-std::string resume_text(const FailureFacts& facts) {
-  if (facts.committed_step < 0 || facts.checkpoint.empty()) return "";
-  return fmt::format(
-      "step {} is saved in {}; the same command with --resume auto goes on from there",
-      facts.committed_step, facts.checkpoint);
-}
-
 std::string in_one_line(const std::string& text) {
   std::istringstream words(text);
   std::string line;
@@ -166,6 +158,16 @@ std::string without_numbers(const std::string& text) {
     if (!digit || result.empty() || result.back() != '#') result += digit ? '#' : c;
   }
   return result;
+}
+
+/// True if all other ranks have the failed one's error, but for numbers.
+bool all_failed_alike(const FailureFacts& facts) {
+  if (facts.ranks < 2 || facts.error.empty()) return false;
+  const std::string error = without_numbers(facts.error);
+  for (std::size_t rank = 0; rank < facts.others.size(); ++rank)
+    if (static_cast<int>(rank) != facts.rank && without_numbers(facts.others[rank].error) != error)
+      return false;
+  return true;
 }
 
 bool blames_a_peer(const Ending& ending) {
@@ -200,6 +202,13 @@ std::string other_errors_text(const FailureFacts& facts) {
 
 }  // namespace
 
+std::string resume_text(std::int64_t step, const std::string& checkpoint) {
+  if (step < 0 || checkpoint.empty()) return "";
+  return fmt::format(
+      "step {} is saved in {}; the same command with --resume auto goes on from there", step,
+      checkpoint);
+}
+
 void add_field(std::string& report, std::string_view name, const std::string& text) {
   if (text.empty()) return;
   std::istringstream lines(text);
@@ -226,16 +235,18 @@ std::string rank_list(const std::vector<int>& ranks) {
 
 std::string failure_report(const FailureFacts& facts) {
   const bool started = facts.spawn_error.empty();
+  const bool alike = all_failed_alike(facts);
   std::string report =
-      fmt::format("mlaunch: rank {} of {} failed: {} {}\n", facts.rank, facts.ranks, facts.program,
+      fmt::format("mlaunch: rank {} of {} failed{}: {} {}\n", facts.rank, facts.ranks,
+                  alike ? ", and the others likewise" : "", facts.program,
                   started ? facts.ending.describe() : "could not be started");
   add_field(report, "host", facts.host);
   add_field(report, "where", place_text(facts.where, facts.phase_seconds));
-  add_field(report, "others", others_text(facts));
+  if (!alike) add_field(report, "others", others_text(facts));
   add_field(report, "memory", memory_text(facts.peak_rss_bytes));
-  add_field(report, "also", other_errors_text(facts));
+  if (!alike) add_field(report, "also", other_errors_text(facts));
   add_field(report, "error", error_text(facts));
-  add_field(report, "resume", resume_text(facts));
+  add_field(report, "resume", facts.resume);
   if (started)
     add_field(
         report, "advice",

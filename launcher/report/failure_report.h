@@ -32,15 +32,18 @@ struct FailureFacts {
   std::int64_t peak_rss_bytes = 0;       ///< 0: unknown
   double phase_seconds = 0;              ///< as in RankFacts
   std::int64_t out_of_memory_kills = 0;  ///< kills by the kernel on this machine during the run
-  std::int64_t committed_step = -1;      ///< of the run's newest checkpoint; -1: none
-  std::string checkpoint;                ///< its folder
+  std::string resume;                    ///< how to go on; empty: there is nothing to say
   std::vector<RankFacts> others;         ///< index: rank; the failed rank's entry is ignored
 };
 
 /// Returns several lines; each ends with a newline. Errors of other ranks come before that of the
 /// failed one, a line each. Equal errors are counted. Errors that only blame a peer are left out,
-/// unless the failed rank's error does so, too. Times in a phase are told from a second on.
+/// unless the failed rank's error does so, too. Where all ranks failed alike the first line says so
+/// and nothing else of the others is told. Times in a phase are told from a second on.
 std::string failure_report(const FailureFacts& facts);
+
+/// Says how a run goes on that has saved `step` in `checkpoint`; "" if it has saved nothing.
+std::string resume_text(std::int64_t step, const std::string& checkpoint);
 
 /// Appends "  name    first line\n          second line\n"; nothing for an empty text. Blanks
 /// control characters.

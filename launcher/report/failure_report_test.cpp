@@ -36,8 +36,7 @@ TEST(FailureReport, SaysFromWhereTheRunCanGoOn) {
   FailureFacts facts = killed_in_a_collective();
   facts.error = "lost";
   EXPECT_FALSE(contains(failure_report(facts), "resume"));
-  facts.committed_step = 40;
-  facts.checkpoint = "/data/out/step-00000040";
+  facts.resume = resume_text(40, "/data/out/step-00000040");
   EXPECT_TRUE(contains(failure_report(facts),
                        "  error   lost\n"
                        "  resume  step 40 is saved in /data/out/step-00000040; the same command "
@@ -139,6 +138,22 @@ TEST(FailureReport, CountsErrorsThatDifferInNumbersOnly) {
   facts.others[1].error = "8 ranks plan 3.00 GiB each, and 9.9 GiB are free";
   EXPECT_TRUE(
       contains(failure_report(facts), "  also    rank 1 failed likewise, with other numbers\n"));
+}
+
+TEST(FailureReport, SaysOnceThatAllFailedAlike) {
+  FailureFacts facts;
+  facts.program = "train";
+  facts.ranks = 2;
+  facts.ending = {Ending::Kind::exited, 78};
+  facts.where = "planning";
+  facts.error = "--micro-batch 3: 2 ranks";
+  facts.others = {{}, {"planning", "--micro-batch 3: 2 ranks", facts.ending}};
+  EXPECT_EQ(failure_report(facts),
+            "mlaunch: rank 0 of 2 failed, and the others likewise: train exited with code 78 "
+            "(configuration)\n"
+            "  where   planning\n"
+            "  error   --micro-batch 3: 2 ranks\n"
+            "  advice  correct the setting that the error names\n");
 }
 
 TEST(FailureReport, CutsLongErrorsOfOthersAndCountsTheRest) {

@@ -1,5 +1,7 @@
 #include "launcher/report/hang_report.h"
 
+#include <fmt/core.h>
+
 #include "launcher/report/failure_report.h"
 
 namespace strata::launcher {
@@ -7,18 +9,28 @@ namespace {
 
 constexpr std::size_t kMostStackLines = 24;
 
-std::string advice_for(const Hang& hang, const ProcessState& process,
-                       const std::vector<ThreadFacts>& threads) {
+std::string advice_for_held(const std::vector<HangEvidence>& evidence) {
+  std::string thaws;
+  for (const HangEvidence& one : evidence)
+    if (one.process.frozen && thaws.find(one.process.thaw) == std::string::npos)
+      thaws += (thaws.empty() ? "" : "; ") + one.process.thaw;
+  const std::string ends = "; the ranks are ended now (mlaunch --hang-timeout 0 waits for ever)";
+  if (!thaws.empty())
+    return "a job scheduler or container engine froze it: scontrol resume or docker unpause thaws "
+           "it, or " +
+           thaws + ends;
+  return "somebody stopped it (kill -STOP, a debugger, a job scheduler), and kill -CONT would have "
+         "let it go on" +
+         ends;
+}
+
+std::string advice_for(const Hang& hang, const std::vector<HangEvidence>& evidence) {
   const bool waits_for_device =
-      !threads.empty() && what_holds(threads).find("device") != std::string::npos;
+      !evidence.empty() && !evidence.front().threads.empty() &&
+      what_holds(evidence.front().threads).find("device") != std::string::npos;
   switch (hang.kind) {
     case Hang::Kind::held:
-      if (process.frozen)
-        return "a job scheduler or container engine froze it; where it does not end when it is "
-               "killed, thaw it (scontrol resume, docker unpause); mlaunch --hang-timeout 0 waits "
-               "for ever";
-      return "somebody stopped it (kill -STOP, a debugger, a job scheduler); mlaunch "
-             "--hang-timeout 0 waits for ever";
+      return advice_for_held(evidence);
     case Hang::Kind::different:
       return "the ranks do not run the same Programs; this is a bug, report it with these lines";
     case Hang::Kind::in_it:
@@ -39,17 +51,35 @@ std::string first_lines(const std::string& text, std::size_t count) {
 
 }  // namespace
 
-std::string hang_report(const Hang& hang, const ProcessState& process,
-                        const std::vector<ThreadFacts>& threads, const std::string& stacks) {
+std::string hang_report(const Hang& hang, const std::vector<HangEvidence>& evidence) {
   std::string report = "mlaunch: " + hang.describe() + "\n";
-  if (!threads.empty()) {
-    add_field(report, "held", process.frozen ? "in a frozen control group" : what_holds(threads));
-    add_field(report, "threads", describe_threads(threads));
+  std::string held, threads, stacks;
+  for (const HangEvidence& one : evidence) {
+    const std::string who = evidence.size() > 1 ? fmt::format("rank {}: ", one.rank) : "";
+    stacks += first_lines(one.stacks, kMostStackLines);
+    if (one.threads.empty()) continue;
+    held +=
+        who + (one.process.frozen ? "in a frozen control group" : what_holds(one.threads)) + "\n";
+    threads += who + describe_threads(one.threads, one.process.frozen) + "\n";
   }
-  add_field(report, "stack", first_lines(stacks, kMostStackLines));
-  add_field(report, "advice", advice_for(hang, process, threads));
+  add_field(report, "held", held);
+  add_field(report, "threads", threads);
+  add_field(report, "stack", stacks);
+  add_field(report, "advice", advice_for(hang, evidence));
   report.pop_back();
   return report;
+}
+
+std::string why_it_stays(pid_t pid, const HangEvidence& evidence) {
+  const std::string who =
+      fmt::format("rank {} (process {}) was killed but does not end", evidence.rank, pid);
+  if (evidence.process.frozen)
+    return fmt::format("{}: its control group is frozen. It ends once that is thawed: {}", who,
+                       evidence.process.thaw);
+  return fmt::format(
+      "{}: it waits inside the kernel ({}), for a disk, a network file system or a driver that "
+      "does not answer; see dmesg. The machine may need a restart",
+      who, what_holds(evidence.threads));
 }
 
 }  // namespace strata::launcher

@@ -1,6 +1,8 @@
 // What mlaunch says when ranks get nowhere: which rank is behind, what holds it, and what to do.
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
 #include <vector>
 
@@ -10,9 +12,19 @@
 
 namespace strata::launcher {
 
-/// Returns several lines without a newline at the end. `process`, `threads` and `stacks` (may be
-/// empty) are those of the first rank that is behind.
-std::string hang_report(const Hang& hang, const ProcessState& process,
-                        const std::vector<ThreadFacts>& threads, const std::string& stacks);
+/// What is seen of a rank that is to blame.
+struct HangEvidence {
+  int rank = 0;
+  ProcessState process = {};
+  std::vector<ThreadFacts> threads = {};
+  std::string stacks = {};  ///< may be empty
+};
+
+/// Returns several lines without a newline at the end. `evidence`: of the first rank that is
+/// behind, or of all that are held; those on other hosts are missing.
+std::string hang_report(const Hang& hang, const std::vector<HangEvidence>& evidence);
+
+/// Says why a rank that was killed does not end, and what to do.
+std::string why_it_stays(pid_t pid, const HangEvidence& evidence);
 
 }  // namespace strata::launcher

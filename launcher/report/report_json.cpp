@@ -14,6 +14,7 @@ void write_rank(JsonWriter& json, const std::string& host, int number, const End
     json.member("exit_code", rank.ending->exit_code()).member("ending", rank.ending->describe());
   if (rank.step >= 0) json.member("step", rank.step);
   json.member("where", rank.where).member("error", rank.error);
+  if (!rank.stays.empty()) json.member("stays", rank.stays);
   if (rank.peak_rss_bytes > 0) json.member("peak_rss_bytes", rank.peak_rss_bytes);
   json.end_object();
 }
@@ -50,12 +51,9 @@ std::string report_json(const Run& run, const AttemptReport& report,
   json.member("program", run.options.command.front());
   json.member("ended_at", utc_text(ended_at));
   write_cause(json, report);
-  const AttemptFacts* newest = nullptr;
-  for (const AttemptReport::OfHost& host : report.hosts)
-    if (host.facts && (newest == nullptr || host.facts->committed > newest->committed))
-      newest = &*host.facts;
-  if (newest != nullptr && newest->committed >= 0)
-    json.member("committed_step", newest->committed).member("checkpoint", newest->checkpoint);
+  json.member("starts_again", report.is_started_again);
+  if (report.committed >= 0)
+    json.member("committed_step", report.committed).member("checkpoint", report.checkpoint);
   json.key("ranks").begin_array();
   for (const AttemptReport::OfHost& host : report.hosts) {
     if (!host.facts) continue;

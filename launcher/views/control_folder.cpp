@@ -10,12 +10,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include "core/error.h"
 #include "core/system_call.h"
@@ -23,7 +25,6 @@
 namespace strata::launcher {
 namespace {
 
-constexpr std::string_view kEnding = ".sock";
 constexpr std::string_view kUnfinished = ".new";  ///< a socket that does not listen yet
 constexpr int kMostWaiting = 128;                 ///< connections that are not accepted yet
 constexpr timeval kConnectTime{5, 0};
@@ -114,7 +115,7 @@ UniqueFd ControlFolder::listen(const std::string& run_id) const {
           what.c_str());
   if (::listen(socket.get(), kMostWaiting) != 0 ||
       ::renameat(folder_.get(), unfinished.c_str(), folder_.get(),
-                 (run_id + std::string(kEnding)).c_str()) != 0) {
+                 (run_id + std::string(kSocket)).c_str()) != 0) {
     const int error = errno;
     (void)::unlinkat(folder_.get(), unfinished.c_str(), 0);
     errno = error;
@@ -124,15 +125,42 @@ UniqueFd ControlFolder::listen(const std::string& run_id) const {
 }
 
 bool ControlFolder::has(const std::string& run_id) const {
-  return ::faccessat(folder_.get(), (run_id + std::string(kEnding)).c_str(), F_OK,
+  return ::faccessat(folder_.get(), (run_id + std::string(kSocket)).c_str(), F_OK,
                      AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 void ControlFolder::remove(const std::string& run_id) const {
-  (void)::unlinkat(folder_.get(), (run_id + std::string(kEnding)).c_str(), 0);
+  (void)::unlinkat(folder_.get(), (run_id + std::string(kSocket)).c_str(), 0);
 }
 
-std::vector<std::string> ControlFolder::run_ids() const {
+void ControlFolder::keep_end(const std::string& run_id, const std::string& line) const {
+  std::vector<std::pair<timespec, std::string>> kept;
+  for (const std::string& id : ended_ids()) {
+    struct stat info {};
+    const std::string name = id + std::string(kEnded);
+    if (::fstatat(folder_.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0)
+      kept.emplace_back(info.st_mtim, name);
+  }
+  std::ranges::sort(kept, [](const auto& a, const auto& b) {
+    return std::pair(a.first.tv_sec, a.first.tv_nsec) < std::pair(b.first.tv_sec, b.first.tv_nsec);
+  });
+  for (std::size_t i = 0; i + kMostEnds <= kept.size(); ++i)
+    (void)::unlinkat(folder_.get(), kept[i].second.c_str(), 0);
+  const UniqueFd file(::openat(folder_.get(), (run_id + std::string(kEnded)).c_str(),
+                               O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+                               S_IRUSR | S_IWUSR));
+  if (file.valid()) (void)!::write(file.get(), line.data(), line.size());
+}
+
+std::string ControlFolder::end_of(const std::string& run_id) const {
+  const UniqueFd file(::openat(folder_.get(), (run_id + std::string(kEnded)).c_str(),
+                               O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  std::array<char, 65536> bytes;
+  const ssize_t count = file.valid() ? ::read(file.get(), bytes.data(), bytes.size()) : 0;
+  return {bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0))};
+}
+
+std::vector<std::string> ControlFolder::ids_of(std::string_view ending) const {
   std::vector<std::string> found;
   UniqueFd copy(::openat(folder_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   DIR* listing = copy.valid() ? ::fdopendir(copy.get()) : nullptr;
@@ -141,8 +169,8 @@ std::vector<std::string> ControlFolder::run_ids() const {
   const std::unique_ptr<DIR, void (*)(DIR*)> closer(listing, [](DIR* open) { ::closedir(open); });
   while (const dirent* entry = ::readdir(listing)) {
     const std::string_view name = entry->d_name;
-    if (name.ends_with(kEnding) && is_run_id(name.substr(0, name.size() - kEnding.size())))
-      found.emplace_back(name.substr(0, name.size() - kEnding.size()));
+    if (name.ends_with(ending) && is_run_id(name.substr(0, name.size() - ending.size())))
+      found.emplace_back(name.substr(0, name.size() - ending.size()));
   }
   std::sort(found.begin(), found.end());
   return found;
@@ -152,7 +180,7 @@ std::optional<UniqueFd> ControlFolder::connect(const std::string& run_id) const 
   UniqueFd socket = make_socket(0);
   checked(::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &kConnectTime, sizeof kConnectTime),
           "setsockopt");
-  const sockaddr_un address = address_in(folder_, run_id + std::string(kEnding));
+  const sockaddr_un address = address_in(folder_, run_id + std::string(kSocket));
   while (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) !=
          0) {
     if (errno == EINTR) continue;

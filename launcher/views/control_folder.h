@@ -1,12 +1,13 @@
-// The folder with the sockets on which the runs of one user on this host listen, and nothing else.
-// It is the user's own and closed to others; it is held open, so that what was checked is what is
-// used.
+// The folder with the sockets on which the runs of one user on this host listen, and what is told
+// of the last ones that have ended. It is the user's own and closed to others; it is held open, so
+// that what was checked is what is used.
 #pragma once
 
 #include <sys/types.h>
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/unique_fd.h"
@@ -41,8 +42,16 @@ class ControlFolder {
   /// Removes the run's socket from the folder.
   void remove(const std::string& run_id) const;
 
+  /// Keeps a line of a run that ends; of the last kMostEnds runs. Where that fails nothing is kept.
+  void keep_end(const std::string& run_id, const std::string& line) const;
+  static constexpr std::size_t kMostEnds = 32;
+  /// Lists the ids of runs of which such a line is kept.
+  [[nodiscard]] std::vector<std::string> ended_ids() const { return ids_of(kEnded); }
+  /// Returns that line; "": none.
+  [[nodiscard]] std::string end_of(const std::string& run_id) const;
+
   /// Lists the ids of runs whose sockets are here, also of runs that have died.
-  [[nodiscard]] std::vector<std::string> run_ids() const;
+  [[nodiscard]] std::vector<std::string> run_ids() const { return ids_of(kSocket); }
   /// Connects to a run; nullopt: it is dead, and its socket has been removed. Throws HostError if
   /// it does not answer within some seconds.
   [[nodiscard]] std::optional<UniqueFd> connect(const std::string& run_id) const;
@@ -50,6 +59,10 @@ class ControlFolder {
  private:
   ControlFolder(UniqueFd folder, std::string path)
       : folder_(std::move(folder)), path_(std::move(path)) {}
+
+  static constexpr std::string_view kSocket = ".sock", kEnded = ".ended";
+
+  [[nodiscard]] std::vector<std::string> ids_of(std::string_view ending) const;
 
   UniqueFd folder_;
   std::string path_;

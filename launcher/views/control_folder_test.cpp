@@ -1,10 +1,12 @@
 #include "launcher/views/control_folder.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 
 #include "core/error.h"
@@ -91,6 +93,22 @@ TEST(ControlFolder, MayHaveALongName) {
   const ControlFolder folder = ControlFolder::make(path);
   const UniqueFd socket = folder.listen(kRun);
   EXPECT_TRUE(folder.connect(kRun).has_value());
+}
+
+TEST(ControlFolder, KeepsTheEndsOfTheLastRuns) {
+  const TestDirectory home;
+  const ControlFolder folder = ControlFolder::make(home / "runs");
+  const auto id = [](std::size_t number) { return fmt::format("{:016x}", number); };
+  for (std::size_t i = 0; i < ControlFolder::kMostEnds + 3; ++i) {
+    folder.keep_end(id(i), "line\n");
+    std::filesystem::last_write_time(
+        home / "runs/" + id(i) + ".ended",
+        std::filesystem::file_time_type::clock::now() - std::chrono::seconds(1000 - i));
+  }
+  EXPECT_EQ(folder.ended_ids().size(), ControlFolder::kMostEnds);
+  EXPECT_EQ(folder.end_of(id(2)), "") << "the oldest ones are gone";
+  EXPECT_EQ(folder.end_of(id(3)), "line\n");
+  EXPECT_TRUE(folder.run_ids().empty());
 }
 
 }  // namespace

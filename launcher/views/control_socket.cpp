@@ -164,15 +164,13 @@ void ControlSocket::send(Connection& connection) {
   connection.state = Connection::State::is_over;
 }
 
-void ControlSocket::end(int exit_code) {
+void ControlSocket::end(const std::string& line) {
   if (!listening_.valid()) return;
+  folder_.keep_end(run_id_, line + "\n");
   folder_.remove(run_id_);
   listening_.close();
-  JsonWriter json(0);
-  json.begin_object().member("run", run_id_).member("exit_code", exit_code);
-  const std::string text = json.end_object().finish();
   for (Connection& connection : connections_)
-    if (connection.state == Connection::State::waits) answer(connection, text, {});
+    if (connection.state == Connection::State::waits) answer(connection, line, {});
   connections_.clear();
 }
 

@@ -4,7 +4,7 @@
 //   status     how the run is
 //   stop       the meaning of SIGTERM; says what was done
 //   stop now   that of Ctrl-C
-//   wait       {"run": ..., "exit_code": N}, once the run has ended
+//   wait       {"run": ..., "exit_code": N, ...}, once the run has ended
 //
 // Nothing here blocks, and what a peer sends, or does not send, harms the run in no way.
 #pragma once
@@ -52,8 +52,9 @@ class ControlSocket {
   [[nodiscard]] std::optional<TimePoint> next_deadline() const;
   /// Does what is due.
   void work(TimePoint now);
-  /// Removes the socket and tells all that wait for the end. Nothing works afterwards.
-  void end(int exit_code);
+  /// Removes the socket, keeps `line` (ended_json) in its folder and tells it to all that wait for
+  /// the end. Nothing works afterwards.
+  void end(const std::string& line);
 
  private:
   struct Connection {

@@ -128,11 +128,11 @@ TEST_F(ControlSocketTest, ServesOneBesideManyThatAreSilent) {
   std::vector<pollfd> polled;
   socket_.add_polls(polled);
   EXPECT_LE(polled.size(), 17U);
-  socket_.end(0);
-  EXPECT_EQ(heard(waits), "{\"run\":\"0123456789abcdef\",\"exit_code\":0}\n");
+  socket_.end("{\"exit_code\":0}");
+  EXPECT_EQ(heard(waits), "{\"exit_code\":0}\n");
 }
 
-TEST_F(ControlSocketTest, TellsWhoWaitsHowItEndedAndLeavesNothing) {
+TEST_F(ControlSocketTest, TellsWhoWaitsHowItEndedAndKeepsThat) {
   const UniqueFd waits = ask("wait\n");
   const UniqueFd gone = ask("wait\n");
   { const UniqueFd also_gone = ask("wait\n"); }
@@ -141,9 +141,11 @@ TEST_F(ControlSocketTest, TellsWhoWaitsHowItEndedAndLeavesNothing) {
   std::vector<pollfd> polled;
   socket_.add_polls(polled);
   EXPECT_EQ(polled.size(), 3U) << "who has gone is forgotten";
-  socket_.end(75);
-  EXPECT_EQ(heard(waits), "{\"run\":\"0123456789abcdef\",\"exit_code\":75}\n");
-  EXPECT_TRUE(std::filesystem::is_empty(home_ / "runs"));
+  socket_.end("{\"exit_code\":75}");
+  EXPECT_EQ(heard(waits), "{\"exit_code\":75}\n");
+  const ControlFolder left = ControlFolder::make(home_ / "runs");
+  EXPECT_TRUE(left.run_ids().empty());
+  EXPECT_EQ(left.end_of("0123456789abcdef"), "{\"exit_code\":75}\n");
   work();
 }
 
@@ -161,9 +163,9 @@ TEST_F(ControlSocketTest, MakesItselfAgainWhereItWasRemoved) {
   std::filesystem::remove(home_ / "runs");
   work(seconds(10));
   EXPECT_EQ(heard(ask("status\n")), "{\"run\": 1}\n");
-  socket_.end(1);
-  EXPECT_EQ(heard(waits), "{\"run\":\"0123456789abcdef\",\"exit_code\":1}\n");
-  EXPECT_TRUE(std::filesystem::is_empty(home_ / "runs"));
+  socket_.end("{\"exit_code\":1}");
+  EXPECT_EQ(heard(waits), "{\"exit_code\":1}\n");
+  EXPECT_TRUE(ControlFolder::make(home_ / "runs").run_ids().empty());
 }
 
 TEST_F(ControlSocketTest, WaitsForDescriptorsWithoutBeingBusy) {

@@ -1,6 +1,9 @@
 #include "launcher/views/run_end.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -25,9 +28,7 @@ bool RunEnd::wait(std::chrono::milliseconds limit) {
     if (!text) return false;
     connection_.reset();
     if (!text->empty()) {
-      const JsonValue answer = parse_json(*text, "answer of run " + run_id_, {});
-      if (const auto code = answer.find("exit_code"))
-        exit_code_ = static_cast<int>(code->as_integer());
+      told_ = parse_json(*text, "answer of run " + run_id_, {});
       return true;
     }
     std::this_thread::sleep_for(kAskAgain);
@@ -36,9 +37,28 @@ bool RunEnd::wait(std::chrono::milliseconds limit) {
   return true;
 }
 
+std::optional<int> RunEnd::exit_code() const {
+  const auto code = told_ ? told_->find("exit_code") : std::nullopt;
+  return code ? std::optional(static_cast<int>(code->as_integer())) : std::nullopt;
+}
+
 std::string RunEnd::describe() const {
-  return "run " + run_id_ + " has ended" +
-         (exit_code_ ? " with code " + std::to_string(*exit_code_) : "");
+  return told_ ? describe_end(*told_) : "run " + run_id_ + " has ended";
+}
+
+std::string describe_end(const JsonValue& end) {
+  const auto word = [&](std::string_view name) {
+    const auto value = end.find(name);
+    return value && value->is(JsonKind::string) ? value->as_string() : std::string();
+  };
+  std::string text = "run " + word("run") + " has ended";
+  if (const auto code = end.find("exit_code"))
+    text += " with code " + std::to_string(code->as_integer());
+  if (const auto step = end.find("committed_step"); step && step->is_number())
+    text += fmt::format("\nstep {} is saved in {}", step->as_integer(), word("checkpoint"));
+  if (const std::string folder = word("log_folder"); !folder.empty())
+    text += "\nits logs and reports are in " + folder;
+  return text;
 }
 
 }  // namespace strata::launcher

@@ -25,6 +25,7 @@ void write_rank(JsonWriter& json, const std::string& host, const RankState& rank
   const RankView& view = rank.view;
   json.begin_object();
   json.member("rank", rank.rank).member("host", host);
+  write_known(json, "process", view.process, view.process > 0);
   json.member("phase", name_of(rank.phase)).member("phase_seconds", view.phase_seconds);
   write_known(json, "step", rank.step, rank.step >= 0);
   json.member("collective", rank.collective).member("collective_name", rank.collective_name);
@@ -37,6 +38,7 @@ void write_rank(JsonWriter& json, const std::string& host, const RankState& rank
   write_known(json, "committed_step", rank.committed, rank.committed >= 0);
   json.member("checkpoint", rank.checkpoint).member("where", rank.where);
   json.member("ended", rank.ended).member("held", rank.held).member("traced", rank.traced);
+  json.member("frozen", rank.frozen);
   json.end_object();
 }
 
@@ -58,11 +60,33 @@ std::string status_json(const RunStatus& status) {
   return json.finish();
 }
 
-std::string stop_json(const std::string& run_id, bool was_asked, std::chrono::milliseconds grace) {
+std::string stop_json(const StopAnswer& answer) {
+  const auto seconds = [](std::chrono::milliseconds time) {
+    return std::chrono::floor<std::chrono::seconds>(time).count();
+  };
   JsonWriter json(0);
-  json.begin_object().member("run", run_id).member("was_asked", was_asked);
-  json.member("grace_seconds", std::chrono::floor<std::chrono::seconds>(grace).count());
-  return json.end_object().finish();
+  json.begin_object().member("run", answer.run_id).member("was_asked", answer.was_asked);
+  json.member("grace_seconds", seconds(answer.grace));
+  json.member("held_limit_seconds", seconds(answer.held_limit));
+  json.key("held").begin_array();
+  for (const RankState& rank : answer.ranks) {
+    if (!rank.held) continue;
+    json.begin_object().member("rank", rank.rank).member("process", rank.view.process);
+    json.member("frozen", rank.frozen).end_object();
+  }
+  return json.end_array().end_object().finish();
+}
+
+std::string ended_json(const RunStatus& status, const RunEnding& ending) {
+  JsonWriter json(0);
+  json.begin_object();
+  json.member("version", 1).member("run", status.run_id).member("program", status.program);
+  json.member("state", "ended").member("exit_code", ending.exit_code).member("host", status.host);
+  json.member("started_at", utc_text(status.started_at)).member("seconds", status.seconds);
+  json.member("ended_at", utc_text(ending.ended_at)).member("log_folder", status.log_folder);
+  write_known(json, "committed_step", ending.committed, ending.committed >= 0);
+  json.member("checkpoint", ending.checkpoint).key("ranks").begin_array();
+  return json.end_array().end_object().finish();
 }
 
 }  // namespace strata::launcher

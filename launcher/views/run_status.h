@@ -36,7 +36,25 @@ struct RunStatus {
 /// Returns one line of JSON, without its end.
 std::string status_json(const RunStatus& status);
 
-/// What is answered to a request to stop. `was_asked`: it had been asked before.
-std::string stop_json(const std::string& run_id, bool was_asked, std::chrono::milliseconds grace);
+struct StopAnswer {
+  std::string run_id;
+  bool was_asked = false;  ///< it had been asked before
+  std::chrono::milliseconds grace{0};
+  std::chrono::milliseconds held_limit{0};  ///< after which ranks that are held are killed
+  std::vector<RankState> ranks;
+};
+
+/// What is answered to a request to stop, in one line.
+std::string stop_json(const StopAnswer& answer);
+
+struct RunEnding {
+  int exit_code = 0;
+  std::chrono::system_clock::time_point ended_at;
+  std::int64_t committed = -1;  ///< step of the newest checkpoint; -1: none
+  std::string checkpoint;       ///< its folder
+};
+
+/// What is told of a run that has ended, in one line.
+std::string ended_json(const RunStatus& status, const RunEnding& ending);
 
 }  // namespace strata::launcher

@@ -77,5 +77,14 @@ TEST(RunStatus, SaysNullOfWhatIsNotKnown) {
     EXPECT_TRUE(rank.at(name).is(JsonKind::null)) << name;
 }
 
+TEST(RunStatus, TellsOfAStopWhichRanksAreHeld) {
+  std::vector<RankState> ranks(2);
+  ranks[1] = {.rank = 1, .held = true, .view = {.process = 4711}};
+  const std::string line =
+      stop_json({"0123", true, std::chrono::seconds(30), std::chrono::seconds(5), ranks});
+  EXPECT_EQ(line, R"({"run":"0123","was_asked":true,"grace_seconds":30,"held_limit_seconds":5,)"
+                  R"("held":[{"rank":1,"process":4711,"frozen":false}]})");
+}
+
 }  // namespace
 }  // namespace strata::launcher

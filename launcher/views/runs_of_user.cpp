@@ -103,6 +103,20 @@ std::string RunsOfUser::choose(const std::string& typed) const {
                         "; " + there + kOnlyThese);
 }
 
+std::optional<JsonValue> RunsOfUser::find_ended(const std::string& typed) const {
+  const auto is_meant = [&](const std::string& id) { return id.starts_with(typed); };
+  if (typed.empty() || std::ranges::any_of(living(), is_meant)) return std::nullopt;
+  std::string line;
+  for (const ControlFolder& folder : folders_)
+    for (const std::string& id : folder.ended_ids()) {
+      if (!is_meant(id)) continue;
+      if (!line.empty()) return std::nullopt;
+      line = folder.end_of(id);
+    }
+  if (line.empty()) return std::nullopt;
+  return parse_json(line, "the end of run " + typed, {});
+}
+
 std::optional<UniqueFd> RunsOfUser::send(const std::string& run_id,
                                          const std::string& request) const {
   for (const ControlFolder& folder : folders_) {

@@ -27,6 +27,10 @@ class RunsOfUser {
   /// InvalidArgument that says what there is.
   [[nodiscard]] std::string choose(const std::string& typed) const;
 
+  /// Returns what is told (ended_json) of the run that a user means, if it has ended and is one of
+  /// the last; nullopt: none or several, or one that lives is meant.
+  [[nodiscard]] std::optional<JsonValue> find_ended(const std::string& typed) const;
+
   /// Returns the run's answer to a request (ControlSocket); nullopt: it has ended. Throws HostError
   /// if it does not answer in time.
   [[nodiscard]] std::optional<JsonValue> ask(const std::string& run_id,

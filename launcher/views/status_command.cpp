@@ -61,6 +61,16 @@ std::string table_text(const std::vector<JsonValue>& answers) {
   return ranks.empty() ? text : text + "\n" + ranks;
 }
 
+/// Says what is left of a run that has ended.
+std::string past_text(const JsonValue& end) {
+  const auto ended_at = end.find("ended_at"), folder = end.find("log_folder");
+  std::string text = describe_end(end);
+  if (ended_at) text += "\nit ended at " + ended_at->as_string();
+  if (folder && folder->as_string().empty())
+    text += "\nnothing else was kept of it; with mlaunch --log-dir DIR the next one leaves logs";
+  return text + "\n";
+}
+
 /// Prints each second until the run, or all runs, have ended.
 int watch(const RunsOfUser& runs, const ViewOptions& options, const std::string& run_id) {
   std::optional<RunEnd> end;
@@ -91,6 +101,10 @@ int status_command(const std::vector<std::string>& arguments) {
     return 0;
   }
   const RunsOfUser runs(ControlFolder::places());
+  if (const auto end = runs.find_ended(options.run)) {
+    print(options.json ? json_text({*end}, 2) : past_text(*end));
+    return 0;
+  }
   const std::string run_id = options.run.empty() ? "" : runs.choose(options.run);
   if (options.watch) return watch(runs, options, run_id);
   const auto answers =

@@ -75,7 +75,10 @@ std::string memory_text(const JsonValue& rank) {
 
 std::string phase_text(const JsonValue& rank) {
   if (is_true(rank, "ended")) return "ended";
-  return word(rank, "phase") + (is_true(rank, "held") ? " (stopped)" : "");
+  const char* how = is_true(rank, "frozen") ? " (frozen)"
+                    : is_true(rank, "held") ? " (stopped)"
+                                            : "";
+  return word(rank, "phase") + how;
 }
 
 }  // namespace

@@ -21,6 +21,11 @@ TEST(StatusText, HasARowForEachRun) {
             "                  -\n");
 }
 
+TEST(StatusText, TellsFrozenRanksFromStoppedOnes) {
+  const JsonValue run = json(R"({"ranks": [{"phase": "update", "held": true, "frozen": true}]})");
+  EXPECT_NE(ranks_table(run).find("update (frozen)"), std::string::npos) << ranks_table(run);
+}
+
 TEST(StatusText, HasARowForEachRank) {
   const JsonValue run = json(R"({"ranks": [
       {"rank": 0, "phase": "backward", "phase_seconds": 0.4, "memory_bytes":

@@ -1,7 +1,9 @@
 #include "launcher/views/stop_command.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <optional>
 
@@ -23,12 +25,35 @@ void say(const std::string& text) {
   (void)std::fflush(stdout);
 }
 
-std::string what_was_done(const std::string& run_id, bool now, bool was_asked) {
+/// Says of ranks that hear no request why, and what becomes of them; "" if all hear it.
+std::string held_text(const JsonValue& answer) {
+  const auto held = answer.find("held");  // another version of mlaunch may not tell
+  if (!held || held->size() == 0) return "";
+  std::vector<std::int64_t> ranks, stopped;
+  for (const JsonValue& rank : held->elements()) {
+    ranks.push_back(rank.at("rank").as_integer());
+    if (!rank.at("frozen").as_boolean()) stopped.push_back(rank.at("process").as_integer());
+  }
+  const bool several = ranks.size() > 1;
+  std::string ways;
+  if (!stopped.empty()) ways = fmt::format("kill -CONT {}", fmt::join(stopped, " "));
+  if (stopped.size() < ranks.size())
+    ways += (ways.empty() ? "" : ", ") + std::string("thaw their control group");
+  return fmt::format(
+      "\nrank{} {} {} stopped or frozen, so nothing can be saved until {} on ({}); after {} s {} "
+      "killed",
+      several ? "s" : "", fmt::join(ranks, ", "), several ? "are" : "is",
+      several ? "they go" : "it goes", ways, answer.at("held_limit_seconds").as_integer(),
+      several ? "they are" : "it is");
+}
+
+std::string what_was_done(const std::string& run_id, bool now, const JsonValue& answer) {
   if (now) return "run " + run_id + " ends at once";
-  if (was_asked)
+  if (answer.at("was_asked").as_boolean())
     return fmt::format("run {} was asked to end before; mlaunch stop --now {} ends it at once",
-                       run_id, run_id);
-  return "run " + run_id + " saves and ends";
+                       run_id, run_id) +
+           held_text(answer);
+  return "run " + run_id + " is asked to save and end" + held_text(answer);
 }
 
 }  // namespace
@@ -40,12 +65,16 @@ int stop_command(const std::vector<std::string>& arguments) {
     return 0;
   }
   const RunsOfUser runs(ControlFolder::places());
+  if (const auto ended = runs.find_ended(options.run)) {
+    say(describe_end(*ended));
+    return 0;
+  }
   const std::string run_id = runs.choose(options.run);
   RunEnd end(runs, run_id);  // before the request: a run may end at once
   const auto answer = runs.ask(run_id, options.now ? "stop now" : "stop");
   std::chrono::seconds limit = options.wait.value_or(kAtOnce);
   if (answer) {
-    say(what_was_done(run_id, options.now, answer->at("was_asked").as_boolean()));
+    say(what_was_done(run_id, options.now, *answer));
     const std::chrono::seconds grace(answer->at("grace_seconds").as_integer());
     if (!options.wait && !options.now) limit = grace + kAfterGrace;
   }

@@ -70,7 +70,8 @@ ranks, too: phase, time in it, memory, newest checkpoint and where they are.
 
     mlaunch status [RUN] [options]
 
-RUN is the id of a run or the beginning of one.
+RUN is the id of a run or the beginning of one. Of one that has ended it says how, what it has saved
+and where its logs are (mlaunch --log-dir DIR), while it is among the last 32.
 
 Options
     --json       print JSON (docs/formats/status.md)
@@ -86,7 +87,8 @@ checkpoint and end, as SIGTERM to its mlaunch does: the run ends with code 75. I
     mlaunch stop [RUN] [options]
 
 RUN is the id of a run or the beginning of one (mlaunch status); not needed if there is only one.
-A run that was asked before is not asked again.
+A run that was asked before is not asked again. Ranks that are stopped (SIGSTOP) or frozen save
+nothing: it names them, and they are killed after 5 s.
 
 Options
     --now            end the ranks at once, as Ctrl-C does; a second time: kill them
@@ -94,7 +96,8 @@ Options
                      its ranks are killed, and 10 s; with --now 15 s); 0: do not wait
     -h, --help       this text
 
-Exit codes: 0 the run has ended (with --wait 0: was asked), 75 not yet, 2 there is no such run.
+Exit codes: 0 the run has ended, now or before (with --wait 0: was asked), 75 not yet, 2 there is
+no such run.
 It sees runs that mlaunch supervises itself, not those of --launcher mpi. A program that is called
 stop starts with: mlaunch -- stop
 )";

@@ -119,6 +119,7 @@ TEST(Mlaunch, NamesARankThatIsStoppedAndEndsTheRun) {
                        "mlaunch: rank 1 has been stopped or frozen for 5 s; it is "
                        "at step 12, backward"))
       << mlaunch.error();
+  EXPECT_TRUE(contains(mlaunch.error(), "the ranks are ended now")) << mlaunch.error();
   expect_nothing_left(mlaunch);
 }
 
@@ -145,7 +146,15 @@ TEST(Mlaunch, KeepsLogsAndReportsOfEveryAttempt) {
             "attempt 2 after step 85\n");
   EXPECT_EQ(read_whole_file(run + "/attempt_2/rank_1/stdout.log", 1000), "");
   const std::string text = read_whole_file(run + "/attempt_1/report.txt", 100'000);
-  EXPECT_TRUE(contains(mlaunch.error(), text)) << text;
+  const std::string id = std::filesystem::path(run).filename();
+  EXPECT_TRUE(text.starts_with("run " + id + ", attempt 1, ended at 2")) << text;
+  EXPECT_TRUE(contains(text, "mlaunch: rank 1 of 2 failed")) << text;
+  EXPECT_TRUE(contains(text, "  error   the flux is wrong")) << text;
+  EXPECT_TRUE(contains(text,
+                       "  resume  mlaunch itself started the ranks again from step 80, saved in "
+                       "out/step-80\n"))
+      << text;
+  EXPECT_FALSE(contains(text + mlaunch.error(), "--resume auto")) << text;
   const JsonValue report =
       parse_json(read_whole_file(run + "/attempt_1/report.json", 100'000), "report.json", {});
   EXPECT_EQ(report.at("cause").as_string(), "failed rank");
@@ -155,6 +164,35 @@ TEST(Mlaunch, KeepsLogsAndReportsOfEveryAttempt) {
   EXPECT_TRUE(contains(report.at("ended_at").as_string(), "Z"));
   EXPECT_EQ(report.at("committed_step").as_integer(), 80);
   EXPECT_FALSE(std::filesystem::exists(run + "/attempt_2/report.txt"));
+}
+
+TEST(Mlaunch, KeepsALogOfWhatItDid) {
+  const TestDirectory home;
+  std::vector<std::string> arguments = actors(2, {"commit", "40", "kfs"});
+  arguments.insert(arguments.begin(), {"--log-dir", home / "logs"});
+  MlaunchProcess mlaunch(arguments);
+  EXPECT_EQ(mlaunch.wait(), 0);
+  const auto run = *std::filesystem::directory_iterator(home / "logs");
+  std::istringstream log(read_whole_file(run.path().string() + "/mlaunch.log", 100'000));
+  std::vector<std::string> texts;
+  for (std::string line; std::getline(log, line);) {
+    EXPECT_TRUE(line.starts_with("20") && line.substr(10, 1) == "T" && line.substr(19, 2) == "Z ")
+        << line;
+    texts.push_back(line.substr(21));
+  }
+  std::size_t at = 0;
+  for (const std::string& part :
+       {"mlaunch --log-dir " + (home / "logs") + " -np 2 " ACTOR_PATH " commit 40 kfs",
+        "run " + run.path().filename().string() + " begins on host " + host_name(),
+        std::string("mlaunch: logs of ranks are kept in "),
+        std::string("attempt 0 starts with 2 ranks"), std::string("mlaunch: rank 1 of 2 failed"),
+        std::string("mlaunch: starting the ranks again from step 40"),
+        std::string("attempt 1 starts with 2 ranks"), std::string("mlaunch: rank 1 of 2 failed"),
+        std::string("attempt 2 starts with 2 ranks"),
+        std::string("the run ends with exit code 0")}) {
+    while (at < texts.size() && !texts[at].starts_with(part)) ++at;
+    EXPECT_LT(at, texts.size()) << part << " is not there, or not in this order";
+  }
 }
 
 TEST(Mlaunch, OutlivesALimitOfFileSizesOfItsLogs) {
@@ -179,6 +217,7 @@ TEST(Mlaunch, KeepsTheReportsOfARunThatGaveUp) {
     const std::string text = read_whole_file(run.path().string() + "/gave_up.txt", 100'000);
     EXPECT_TRUE(text.starts_with("3 starts failed alike at step 5\n")) << text;
     EXPECT_TRUE(contains(text, "mlaunch: rank 1 of 2 failed")) << text;
+    EXPECT_TRUE(contains(text, "the ranks again from the beginning: nothing was saved")) << text;
   }
 }
 
@@ -199,7 +238,7 @@ TEST(Mlaunch, RefusesALogFolderWithoutRoom) {
   EXPECT_EQ(mlaunch.wait(), 74);
   EXPECT_TRUE(contains(mlaunch.error(), "/logs: writing ")) << mlaunch.error();
   EXPECT_TRUE(contains(mlaunch.error(), "make room, or name another one")) << mlaunch.error();
-  EXPECT_TRUE(std::filesystem::is_empty(home / "logs")) << "nothing of the run is left";
+  EXPECT_TRUE(std::filesystem::is_empty(home.path())) << "nothing of the run is left";
 }
 
 TEST(Mlaunch, GivesUpARunThatFailsAlike) {

@@ -62,7 +62,8 @@ class Views : public ::testing::Test {
   [[nodiscard]] std::string folder() const { return home_ / "strata"; }
   [[nodiscard]] std::vector<std::string> sockets() const {
     std::vector<std::string> found;
-    for (const auto& entry : fs::directory_iterator(folder())) found.push_back(entry.path());
+    for (const auto& entry : fs::directory_iterator(folder()))
+      if (entry.path().extension() == ".sock") found.push_back(entry.path());
     return found;
   }
   [[nodiscard]] UniqueFd connect() const {
@@ -147,14 +148,45 @@ TEST_F(Views, StopLetsRanksSaveAndWaitsForTheEnd) {
   const std::string id = only_run();
   const Result stop = mlaunch({"stop"});
   EXPECT_EQ(stop.code, 0) << stop.error;
-  EXPECT_EQ(stop.output, "run " + id + " saves and ends\nrun " + id + " has ended with code 75\n");
+  EXPECT_EQ(stop.output,
+            "run " + id + " is asked to save and end\nrun " + id + " has ended with code 75\n");
   EXPECT_EQ(run->wait(), 75);
   EXPECT_TRUE(contains(run->output(), "[1] saved after signal 15")) << run->output();
   EXPECT_TRUE(contains(run->error(), "mlaunch: mlaunch stop asks the ranks to save and end"));
   EXPECT_TRUE(sockets().empty());
   const Result again = mlaunch({"stop", id});
-  EXPECT_EQ(again.code, 2);
-  EXPECT_TRUE(contains(again.error, "mlaunch: no run is there")) << again.error;
+  EXPECT_EQ(again.code, 0);
+  EXPECT_EQ(again.output, "run " + id + " has ended with code 75\n");
+  EXPECT_EQ(mlaunch({"stop", "fff"}).code, 2);
+}
+
+TEST_F(Views, StatusOfARunThatHasEndedNamesWhatIsLeft) {
+  MlaunchProcess run({"-np", "2", "--log-dir", home_ / "logs", "--max-restarts", "0", ACTOR_PATH,
+                      "commit", "40", "k"});
+  ASSERT_EQ(run.wait(), 128 + SIGKILL);
+  const std::string logs = fs::directory_iterator(home_ / "logs")->path();
+  const std::string id = fs::path(logs).filename();
+  const Result past = mlaunch({"status", id.substr(0, 6)});
+  EXPECT_EQ(past.code, 0) << past.error;
+  EXPECT_TRUE(past.output.starts_with("run " + id +
+                                      " has ended with code 137\nstep 40 is saved in "
+                                      "out/step-40\nits logs and reports are in " +
+                                      logs + "\nit ended at 2"))
+      << past.output;
+  const JsonValue told = status({id}).at("runs").elements().front();
+  EXPECT_EQ(told.at("state").as_string(), "ended");
+  EXPECT_EQ(told.at("exit_code").as_integer(), 137);
+  EXPECT_EQ(told.at("log_folder").as_string(), logs);
+}
+
+TEST_F(Views, StatusOfARunWithoutLogsSaysThatNothingIsLeft) {
+  const auto run = start("save");
+  const std::string id = only_run();
+  run->send(SIGTERM);
+  EXPECT_EQ(run->wait(), 75);
+  const Result past = mlaunch({"status", id});
+  EXPECT_TRUE(contains(past.output, "nothing else was kept of it; with mlaunch --log-dir DIR"))
+      << past.output << past.error;
 }
 
 TEST_F(Views, StopAsksOnceAndNowEndsAtOnce) {

@@ -8,7 +8,7 @@ import signal
 import time
 import unittest
 
-from programs import HAS_MPI, ProgramTest, children, living, mlaunch
+from programs import BIN, HAS_MPI, ProgramTest, children, living, mlaunch
 
 ENDLESS = ["--zero", "3", "--steps", "1000000", "--threads", "1", "--sequence-length", "32",
            "--micro-batch", "1", "--metrics", "metrics"]
@@ -18,6 +18,11 @@ PLACE = (r"step (\d+), (forward|backward|update|planning|loading), "
 
 
 class Failure(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        os.environ["STRATA_RUNS_DIR"] = str(self.home / "runs")  # mlaunch status and stop see no other run
+        self.addCleanup(os.environ.pop, "STRATA_RUNS_DIR")
+
     def steps_done(self):
         try:
             return len(self.read("metrics").splitlines())
@@ -69,7 +74,7 @@ class Failure(ProgramTest):
                "--micro-batch", "1", "--save-every", "4", "--metrics", "metrics", "--dump-state"]
         whole = self.run_program(mlaunch(2, *job, "whole", "--output", "undisturbed"))
         self.assertNotIn("attempt", whole.stdout)
-        said = {signal.SIGKILL: r"  resume  step \d+ is saved in /.*/out/step-\d+; the same command with --resume auto",
+        said = {signal.SIGKILL: r"mlaunch: starting the ranks again from step \d+, saved in /.*/out/step-\d+ \(restart 1 of 3 in an hour\)",
                 signal.SIGSTOP: r"mlaunch: rank 1 has been stopped or frozen for 5 s; it is at step \d+"}
         for number, report in said.items():
             with self.subTest(number):
@@ -79,35 +84,81 @@ class Failure(ProgramTest):
                 output, error = process.communicate(timeout=60)
                 self.assertEqual(process.returncode, 0, error)
                 self.assertRegex(error, report)
+                self.assertNotIn("--resume", error)  # nobody has to do anything
                 self.assertRegex(output, r"attempt 1: goes on from step \d+ of this run")
                 self.assertEqual(self.read("whole"), self.read("resumed"))
                 told = [json.loads(line) for line in self.read("metrics").splitlines()]
                 self.assertEqual([line["step"] for line in told if "loss" in line], list(range(1, steps + 1)))
                 shutil.rmtree(self.home / "out")
 
-    def test_a_frozen_rank(self):
-        """In a control group of version 2, which container engines and schedulers freeze, a process still can be killed."""
-        groups = pathlib.Path("/sys/fs/cgroup/unified")
-        group = (groups if groups.exists() else groups.parent) / f"strata-test-{os.getpid()}"
+    def freezer(self, groups, name):
+        """Makes a control group whose file `name` freezes its processes."""
+        group = groups / f"strata-test-{os.getpid()}"
         try:
             group.mkdir()
         except OSError as error:
             self.skipTest(f"control groups cannot be made here: {error}")
         self.addCleanup(lambda: (self.wait_until(lambda: not (group / "cgroup.procs").read_text(), "an empty group"), group.rmdir()))
-        if not (group / "cgroup.freeze").exists():
-            self.skipTest("this host has no control groups of version 2 that freeze")
-        process, ranks = self.start_training()
+        if not (group / name).exists():
+            self.skipTest("this host has no such control groups that freeze")
+        return group
+
+    def freeze(self, group, rank, name, word):
         try:
-            (group / "cgroup.procs").write_text(str(ranks[1]))
+            (group / "cgroup.procs").write_text(str(rank))
         except OSError as error:
             self.skipTest(f"processes cannot be moved to control groups here: {error}")
+        (group / name).write_text(word)
+        self.addCleanup(lambda: (group / name).write_text({"1": "0", "FROZEN": "THAWED"}[word]))
+
+    def test_a_frozen_rank(self):
+        """In a control group of version 2, which container engines and schedulers freeze, a process still can be killed."""
+        groups = pathlib.Path("/sys/fs/cgroup/unified")
+        group = self.freezer(groups if groups.exists() else groups.parent, "cgroup.freeze")
+        process, ranks = self.start_training()
         frozen_at = time.monotonic()
-        (group / "cgroup.freeze").write_text("1")
+        self.freeze(group, ranks[1], "cgroup.freeze", "1")
         _, said = process.communicate(timeout=30)
         self.assertLess(time.monotonic() - frozen_at, 20)  # named after 5 s; this machine may be busy
         self.assertRegex(said, r"mlaunch: rank 1 has been stopped or frozen for \d+ s")
         self.assertIn("held    in a frozen control group", said)
-        self.assertIn("docker unpause", said)
+        self.assertRegex(said, r"docker unpause thaws it, or echo 0 > /sys/fs/cgroup/.*/cgroup.freeze")
+
+    def test_a_rank_that_is_frozen_so_that_it_cannot_be_killed(self):
+        """In a control group of version 1 a killed process stays: the last lines say which one, and how it ends."""
+        group = self.freezer(pathlib.Path("/sys/fs/cgroup/freezer"), "freezer.state")
+        process = self.start(mlaunch(2, *ENDLESS, "--save-every", "5", "--output", "out", options=["--log-dir", str(self.home / "logs")]))
+        self.wait_until(lambda: (self.home / "out" / "latest").exists(), "a checkpoint")
+        rank = children(process.pid)[1]
+        self.freeze(group, rank, "freezer.state", "FROZEN")
+        shown = []
+        self.wait_until(lambda: shown.append(self.shown_by_status()) or "(frozen)" in shown[-1], "mlaunch status to say so", 5)
+        _, said = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 75, said)
+        (report,) = (self.home / "logs").rglob("report.txt")
+        for text in (said, report.read_text()):
+            self.assertRegex(text, r"\n  threads (\d+ of )?'train' (is|are) frozen")
+            self.assertNotIn("for a device", text)
+            self.assertRegex(text, r"\n  resume  step \d+ is saved in .*; the same command with --resume auto")
+            self.assertRegex(text, rf"\n  left    rank 1 \(process {rank}\) was killed but does not end: its control group is frozen\. "
+                             rf"It ends once that is thawed: echo THAWED > {group}/freezer.state\n")
+        self.assertRegex(report.read_text(), r"^run [0-9a-f]{16}, attempt 0, ended at 20\d\d-.*Z on host ")
+
+    def shown_by_status(self):
+        return self.run_program([str(BIN / "mlaunch"), "status"]).stdout
+
+    def test_several_stopped_ranks_are_named(self):
+        process = self.start(mlaunch(WORLD, *ENDLESS, options=["--max-restarts", "0"]))
+        self.wait_until(lambda: self.steps_done() >= 5, "five steps")
+        ranks = children(process.pid)
+        for rank in (1, 3):
+            os.kill(ranks[rank], signal.SIGSTOP)
+        asked = self.run_program([str(BIN / "mlaunch"), "stop"])
+        self.assertRegex(asked.stdout, r"run \w+ is asked to save and end\nranks 1, 3 are stopped or frozen, so nothing can be saved until they go on "
+                         r"\(kill -CONT \d+ \d+\); after 5 s they are killed\n")
+        _, said = process.communicate(timeout=30)
+        self.assertRegex(said, r"mlaunch: ranks 1, 3 are stopped or frozen, rank 1 for \d+ s")
+        self.assertRegex(said, r"\n  held    rank 1: stopped by a signal .*\n          rank 3: stopped by a signal")
 
     def test_a_crashed_rank(self):
         process, ranks = self.start_training()
@@ -122,6 +173,24 @@ class Failure(ProgramTest):
         lines = self.ended(process, ranks)
         self.assertEqual(process.returncode, 130)
         self.assertRegex(lines[-1], "mlaunch: ended by Ctrl-C; rank 0 was at " + PLACE)
+
+    def test_ctrl_c_says_how_to_go_on(self):
+        process = self.start(mlaunch(2, *ENDLESS, "--save-every", "5", "--output", "out"))
+        self.wait_until(lambda: (self.home / "out" / "latest").exists(), "a checkpoint")
+        os.killpg(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=20)
+        self.assertEqual(process.returncode, 130)
+        self.assertRegex(said.splitlines()[-1], r"^  resume  step \d+ is saved in /.*/out/step-\d+; the same command with --resume auto")
+
+    def test_stop_now_ends_a_run_in_the_background_at_once(self):
+        """Shells start such a run with SIGINT ignored."""
+        ignoring = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh"]
+        process = self.start([*ignoring, *mlaunch(2, *ENDLESS, "--save-every", "1000000", "--output", "out")])
+        self.wait_until(lambda: self.steps_done() >= 5, "five steps")
+        stopped = self.run_program([str(BIN / "mlaunch"), "stop", "--now"])
+        self.assertIn("has ended with code 130", stopped.stdout)
+        process.communicate(timeout=10)
+        self.assertFalse((self.home / "out" / "latest").exists())
 
     def test_the_scheduler_s_sigterm(self):
         process, ranks = self.start_training()

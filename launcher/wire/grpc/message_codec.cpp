@@ -44,6 +44,8 @@ void set(const RankState& state, proto::RankState& out) {
   out.set_ended(state.ended);
   out.set_held(state.held);
   out.set_traced(state.traced);
+  out.set_frozen(state.frozen);
+  out.set_process(state.view.process);
   out.set_phase_seconds(state.view.phase_seconds);
   out.set_loss(state.view.loss);
   out.set_tokens_per_second(state.view.tokens_per_second);
@@ -51,7 +53,8 @@ void set(const RankState& state, proto::RankState& out) {
 }
 
 RankView view_of(const proto::RankState& in) {
-  RankView view{.phase_seconds = in.phase_seconds(),
+  RankView view{.process = within(in.process(), -1, kMostInt, "process"),
+                .phase_seconds = in.phase_seconds(),
                 .loss = in.loss(),
                 .tokens_per_second = in.tokens_per_second()};
   if (std::cmp_not_equal(in.tier_bytes_size(), view.tier_bytes.size()))
@@ -75,6 +78,7 @@ RankState state_of(const proto::RankState& in) {
           .ended = in.ended(),
           .held = in.held(),
           .traced = in.traced(),
+          .frozen = in.frozen(),
           .view = view_of(in)};
 }
 

@@ -28,22 +28,25 @@ Message there(const CoordinatorMessage& message) {
   return std::get<Message>(std::get<CoordinatorMessage>(from_proto(received)));
 }
 
-const RankState kState{
-    .rank = 3,
-    .phase = Phase::backward,
-    .step = 12,
-    .beats = 345,
-    .quiet = std::chrono::seconds(7),
-    .collective = 8,
-    .collective_name = "reduce_scatter layer4",
-    .where = "step 12 \xff",
-    .committed = 10,
-    .checkpoint = "out/step",
-    .ended = true,
-    .held = true,
-    .traced = true,
-    .view = {
-        .phase_seconds = 1.5, .loss = 2.25, .tokens_per_second = 1000, .tier_bytes = {1, 2, 3, 4}}};
+const RankState kState{.rank = 3,
+                       .phase = Phase::backward,
+                       .step = 12,
+                       .beats = 345,
+                       .quiet = std::chrono::seconds(7),
+                       .collective = 8,
+                       .collective_name = "reduce_scatter layer4",
+                       .where = "step 12 \xff",
+                       .committed = 10,
+                       .checkpoint = "out/step",
+                       .ended = true,
+                       .held = true,
+                       .traced = true,
+                       .frozen = true,
+                       .view = {.process = 4711,
+                                .phase_seconds = 1.5,
+                                .loss = 2.25,
+                                .tokens_per_second = 1000,
+                                .tier_bytes = {1, 2, 3, 4}}};
 
 TEST(MessageCodec, AgentsMessagesArriveAsTheyWereSent) {
   const auto hello = there<Hello>(
