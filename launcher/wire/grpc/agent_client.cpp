@@ -55,11 +55,13 @@ void AgentClient::keep_connected() {
 }
 
 bool AgentClient::connect_once() {
-  CoordinatorStream stream(*stub_, settings_.secret.token, events_);
+  CoordinatorStream stream(events_);
   {
+    // Who hears that the connection stands finds it here.
     const std::lock_guard lock(mutex_);
+    if (ending_) return false;
+    stream.start(*stub_, settings_.secret.token);
     stream_ = &stream;
-    if (ending_) stream.cancel();
   }
   const grpc::Status status = stream.wait();
   const std::lock_guard lock(mutex_);

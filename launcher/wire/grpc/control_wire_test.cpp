@@ -147,6 +147,21 @@ TEST_F(ControlWireTest, AnAgentComesBackAfterItsCoordinatorHasListenedAnew) {
   EXPECT_TRUE(std::holds_alternative<Hello>(hello->message));
 }
 
+/// An agent beats whenever its time has come, on a new connection, too.
+TEST_F(ControlWireTest, NothingIsSaidBeforeHello) {
+  listen();
+  attach(attach_settings());
+  ASSERT_TRUE(at_agent_->next<Connected>());
+  client_->send(SendToCoordinator{Heartbeat{.number = 1}});
+  client_->send(SendToCoordinator{Hello{.host = "a", .agent = "1"}});
+  client_->send(SendToCoordinator{Heartbeat{.number = 2}});
+  const auto hello = at_server_->next<AgentSaid>(), beat = at_server_->next<AgentSaid>();
+  ASSERT_TRUE(hello && beat);
+  EXPECT_TRUE(std::holds_alternative<Hello>(hello->message));
+  EXPECT_EQ(std::get<Heartbeat>(beat->message).number, 2);
+  EXPECT_FALSE(at_agent_->next<NotWelcome>(milliseconds(100)));
+}
+
 TEST_F(ControlWireTest, TheEndOfAnAgentIsNoticed) {
   listen();
   attach(attach_settings());

@@ -7,9 +7,7 @@
 
 namespace strata::launcher {
 
-CoordinatorStream::CoordinatorStream(proto::Control::Stub& stub, const std::string& token,
-                                     EventQueue<WireEvent>& events)
-    : events_(events) {
+void CoordinatorStream::start(proto::Control::Stub& stub, const std::string& token) {
   context_.AddMetadata(kTokenMetadata, token);
   stub.async()->Attach(&context_, this);
   AddHold();  // writes begin outside of reactions
@@ -19,7 +17,8 @@ CoordinatorStream::CoordinatorStream(proto::Control::Stub& stub, const std::stri
 
 void CoordinatorStream::send(proto::FromAgent message) {
   const std::lock_guard lock(mutex_);
-  if (ending_ || stopped_) return;
+  introduced_ |= message.has_hello();
+  if (ending_ || stopped_ || !introduced_) return;
   if (const auto* next = queue_.push(std::move(message))) StartWrite(next);
 }
 

@@ -16,11 +16,13 @@ namespace strata::launcher {
 class CoordinatorStream final
     : public grpc::ClientBidiReactor<proto::FromAgent, proto::FromCoordinator> {
  public:
-  /// Begins the call. `events` gets what comes.
-  CoordinatorStream(proto::Control::Stub& stub, const std::string& token,
-                    EventQueue<WireEvent>& events);
+  /// `events` gets what comes.
+  explicit CoordinatorStream(EventQueue<WireEvent>& events) : events_(events) {}
 
-  /// Sends, or drops the message if the stream has ended. Any thread may call.
+  /// Begins the call, once.
+  void start(proto::Control::Stub& stub, const std::string& token);
+  /// Sends, or drops the message if the stream has ended, or if it must have a Hello first. Any
+  /// thread may call once the call has begun.
   void send(proto::FromAgent message);
   /// Ends the stream once all is sent.
   void end();
@@ -49,8 +51,9 @@ class CoordinatorStream final
   std::mutex mutex_;
   std::condition_variable done_changed_;
   MessageQueue<proto::FromAgent> queue_;
-  bool ending_ = false;   ///< takes no more messages
-  bool stopped_ = false;  ///< its hold on the call is released
+  bool introduced_ = false;  ///< a Hello was sent
+  bool ending_ = false;      ///< takes no more messages
+  bool stopped_ = false;     ///< its hold on the call is released
   bool done_ = false;
   grpc::Status status_;
 };
