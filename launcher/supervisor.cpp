@@ -311,6 +311,10 @@ void Supervisor::act(const ControlAction& action) {
     parts_.wire->send(*to_coordinator);
   } else if (const auto* told = std::get_if<TellReport>(&action)) {
     tell_report(told->report);
+  } else if (const auto* evidence = std::get_if<TellEvidence>(&action)) {
+    screen_.say(evidence->text);
+    if (logs_) logs_->keep_of_attempt("hang.txt", evidence->text + "\n");
+    hang_ = evidence->text;
   } else if (const auto* words = std::get_if<Announce>(&action)) {
     say(words->text);
   } else if (const auto* gave_up = std::get_if<KeepEvidence>(&action)) {
@@ -334,12 +338,10 @@ void Supervisor::act_on_group(const ControlAction& action) {
     attempt_->answer(answered->answer);
   } else if (const auto* lease = std::get_if<SetLease>(&action)) {
     attempt_->set_lease(lease->until);
-  } else if (const auto* hangs = std::get_if<TellHang>(&action)) {
+  } else if (const auto* hangs = std::get_if<DescribeHang>(&action)) {
     const std::string text = attempt_->describe_hang(hangs->hang);
-    screen_.say(text);
-    if (logs_) logs_->keep_of_attempt("hang.txt", text + "\n");
-    hang_ = text;
     attempt_->kill_held(hangs->hang);
+    tell(AgentEvent(HangDescribed{text}));
   }
 }
 

@@ -57,6 +57,8 @@ void Agent::on(const RankAsks& event) {
   send(StoreRequest{hello_.newest, event.request});
 }
 
+void Agent::on(const HangDescribed& event) { send(Evidence{hello_.newest, event.text}); }
+
 void Agent::on(const AgentTick& event) {
   if (next_beat_ && *next_beat_ <= now_) beat(event.ranks);
 }
@@ -113,6 +115,11 @@ void Agent::obey(const Dismiss& dismiss) {
 void Agent::obey(const StoreReply& reply) {
   if (reply.attempt != hello_.newest || asked_.erase(reply.answer.id) == 0) return;
   actions_.emplace_back(AnswerRank{reply.answer});
+}
+
+void Agent::obey(const Collect& collect) {
+  if (has_ranks_ && collect.attempt == hello_.newest)
+    actions_.emplace_back(DescribeHang{collect.hang});
 }
 
 void Agent::end_if_dismissed() {

@@ -37,11 +37,14 @@ struct AgentSignal {  ///< to the agent, from a scheduler or a user
 struct RankAsks {  ///< for a value that all hosts share
   ValueRequest request;
 };
+struct HangDescribed {  ///< as DescribeHang asked
+  std::string text;
+};
 struct AgentTick {                    ///< next_deadline() has passed
   std::vector<RankState> ranks = {};  ///< as they are now
 };
-using AgentEvent =
-    std::variant<CoordinatorSaid, FirstFailure, GroupEnded, AgentSignal, RankAsks, AgentTick>;
+using AgentEvent = std::variant<CoordinatorSaid, FirstFailure, GroupEnded, AgentSignal, RankAsks,
+                                HangDescribed, AgentTick>;
 
 // Actions, to be done in the given order.
 struct SendToCoordinator {
@@ -62,6 +65,9 @@ struct KillGroup {  ///< SIGKILL to all at once
 struct SetLease {  ///< on the status pages of all ranks
   std::chrono::steady_clock::time_point until;
 };
+struct DescribeHang {  ///< and answer with HangDescribed, before anything else is done
+  Hang hang;
+};
 struct AnswerRank {
   ValueAnswer answer;
 };
@@ -69,7 +75,7 @@ struct EndAgent {
   Dismiss dismiss;
 };
 using AgentAction = std::variant<SendToCoordinator, StartGroup, EndGroup, SignalGroup, KillGroup,
-                                 SetLease, AnswerRank, EndAgent>;
+                                 SetLease, AnswerRank, DescribeHang, EndAgent>;
 
 class Agent {
  public:
@@ -92,6 +98,7 @@ class Agent {
   void on(const GroupEnded& event);
   void on(const AgentSignal& event);
   void on(const RankAsks& event);
+  void on(const HangDescribed& event);
   void on(const AgentTick& event);
   void obey(const StartAttempt& start);
   void obey(const StopAttempt& stop);
@@ -99,6 +106,7 @@ class Agent {
   void obey(const Lease& lease);
   void obey(const Dismiss& dismiss);
   void obey(const StoreReply& reply);
+  void obey(const Collect& collect);
 
   void beat(std::vector<RankState> ranks);
   void send(AgentMessage message);

@@ -158,9 +158,21 @@ void Coordinator::on(const HostCannotCome& event) {
 
 void Coordinator::on(const RanksHang& event) {
   if (state_ != State::running) return;
-  int node = 0;
-  while (node + 1 < placement_->hosts() && placement_->first_rank(node + 1) <= event.rank) ++node;
-  fail({.node = node, .hung_rank = event.rank, .hung = event.reason}, event.reason);
+  const int node = placement_->host_of(event.hang.rank);
+  for (const Host& host : hosts_)
+    if (is_in_attempt(host) && (host.node == node || has_held(host, event.hang)))
+      send(host, Collect{placement_->attempt, event.hang});
+  const std::string reason = event.hang.describe();
+  fail({.node = node, .hung_rank = event.hang.rank, .hung = reason}, reason);
+}
+
+bool Coordinator::has_held(const Host& host, const Hang& hang) const {
+  return std::ranges::any_of(hang.held,
+                             [&](int rank) { return placement_->host_of(rank) == host.node; });
+}
+
+void Coordinator::hear(const Host& /*host*/, const Evidence& evidence) {
+  if (evidence.attempt == attempt()) actions_.emplace_back(TellEvidence{evidence.text});
 }
 
 void Coordinator::on(const CoordinatorTick&) {

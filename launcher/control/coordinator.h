@@ -46,8 +46,7 @@ struct HostCannotCome {  ///< what was to start its agent has ended
   std::string reason;
 };
 struct RanksHang {  ///< as HangWatch says, over all hosts
-  int rank = 0;     ///< the first that is behind
-  std::string reason;
+  Hang hang;
 };
 struct CoordinatorTick {};
 using CoordinatorEvent =
@@ -81,6 +80,9 @@ struct SendToAgent {
 struct TellReport {
   AttemptReport report;
 };
+struct TellEvidence {  ///< what holds ranks that hang
+  std::string text;
+};
 struct Announce {  ///< one line for people
   std::string text;
 };
@@ -90,7 +92,8 @@ struct KeepEvidence {  ///< of a run that gave up
 struct EndRun {
   int exit_code = 0;
 };
-using CoordinatorAction = std::variant<SendToAgent, TellReport, Announce, KeepEvidence, EndRun>;
+using CoordinatorAction =
+    std::variant<SendToAgent, TellReport, TellEvidence, Announce, KeepEvidence, EndRun>;
 
 class Coordinator {
  public:
@@ -170,6 +173,7 @@ class Coordinator {
   void hear(Host& host, const AttemptEnded& ended);
   void hear(const Host& host, const SignalCame& came);
   void hear(const Host& host, const StoreRequest& asked);
+  void hear(const Host& host, const Evidence& evidence);
   void answer(const std::vector<SharedValues::Answered>& answers);
   void take_signal(int number, const std::string& source);
 
@@ -193,6 +197,7 @@ class Coordinator {
   void send(const Host& host, CoordinatorMessage message);
 
   [[nodiscard]] Host* find(const std::string& name);
+  [[nodiscard]] bool has_held(const Host& host, const Hang& hang) const;
   [[nodiscard]] static std::string shown(const Host& host);
   [[nodiscard]] bool is_in_attempt(const Host& host) const { return host.node >= 0; }
   [[nodiscard]] std::optional<TimePoint> lease_ends(const Host& host) const;

@@ -57,6 +57,8 @@ void CoordinatorControl::take(std::vector<AgentAction> actions) {
       actions_.emplace_back(*lease);
     else if (auto* answer = std::get_if<AnswerRank>(&action))
       actions_.emplace_back(std::move(*answer));
+    else if (auto* describe = std::get_if<DescribeHang>(&action))
+      actions_.emplace_back(std::move(*describe));
     // The run ends when the coordinator says so, not its own agent.
   }
 }
@@ -70,10 +72,12 @@ void CoordinatorControl::take(std::vector<CoordinatorAction> actions) {
         actions_.emplace_back(std::move(*message));
     } else if (auto* report = std::get_if<TellReport>(&action)) {
       actions_.emplace_back(std::move(*report));
+    } else if (auto* evidence = std::get_if<TellEvidence>(&action)) {
+      actions_.emplace_back(std::move(*evidence));
     } else if (auto* words = std::get_if<Announce>(&action)) {
       actions_.emplace_back(std::move(*words));
-    } else if (auto* evidence = std::get_if<KeepEvidence>(&action)) {
-      actions_.emplace_back(std::move(*evidence));
+    } else if (auto* gave_up = std::get_if<KeepEvidence>(&action)) {
+      actions_.emplace_back(std::move(*gave_up));
     } else {
       ended_ = true;
       actions_.emplace_back(std::get<EndRun>(action));
@@ -108,8 +112,7 @@ void CoordinatorControl::watch(TimePoint now) {
     watch_.start_again();
   const std::optional<Hang> hang = watch_.look(now, ranks);
   if (!hang) return;
-  actions_.emplace_back(TellHang{*hang});
-  take(coordinator_.handle(now, RanksHang{hang->rank, hang->describe()}));
+  take(coordinator_.handle(now, RanksHang{*hang}));
 }
 
 }  // namespace strata::launcher

@@ -63,15 +63,15 @@ TEST_F(CoordinatorControlTest, TellsOfRanksThatHangAndEndsThem) {
   const std::vector<RankState> ranks{
       {.rank = 0, .phase = Phase::forward, .step = 7, .beats = 9},
       {.rank = 1, .phase = Phase::forward, .step = 7, .beats = 9, .held = true}};
-  std::optional<TellHang> told;
+  std::optional<DescribeHang> told;
   std::vector<ControlAction> last;
   for (int second = 0; second < 9 && !told; ++second) {
     now_ += kHeartbeat;
     last = control_.handle(now_, AgentEvent(AgentTick{ranks}));
-    told = found<TellHang>(last);
+    told = found<DescribeHang>(last);
   }
   EXPECT_EQ(told.value().hang.rank, 1);
-  EXPECT_TRUE(std::holds_alternative<TellHang>(last.front())) << "before they are ended";
+  EXPECT_TRUE(std::holds_alternative<DescribeHang>(last.front())) << "before they are ended";
   EXPECT_TRUE(found<EndGroup>(last));
   AttemptFacts facts = killed(40);
   facts.failed.reset();
@@ -119,24 +119,31 @@ TEST_F(TwoHostsTest, StartsOnBothOnceTheOtherHasCome) {
   EXPECT_EQ(std::get<StartAttempt>(sent.message).node, 1);
 }
 
-TEST_F(TwoHostsTest, ARankThatIsHeldOnTheOtherHostIsNamed) {
+TEST_F(TwoHostsTest, WhatHoldsARankOnTheOtherHostIsAskedThere) {
   tick();
   hear(Hello{.host = "b", .agent = "9", .slots = 1});
-  std::vector<RankState> own{{.rank = 0, .phase = Phase::forward, .step = 7, .beats = 9},
-                             {.rank = 1, .phase = Phase::forward, .step = 7, .beats = 9}};
-  std::optional<TellHang> told;
-  for (int second = 0; second < 9 && !told; ++second) {
+  const std::vector<RankState> own{{.rank = 0, .phase = Phase::forward, .step = 7, .beats = 9},
+                                   {.rank = 1, .phase = Phase::forward, .step = 7, .beats = 9}};
+  const Heartbeat beat{
+      .newest = 0,
+      .has_ranks = true,
+      .ranks = {{.rank = 2, .phase = Phase::forward, .step = 7, .beats = 9, .held = true}}};
+  std::vector<SendToAgent> sent;
+  for (int second = 0; second < 9 && sent.empty(); ++second) {
     now_ += kHeartbeat;
-    hear(Heartbeat{
-        .number = second,
-        .newest = 0,
-        .has_ranks = true,
-        .ranks = {{.rank = 2, .phase = Phase::forward, .step = 7, .beats = 9, .held = true}}});
-    told = found<TellHang>(last_);
+    hear(beat);
     tick(own);
-    if (!told) told = found<TellHang>(last_);
+    for (const ControlAction& action : last_)
+      if (const auto* send = std::get_if<SendToAgent>(&action))
+        if (!std::holds_alternative<Lease>(send->message)) sent.push_back(*send);
   }
-  EXPECT_EQ(told.value().hang.rank, 2);
+  ASSERT_EQ(sent.size(), 2U);
+  EXPECT_EQ(std::get<Collect>(sent[0].message).hang.rank, 2) << "before its ranks are ended";
+  EXPECT_TRUE(std::holds_alternative<StopAttempt>(sent[1].message));
+  EXPECT_FALSE(found<DescribeHang>(last_)) << "nothing holds ranks here";
+  EXPECT_TRUE(found<EndGroup>(last_));
+  hear(Evidence{0, "it is stopped"});
+  EXPECT_EQ(found<TellEvidence>(last_).value().text, "it is stopped");
 }
 
 TEST_F(TwoHostsTest, AHostWithoutASignOfLifeIsLost) {

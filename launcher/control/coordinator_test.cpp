@@ -374,8 +374,11 @@ TEST_F(CoordinatorTest, NamesTheFirstFailureThatDoesNotBlameAPeer) {
 
 TEST_F(CoordinatorTest, EndsRanksThatHangAndNamesTheFirstBehind) {
   open({"a", "b"});
-  tell(RanksHang{1, "rank 1 is behind"});
-  EXPECT_EQ(sent<StopAttempt>("b").value().reason, "rank 1 is behind");
+  const Hang hang{.rank = 1, .for_how_long = seconds(30)};
+  tell(RanksHang{hang});
+  EXPECT_EQ(sent<Collect>("b").value().hang, hang);
+  EXPECT_FALSE(sent<Collect>("a")) << "none of its ranks is to blame";
+  EXPECT_EQ(sent<StopAttempt>("b").value().reason, hang.describe());
   ended("a", blames_a_peer(40));
   ended("b", killed(1, 57, 40));
   EXPECT_EQ(done<TellReport>().value().report.hung_rank, 1);

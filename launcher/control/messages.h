@@ -11,6 +11,7 @@
 
 #include "core/shared_values.h"
 #include "launcher/control/attempt_facts.h"
+#include "launcher/control/hang_watch.h"
 #include "launcher/control/placement.h"
 #include "launcher/control/rank_state.h"
 
@@ -58,6 +59,12 @@ struct SignalCame {
   int number = 0;
 };
 
+/// What holds the ranks of this host that Collect asked for, in several lines for people.
+struct Evidence {
+  int attempt = 0;
+  std::string text;
+};
+
 /// A rank of the host asks for a value that all hosts share. Told again on each new connection
 /// until it is answered.
 struct StoreRequest {
@@ -66,7 +73,7 @@ struct StoreRequest {
 };
 
 using AgentMessage =
-    std::variant<Hello, Heartbeat, RankFailed, AttemptEnded, SignalCame, StoreRequest>;
+    std::variant<Hello, Heartbeat, RankFailed, AttemptEnded, SignalCame, StoreRequest, Evidence>;
 
 // From the coordinator.
 
@@ -109,6 +116,12 @@ struct Dismiss {
   bool operator==(const Dismiss&) const = default;
 };
 
+/// Ranks hang, some to blame for it on this host: say what holds those before they are ended.
+struct Collect {
+  int attempt = 0;
+  Hang hang;
+};
+
 /// Answers a StoreRequest.
 struct StoreReply {
   int attempt = 0;
@@ -117,6 +130,6 @@ struct StoreReply {
 };
 
 using CoordinatorMessage =
-    std::variant<StartAttempt, StopAttempt, ForwardSignal, Lease, Dismiss, StoreReply>;
+    std::variant<StartAttempt, StopAttempt, ForwardSignal, Lease, Dismiss, StoreReply, Collect>;
 
 }  // namespace strata::launcher

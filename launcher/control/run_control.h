@@ -10,19 +10,13 @@
 
 #include "launcher/control/agent.h"
 #include "launcher/control/coordinator.h"
-#include "launcher/control/hang_watch.h"
 
 namespace strata::launcher {
 
-/// Ranks hang: say so, and keep evidence, before they are ended.
-struct TellHang {
-  Hang hang;
-};
-
 /// What is left to do, in the given order. The messages go to other hosts.
-using ControlAction =
-    std::variant<StartGroup, EndGroup, SignalGroup, KillGroup, SetLease, AnswerRank, TellHang,
-                 TellReport, Announce, KeepEvidence, EndRun, SendToAgent, SendToCoordinator>;
+using ControlAction = std::variant<StartGroup, EndGroup, SignalGroup, KillGroup, SetLease,
+                                   AnswerRank, DescribeHang, TellEvidence, TellReport, Announce,
+                                   KeepEvidence, EndRun, SendToAgent, SendToCoordinator>;
 
 class RunControl {
  public:

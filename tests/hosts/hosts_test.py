@@ -115,6 +115,14 @@ class Hosts(HostsTest):
                 self.assertEqual([end[0] for end in ends], [75, 75], ends)
                 self.assertEqual("".join(end[1] for end in ends).count("saved"), 3, ends)
 
+    def test_what_holds_a_rank_on_another_host_is_said(self):
+        first, second = self.start_hosts([1, 2], [ACTOR, "stop", "2"], ["--max-restarts", "0"])
+        code, _, report = self.ended(first)
+        self.assertEqual(code, 75, report)
+        self.assertRegex(report, r"mlaunch: rank 2 has been stopped or frozen for \d+ s")
+        self.assertRegex(report, r"(?m)^  held .*stopped", report)
+        self.assertEqual(self.ended(second)[0], 75)
+
     def test_status_and_stop_reach_ranks_of_all_hosts(self):
         first, second = self.start_hosts([1, 2], [ACTOR, "save"])
         self.ranks_of(second, 2)

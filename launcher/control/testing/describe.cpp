@@ -19,6 +19,10 @@ std::string words(const RankFailed& m) {
 std::string words(const StoreRequest& m) {
   return fmt::format("StoreRequest({} of attempt {}: {})", m.request.id, m.attempt, m.request.key);
 }
+std::string words(const Evidence& m) { return fmt::format("Evidence(attempt {})", m.attempt); }
+std::string words(const Collect& m) {
+  return fmt::format("Collect(attempt {}: rank {})", m.attempt, m.hang.rank);
+}
 std::string words(const StoreReply& m) {
   return fmt::format("StoreReply({} of attempt {})", m.answer.id, m.attempt);
 }

@@ -213,6 +213,11 @@ void set(const StoreRequest& asked, proto::StoreRequest& out) {
   out.set_timeout_ms(asked.request.timeout_ms);
 }
 
+void set(const Evidence& evidence, proto::Evidence& out) {
+  out.set_attempt(evidence.attempt);
+  out.set_text(evidence.text);
+}
+
 StoreRequest store_request_of(const proto::StoreRequest& in) {
   return {within(in.attempt(), 0, kMostInt, "attempt"),
           {.id = in.id(),
@@ -283,6 +288,38 @@ StoreReply store_reply_of(const proto::StoreReply& in) {
            .value = in.value()}};
 }
 
+void set(const Collect& collect, proto::FromCoordinator& out) {
+  proto::Collect& message = *out.mutable_collect();
+  const Hang& hang = collect.hang;
+  message.set_attempt(collect.attempt);
+  message.set_kind(static_cast<std::uint32_t>(hang.kind));
+  message.set_rank(hang.rank);
+  message.set_seconds(hang.for_how_long.count());
+  message.set_where(hang.where);
+  message.set_collective(hang.collective);
+  message.set_collective_name(hang.collective_name);
+  message.set_other_name(hang.other_name);
+  for (const int rank : hang.waiting) message.add_waiting(rank);
+  for (const int rank : hang.held) message.add_held(rank);
+}
+
+Collect collect_of(const proto::Collect& in) {
+  constexpr auto kLast = static_cast<std::int64_t>(Hang::Kind::alone);
+  Collect collect{.attempt = within(in.attempt(), 0, kMostInt, "attempt")};
+  Hang& hang = collect.hang;
+  hang.kind = static_cast<Hang::Kind>(within(in.kind(), 0, kLast, "kind"));
+  hang.rank = within(in.rank(), 0, kMostRanks, "rank");
+  hang.for_how_long = std::chrono::seconds(within(in.seconds(), 0, kMostInt, "seconds"));
+  hang.where = in.where();
+  hang.collective = within(in.collective(), 0, kMostNumber, "collective");
+  hang.collective_name = in.collective_name();
+  hang.other_name = in.other_name();
+  for (const int rank : in.waiting())
+    hang.waiting.push_back(within(rank, 0, kMostRanks, "waiting"));
+  for (const int rank : in.held()) hang.held.push_back(within(rank, 0, kMostRanks, "held"));
+  return collect;
+}
+
 void set(const Dismiss& dismiss, proto::FromCoordinator& out) {
   out.mutable_dismiss()->set_exit_code(dismiss.exit_code);
   out.mutable_dismiss()->set_reason(dismiss.reason);
@@ -302,6 +339,8 @@ proto::FromAgent to_proto(const AgentMessage& message, const Introduction& intro
     set(*ended, *out.mutable_attempt_ended());
   else if (const auto* asked = std::get_if<StoreRequest>(&message))
     set(*asked, *out.mutable_store_request());
+  else if (const auto* evidence = std::get_if<Evidence>(&message))
+    set(*evidence, *out.mutable_evidence());
   else
     out.mutable_signal_came()->set_number(std::get<SignalCame>(message).number);
   return out;
@@ -341,6 +380,9 @@ AgentMessage from_proto(const proto::FromAgent& message) {
       return SignalCame{within(message.signal_came().number(), 1, kMostSignal, "number")};
     case proto::FromAgent::kStoreRequest:
       return store_request_of(message.store_request());
+    case proto::FromAgent::kEvidence:
+      return Evidence{within(message.evidence().attempt(), 0, kMostInt, "attempt"),
+                      message.evidence().text()};
     case proto::FromAgent::MESSAGE_NOT_SET:
       break;
   }
@@ -374,6 +416,8 @@ std::variant<CoordinatorMessage, Welcomed, NotWelcome> from_proto(
                      message.dismiss().reason()};
     case proto::FromCoordinator::kStoreReply:
       return store_reply_of(message.store_reply());
+    case proto::FromCoordinator::kCollect:
+      return collect_of(message.collect());
     case proto::FromCoordinator::MESSAGE_NOT_SET:
       break;
   }

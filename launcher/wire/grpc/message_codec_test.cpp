@@ -70,6 +70,7 @@ TEST(MessageCodec, AgentsMessagesArriveAsTheyWereSent) {
   EXPECT_EQ(failed.reason, "rank 5 fell");
   EXPECT_TRUE(failed.blames_a_peer);
   EXPECT_EQ(there<SignalCame>(SignalCame{15}).number, 15);
+  EXPECT_EQ(there<Evidence>(Evidence{3, "held\xff"}).text, "held\xff");
   const ValueRequest request{
       .id = 4, .is_put = true, .key = "k", .value = "v\xff", .timeout_ms = 9};
   EXPECT_EQ(there<StoreRequest>(StoreRequest{2, request}).attempt, 2);
@@ -132,6 +133,18 @@ TEST(MessageCodec, TheCoordinatorsMessagesArriveAsTheyWereSent) {
   EXPECT_EQ(there<Lease>(lease), lease);
   const StoreReply reply{2, {.id = 4, .kind = ValueAnswer::Kind::failed, .value = "v\xff"}};
   EXPECT_EQ(there<StoreReply>(reply), reply);
+  const Hang hang{.kind = Hang::Kind::different,
+                  .rank = 3,
+                  .for_how_long = std::chrono::seconds(31),
+                  .where = "step 2 \xff",
+                  .collective = 9,
+                  .collective_name = "all_gather",
+                  .other_name = "barrier",
+                  .waiting = {0, 1},
+                  .held = {3}};
+  const auto collect = there<Collect>(Collect{4, hang});
+  EXPECT_EQ(collect.attempt, 4);
+  EXPECT_EQ(collect.hang, hang);
   const Dismiss dismiss{75, "it was stopped"};
   EXPECT_EQ(there<Dismiss>(dismiss), dismiss);
   const auto welcome = std::get<Welcomed>(from_proto(to_proto(Welcomed{"run", "10.0.0.1", 29500})));
