@@ -1,5 +1,8 @@
 #include "comm/seat.h"
 
+#include "comm/host_layout.h"
+#include "comm/hosts/partial_sums.h"
+
 namespace strata::comm {
 namespace {
 
@@ -13,6 +16,29 @@ std::int64_t message_bytes(const Seat& seat, const Collective& collective, int p
          peers * padded_piece(collective.partition.count(seat.rank) * element);
 }
 
+/// Scratch among hosts: of a reduce_scatter, the sums that this rank makes and gets for its piece;
+/// of an all_reduce, each host's sum at its leader.
+std::int64_t hosts_bytes(const Seat& seat, const Collective& collective) {
+  HostLayout layout{{0}, seat.ranks};
+  if (!seat.first_ranks.empty()) layout.first_ranks = seat.first_ranks;
+  validate(layout);
+  const Partition& partition = collective.partition;
+  if (collective.kind == CollectiveKind::all_reduce)
+    return layout.local(seat.rank) == 0
+               ? layout.hosts() * operand_bytes(collective, seat.rank).input
+               : 0;
+  if (collective.kind != CollectiveKind::reduce_scatter) return 0;
+  std::int64_t bytes = 0;
+  const auto add = [&](const PartialSum& sum) {
+    bytes += padded_piece(partition.count(sum.to) *
+                          size_of(sum_type(sum.subtree, collective.wire_type)));
+  };
+  for (const PartialSum& sum : sums_to(layout, seat.rank)) add(sum);
+  for (const PartialSum& sum : sums_from(layout, seat.rank))
+    if (sum.subtree.leaves > 1 || collective.input_type != collective.wire_type) add(sum);
+  return bytes;
+}
+
 }  // namespace
 
 std::int64_t workspace_bytes(const Seat& seat, const Collective& collective) {
@@ -23,6 +49,8 @@ std::int64_t workspace_bytes(const Seat& seat, const Collective& collective) {
       return collective.kind == CollectiveKind::all_reduce
                  ? operand_bytes(collective, seat.rank).input
                  : 0;
+    case Exchange::hosts:
+      return hosts_bytes(seat, collective);
     case Exchange::messages:
       return message_bytes(seat, collective, seat.ranks - 1);
     case Exchange::native_messages:

@@ -103,6 +103,7 @@ std::string PeerGroup::fate_of(int peer) const {
 }
 
 void PeerGroup::miss(int peer, std::string_view fate) const {
+  require_alive();  // a peer that gave up before it left has said why
   throw PeerError(
       fmt::format("rank {} (process {}) {}; rank {} was waiting for it in collective {} '{}'",
                   first_rank_ + peer, board_.slot(peer).process, fate, first_rank_ + rank_,
