@@ -12,6 +12,7 @@
 #include "comm/peer_memory/peer_communicator.h"
 #include "comm/shm/shm_link.h"
 #include "comm/single.h"
+#include "comm/threads/thread_host_link.h"
 #include "comm/threads/thread_link.h"
 
 namespace strata::comm {
@@ -110,6 +111,19 @@ std::vector<std::unique_ptr<Communicator>> make_thread_communicators(int world) 
   for (int rank = 0; rank < world; ++rank)
     communicators.push_back(
         std::make_unique<PeerCommunicator>(std::make_unique<ThreadLink>(board), rank, world));
+  return communicators;
+}
+
+std::vector<std::unique_ptr<Communicator>> make_thread_communicators(const HostLayout& layout) {
+  validate(layout);
+  const std::shared_ptr<ThreadHosts> hosts = make_thread_hosts(layout.world);
+  std::vector<std::unique_ptr<Communicator>> communicators;
+  for (int host = 0; host < layout.hosts(); ++host) {
+    const std::shared_ptr<std::byte> board = make_thread_board(layout.ranks(host));
+    for (int rank = layout.first(host); rank < layout.end(host); ++rank)
+      communicators.push_back(std::make_unique<HostsCommunicator>(
+          std::make_unique<ThreadLink>(board), make_thread_host_link(hosts, rank), layout, rank));
+  }
   return communicators;
 }
 

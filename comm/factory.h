@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "comm/communicator.h"
+#include "comm/host_layout.h"
 #include "core/rank_context.h"
 
 namespace strata::comm {
@@ -23,5 +24,7 @@ std::unique_ptr<Communicator> make_communicator(const RankContext& context,
 /// Makes communicators of `world` ranks that are threads of this process; element r is for rank r's
 /// thread. The ranks meet in their first collective.
 std::vector<std::unique_ptr<Communicator>> make_thread_communicators(int world);
+/// The same for threads that play hosts: only ranks of one host read one another's memory.
+std::vector<std::unique_ptr<Communicator>> make_thread_communicators(const HostLayout& layout);
 
 }  // namespace strata::comm

@@ -40,11 +40,11 @@ struct MeshSeat {
     const int ranks = mesh.ranks(axes);
     return {rank_of(mesh, at, axes), ranks, exchange, ranks > 1 ? first_ranks : std::vector<int>{}};
   }
-  /// Places a seat in the world on a mesh with the data axis alone.
-  static MeshSeat of(const Seat& world) {
-    const Mesh mesh = data_mesh(world.ranks);
+  /// Places a seat in the world on a mesh, by default one with the data axis alone.
+  static MeshSeat of(const Seat& world, const Mesh& mesh) {
     return {mesh, point_of(mesh, world.rank), world.exchange, world.first_ranks};
   }
+  static MeshSeat of(const Seat& world) { return of(world, data_mesh(world.ranks)); }
   bool operator==(const MeshSeat&) const = default;
 };
 

@@ -188,7 +188,9 @@ void GlooLink::finish(const std::function<void()>& check) {
   check_if_woken(check);
   for (Operation& operation : operations_)
     while (!wait(operation)) check_if_woken(check);
-  operations_.clear();
+  // Gloo's thread may still be on its way out of a buffer; whoever destroys it then spins.
+  finished_.clear();
+  std::swap(finished_, operations_);
 }
 
 void GlooLink::cancel() noexcept {
@@ -208,6 +210,7 @@ void GlooLink::cancel() noexcept {
     farewells_.clear();
   }
   operations_.clear();
+  finished_.clear();
 }
 
 void GlooLink::send_farewell() {

@@ -89,6 +89,7 @@ class GlooLink final : public HostLink {
   std::shared_ptr<gloo::transport::Context> context_;
   std::vector<std::unique_ptr<Peer>> peers_;  ///< ranks of other hosts, rising
   std::vector<Operation> operations_;         ///< under way, of the communicating thread
+  std::vector<Operation> finished_;           ///< of the last finish that had any
   std::uint64_t seen_wakes_ = 0;              ///< of the communicating thread
   std::function<void(std::string_view)> hear_;
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -121,19 +122,50 @@ TEST(HostLayout, FindsHostsAndCounterparts) {
   EXPECT_ANY_THROW(validate(HostLayout{{1, 3}, 5}));
 }
 
-TEST(HostLayout, ScratchHoldsTheSumsOfAHost) {
-  Collective sum{.kind = CollectiveKind::reduce_scatter,
-                 .input_type = DType::f32,
-                 .wire_type = DType::bf16,
-                 .partition = {{0, 128, 256, 384, 512, 640}}};
-  // Rank 0 of 2 + 3 makes sums for ranks 2 and 4, and gets those of {2, 3} and of 4 for its piece.
-  EXPECT_EQ(workspace_bytes({0, 5, Exchange::hosts, {0, 2}}, sum), 2 * 128 * 4 + 128 * (4 + 2));
-  // Rank 3 makes two sums for rank 1, one of them a contribution that must be rounded.
-  EXPECT_EQ(workspace_bytes({3, 5, Exchange::hosts, {0, 2}}, sum), 128 * (4 + 2) + 128 * 4);
-  sum.input_type = DType::bf16;
-  EXPECT_EQ(workspace_bytes({3, 5, Exchange::hosts, {0, 2}}, sum), 128 * 4 + 128 * 4);
-  EXPECT_EQ(workspace_bytes({0, 5, Exchange::hosts, {0, 2}}, integer_sum(5, 5)), 2 * 40);
-  EXPECT_EQ(workspace_bytes({1, 5, Exchange::hosts, {0, 2}}, integer_sum(5, 5)), 0);
+/// Bytes of 128 elements each for what one rank of 2 + 3 makes and gets.
+std::int64_t needed(const HostLayout& layout, int rank, const Collective& sum) {
+  std::int64_t bytes = 0;
+  const auto add = [&](const PartialSum& partial) {
+    bytes += padded_piece(sum.partition.count(partial.to) *
+                          size_of(sum_type(partial.subtree, sum.wire_type)));
+  };
+  for (const PartialSum& partial : sums_to(layout, rank)) add(partial);
+  for (const PartialSum& partial : sums_from(layout, rank))
+    if (partial.subtree.leaves > 1 || sum.input_type != sum.wire_type) add(partial);
+  return bytes;
+}
+
+TEST(HostLayout, ScratchHoldsTheSumsOfEveryRank) {
+  for (const HostLayout& layout :
+       {HostLayout{{0, 2}, 5}, HostLayout{{0, 1}, 2}, HostLayout{{0, 2, 4}, 6},
+        HostLayout{{0, 3, 4, 9}, 13}, HostLayout{{0, 1}, 7}})
+    for (const DType input : {DType::f32, DType::bf16})
+      for (const DType wire : {DType::f32, DType::bf16}) {
+        Collective sum{
+            .kind = CollectiveKind::reduce_scatter, .input_type = input, .wire_type = wire};
+        for (int rank = 0; rank <= layout.world; ++rank) sum.partition.bounds.push_back(rank * 128);
+        std::int64_t most = 0;
+        for (int rank = 0; rank < layout.world; ++rank) {
+          most = std::max(most, needed(layout, rank, sum));
+          EXPECT_EQ(workspace_bytes({rank, layout.world, Exchange::hosts, layout.first_ranks}, sum),
+                    workspace_bytes({0, layout.world, Exchange::hosts, layout.first_ranks}, sum))
+              << "a Plan that fits one rank fits all";
+        }
+        EXPECT_EQ(workspace_bytes({0, layout.world, Exchange::hosts, layout.first_ranks}, sum),
+                  most)
+            << layout.world << " ranks on " << layout.hosts() << " hosts";
+      }
+}
+
+TEST(HostLayout, ScratchOfTwoAndThreeRanks) {
+  const Collective sum{.kind = CollectiveKind::reduce_scatter,
+                       .input_type = DType::f32,
+                       .wire_type = DType::bf16,
+                       .partition = {{0, 128, 256, 384, 512, 640}}};
+  // Rank 0 makes sums for ranks 2 and 4, and gets those of {2, 3} and of 4 for its piece.
+  EXPECT_EQ(workspace_bytes({4, 5, Exchange::hosts, {0, 2}}, sum), 2 * 128 * 4 + 128 * (4 + 2));
+  EXPECT_EQ(workspace_bytes({4, 5, Exchange::hosts, {0, 2}}, integer_sum(5, 5)), 2 * 40);
+  EXPECT_EQ(workspace_bytes({0, 1, Exchange::hosts, {}}, integer_sum(5, 1)), 40);
 }
 
 }  // namespace

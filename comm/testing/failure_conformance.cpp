@@ -27,8 +27,8 @@ std::string error_of(Communicator& communicator, const Collective& collective, s
   return text;
 }
 
-/// A peer that fails at once may reach a rank of another host before that rank has heard that all
-/// had registered their arenas, and end the registration.
+/// A peer that fails or leaves at once may reach a rank of another host before that rank has heard
+/// that all had registered their arenas, and end the registration.
 void let_all_register() { std::this_thread::sleep_for(std::chrono::milliseconds(30)); }
 
 Collective word_all_reduce(int world) {
@@ -98,6 +98,7 @@ TEST_P(CommFailure, AbortFromAnotherThreadWakesTheWaitingOne) {
 TEST_P(CommFailure, AbortWakesSenderAndReceiver) {
   run_ranks([](Communicator& communicator) {
     TestArena arena(communicator, 4096);
+    let_all_register();
     Collective message = word_all_reduce(communicator.size());
     // Rank 1 waits for a message that rank 0 never sends; rank 0 gives up.
     if (communicator.rank() > 1) return;

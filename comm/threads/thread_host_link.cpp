@@ -39,7 +39,10 @@ struct LinkedRank {
 
 class ThreadHosts {
  public:
-  explicit ThreadHosts(int world) : ranks(static_cast<std::size_t>(world)) {}
+  explicit ThreadHosts(int world) : ranks(static_cast<std::size_t>(world)) {
+    // No rank has more than a few messages with each other; so sending allocates nothing.
+    waiting.reserve(8 * ranks.size() * ranks.size());
+  }
 
   LinkedRank& of(int rank) { return ranks[static_cast<std::size_t>(rank)]; }
 

@@ -2,43 +2,31 @@
 #include <thread>
 #include <vector>
 
+#include "comm/factory.h"
 #include "comm/host_stream.h"
-#include "comm/hosts/hosts_communicator.h"
 #include "comm/testing/conformance.h"
 #include "comm/testing/hosts_traffic.h"
 #include "comm/testing/test_arena.h"
-#include "comm/threads/thread_host_link.h"
-#include "comm/threads/thread_link.h"
 #include "core/error.h"
 
 namespace strata::comm {
 namespace {
 
-using HostsBody = std::function<void(HostsCommunicator& communicator)>;
-
-void run_rank(std::unique_ptr<HostsCommunicator> communicator, const HostsBody& body, bool closes) {
+void run_rank(std::unique_ptr<Communicator> communicator, const RankBody& body, bool closes) {
   try {
     body(*communicator);
     if (closes) communicator->close();
   } catch (const std::exception& error) {
     ADD_FAILURE() << "rank " << communicator->rank() << ": " << error.what();
-    communicator->abort(error.what(), ExitCode::internal);
+    communicator->abort(error.what());
   }
 }
 
 /// Runs the body on all ranks of `layout`; each host has a board of its own.
-void run_hosts(const HostLayout& layout, const HostsBody& body, bool closes) {
-  const auto hosts = make_thread_hosts(layout.world);
+void run_hosts(const HostLayout& layout, const RankBody& body, bool closes) {
   std::vector<std::thread> threads;
-  for (int host = 0; host < layout.hosts(); ++host) {
-    const auto board = make_thread_board(layout.ranks(host));
-    for (int rank = layout.first(host); rank < layout.end(host); ++rank)
-      threads.emplace_back(
-          run_rank,
-          std::make_unique<HostsCommunicator>(std::make_unique<ThreadLink>(board),
-                                              make_thread_host_link(hosts, rank), layout, rank),
-          std::cref(body), closes);
-  }
+  for (auto& communicator : make_thread_communicators(layout))
+    threads.emplace_back(run_rank, std::move(communicator), std::cref(body), closes);
   for (std::thread& thread : threads) thread.join();
 }
 
@@ -75,8 +63,9 @@ TEST(HostsCommunicator, SendsEachByteToAHostOnce) {
   for (const NamedLayout& named : layouts()) {
     run_hosts(
         named.layout,
-        [&](HostsCommunicator& communicator) {
-          const HostsTraffic traffic = measure_traffic(communicator, named.layout);
+        [&](Communicator& communicator) {
+          const HostsTraffic traffic =
+              measure_traffic(dynamic_cast<HostsCommunicator&>(communicator), named.layout);
           if (communicator.rank() != 0) return;
           EXPECT_LE(static_cast<double>(traffic.sent), 1.03 * static_cast<double>(traffic.least))
               << named.name << ": " << traffic.sent << " bytes, at least " << traffic.least;
@@ -92,7 +81,7 @@ TEST(HostsCommunicator, SendsEachByteToAHostOnce) {
 TEST(HostsCommunicator, NamesCollectivesThatDifferBetweenHosts) {
   run_hosts(
       {{0, 2}, 4},
-      [](HostsCommunicator& communicator) {
+      [](Communicator& communicator) {
         TestArena arena(communicator, 4096);
         Collective collective = integer_sum(1, 4);
         if (communicator.rank() >= 2) collective.kind = CollectiveKind::broadcast;
