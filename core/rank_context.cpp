@@ -134,6 +134,8 @@ RankContext from_mlaunch() {
   refuse_nested("OMPI_COMM_WORLD_SIZE", context, "STRATA_WORLD");
   if (is_given("TORCHELASTIC_RUN_ID")) refuse_nested("WORLD_SIZE", context, "STRATA_WORLD");
   context.host = text_or("STRATA_HOST", host_name());
+  context.host_address = text_or("STRATA_HOST_ADDRESS", "");
+  context.network_interface = text_or("STRATA_INTERFACE", "");
   context.run_id = text_or("STRATA_RUN_ID", "");
   if (context.run_id.empty())
     throw ConfigError(assignment("STRATA_RUN_ID") + " contradicts " + assignment("STRATA_RANK") +
