@@ -72,7 +72,11 @@ bool tells_of_a_task(std::string_view name) {
 
 std::vector<std::string> rank_environment(const std::vector<std::string>& inherited,
                                           const RankIdentity& identity) {
-  const std::map<std::string, std::string> variables = variables_of(identity);
+  std::map<std::string, std::string> variables = variables_of(identity);
+  const auto names_interface = [](const std::string& entry) {
+    return entry.starts_with("STRATA_INTERFACE=");
+  };
+  if (std::ranges::any_of(inherited, names_interface)) variables.erase("STRATA_HOST_ADDRESS");
   std::vector<std::string> environment;
   for (const std::string& entry : inherited) {
     const std::string name = entry.substr(0, entry.find('='));
