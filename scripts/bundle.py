@@ -24,6 +24,8 @@ PROGRAMS = {
     "tests": ["tests/golden_test", "tests/train_on_threads", "tests/gpu_*_test"],
     "bench": ["bench/*_bench"],
 }
+# What runs over several hosts open; their libraries come along, too.
+MODULES = ["lib/libstrata_control.so", "lib/libstrata_gloo.so"]
 # Files of the repository, and their places in the bundle.
 FILES = {
     "configs": "configs",
@@ -61,7 +63,8 @@ DEVELOPMENT = {
 STATIC = [*DEVELOPMENT, "libbenchmark-dev"]
 
 OF_THE_SYSTEM = re.compile(r"^(lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s)\.so|ld-linux|linux-vdso)")
-FORBIDDEN = re.compile(r"^lib(mpi|open-|grpc|protobuf|cuda|cublas|cudnn|nccl|nvidia)")
+FORBIDDEN = re.compile(r"^lib(mpi|open-|grpc|protobuf|gloo|cuda|cublas|cudnn|nccl|nvidia)")
+FORBIDDEN_IN_MODULES = re.compile(r"^lib(mpi|open-|cuda|cublas|cudnn|nccl|nvidia)")
 STAMP = "2000-01-01 00:00:00Z"  # time of all files, so that equal bundles have equal bytes
 
 
@@ -82,8 +85,8 @@ def resolved(binary):
     return dict(re.findall(r"^\s*(\S+) => (/\S+)", run("ldd", binary), re.M))
 
 
-def libraries(binaries):
-    """Returns the libraries that programs need beyond the system, by name; refuses those that must not be needed to start."""
+def libraries(binaries, forbidden=FORBIDDEN):
+    """Returns the libraries that binaries need beyond the system, by name; refuses those that must not be needed to start."""
     found = {}
     for binary in binaries:
         paths, queue = resolved(binary), needed(binary)
@@ -91,7 +94,7 @@ def libraries(binaries):
             name = queue.pop()
             if OF_THE_SYSTEM.match(name) or name in found:
                 continue
-            if FORBIDDEN.match(name):
+            if forbidden.match(name):
                 die(f"{binary} needs {name}; such libraries are opened when a run asks for them")
             if name not in paths:
                 die(f"{binary} needs {name}, which is not installed")
@@ -146,6 +149,16 @@ def copy_programs(build, top):
             for program in matches:
                 run("strip", "-o", top / folder / program.name, program)
                 copied.append(top / folder / program.name)
+    return copied
+
+
+def copy_modules(build, top):
+    """Copies the modules that were built; a build without gRPC or Gloo has none."""
+    copied = []
+    for module in MODULES:
+        if (build / module).is_file():
+            run("strip", "-o", top / module, build / module)
+            copied.append(top / module)
     return copied
 
 
@@ -223,8 +236,8 @@ def main():
         if own and rpath != [("RPATH", "$ORIGIN/../lib")]:
             die(f"{program.name} looks for {own[0]} in {rpath or 'the system'}, not in the bundle's lib; build it with "
                 "the preset bundle")
-    found = libraries(programs)
     (top / "lib").mkdir()
+    found = libraries(programs) | libraries(copy_modules(build, top), FORBIDDEN_IN_MODULES)
     for library, path in found.items():
         shutil.copyfile(path, top / "lib" / library)
     binaries = [*programs, *(top / "lib").iterdir()]
