@@ -214,7 +214,7 @@ void Supervisor::watch_attempt() {
   attempt_.reset();
   if (logs_) {
     logs_->end_attempt();
-    logs_->note(fmt::format("none of its ranks is left; exit code {}", facts.exit_code));
+    logs_->note(fmt::format("attempt {} has ended", control_.coordinator().attempt()));
   }
   tell(AgentEvent(GroupEnded{facts}));
 }
