@@ -369,7 +369,9 @@ class Plan(TargetTest):
 
     def test_a_limit_of_offload_counts_with_or_without_a_target(self):
         """plan always chooses; train chooses within a target alone, and says so."""
-        self.assertEqual(self.run_program(plan(*MODEL, "--allow-offload", "none")).stderr, "")
+        self.assertEqual(self.run_program(plan(*MODEL, "--allow-offload", "none", "--write-plan", "plan.json")).stderr, "")
+        given = self.run_program(plan(*MODEL, "--allow-offload", "none", "--plan", "plan.json"))
+        self.assertEqual(given.stderr, "note: --allow-offload: accepted, unused: a Plan from a file is run as it is\n")
         said = self.run_program(train(*QUICK, "--allow-offload", "none")).stdout
         self.assertIn("note: --allow-offload: accepted, unused: it limits what --target-memory SIZE (or auto) may choose, and without that "
                       "nothing is chosen; give both\n", said)

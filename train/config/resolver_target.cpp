@@ -12,7 +12,10 @@ void Resolver::check_target() {
   if (!wanted && given("target.strategy") != nullptr) target.memory = "auto";
   if (!wanted && target.memory.empty()) {
     const Given* limit = given("target.offload");
-    if (limit != nullptr && !command_line_.chooses)
+    if (limit != nullptr && given("plan") != nullptr)
+      findings_.notes.push_back(limit->where +
+                                ": accepted, unused: a Plan from a file is run as it is");
+    else if (limit != nullptr && !command_line_.chooses)
       findings_.notes.push_back(limit->where +
                                 ": accepted, unused: it limits what --target-memory SIZE (or auto) "
                                 "may choose, and without that nothing is chosen; give both");
