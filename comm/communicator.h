@@ -1,5 +1,5 @@
 // The one interface of communication. Backends: threads of one process (for tests), shared memory
-// of one host, Open MPI, NCCL.
+// of one host, several hosts that share memory within each, Open MPI, NCCL.
 #pragma once
 
 #include <atomic>
@@ -39,7 +39,7 @@ class Communicator {
 
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int size() const = 0;
-  /// Name of the backend: "threads", "shm", "mpi", "nccl" or "single".
+  /// Name of the backend: "threads", "shm", "hosts", "mpi", "nccl" or "single".
   [[nodiscard]] virtual std::string_view backend() const = 0;
 
   /// Collective over all ranks: tells peers about an arena. Call it before collectives on its
@@ -52,7 +52,7 @@ class Communicator {
 
   [[nodiscard]] virtual Exchange exchange() const = 0;
   /// Returns this rank as planning sees it.
-  [[nodiscard]] Seat seat() const { return {rank(), size(), exchange()}; }
+  [[nodiscard]] virtual Seat seat() const { return {rank(), size(), exchange()}; }
   /// Bytes of scratch that `run` needs for this collective on this rank.
   [[nodiscard]] std::int64_t workspace_bytes(const Collective& collective) const {
     return comm::workspace_bytes(seat(), collective);

@@ -25,8 +25,18 @@ TEST(Factory, SaysWhichBackendWouldServe) {
       refusal(far, "single"),
       "communication backend 'single' serves one rank, this is rank 1 of 4 (started by slurm, 2 "
       "on this host); use 'auto'");
+  EXPECT_EQ(
+      refusal(far, "hosts"),
+      "communication backend 'hosts' serves ranks that mlaunch started on several hosts, this "
+      "is rank 1 of 4 (started by slurm, 2 on this host); use 'mpi'");
+  RankContext spread{.rank = 1, .world = 4, .local_world = 2, .started_by = "mlaunch"};
+  spread.first_ranks = {0, 2};
+  spread.store = make_local_store();
+  EXPECT_EQ(refusal(spread, "shm"),
+            "communication backend 'shm' serves the ranks of one host started by mlaunch or "
+            "torchrun, this is rank 1 of 4 (started by mlaunch, 2 on this host); use 'hosts'");
   EXPECT_EQ(refusal(far, "gloo"),
-            "unknown communication backend 'gloo'; known: auto, shm, mpi, single");
+            "unknown communication backend 'gloo'; known: auto, shm, hosts, mpi, single");
 }
 
 TEST(Collective, ValidatesItsFields) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "comm/collective.h"
 
@@ -12,6 +13,7 @@ namespace strata::comm {
 enum class Exchange : std::uint8_t {
   none,             ///< a single rank, or through memory outside the Program
   peer_memory,      ///< ranks read one another's operands (threads, shm)
+  hosts,            ///< so within a host; partial sums are sent between hosts (hosts)
   messages,         ///< pieces are sent, and Strata adds them (mpi, nccl)
   native_messages,  ///< pieces are sent, and the library adds them (nccl, Reduction::native)
   own_rounding,     ///< a single rank on a device, which rounds its own contribution
@@ -21,6 +23,8 @@ struct Seat {
   int rank = 0;
   int ranks = 1;  ///< number of ranks that communicate together
   Exchange exchange = Exchange::none;
+  /// First rank of each host, for Exchange::hosts; empty: all are on one.
+  std::vector<int> first_ranks{};
   bool operator==(const Seat&) const = default;
 };
 
@@ -29,16 +33,18 @@ struct MeshSeat {
   Mesh mesh;
   MeshPoint at;
   Exchange exchange = Exchange::none;  ///< the same on every axis
+  std::vector<int> first_ranks{};      ///< as in the world's Seat
 
-  /// Returns this rank's seat among those that communicate over `axes`.
+  /// Returns this rank's seat among those that communicate over `axes`: all ranks, or it alone.
   [[nodiscard]] Seat on(AxisSet axes) const {
-    return {rank_of(mesh, at, axes), mesh.ranks(axes), exchange};
+    const int ranks = mesh.ranks(axes);
+    return {rank_of(mesh, at, axes), ranks, exchange, ranks > 1 ? first_ranks : std::vector<int>{}};
   }
-  /// Places a seat in the world on a mesh with the data axis alone.
-  static MeshSeat of(const Seat& world) {
-    const Mesh mesh = data_mesh(world.ranks);
-    return {mesh, point_of(mesh, world.rank), world.exchange};
+  /// Places a seat in the world on a mesh, by default one with the data axis alone.
+  static MeshSeat of(const Seat& world, const Mesh& mesh) {
+    return {mesh, point_of(mesh, world.rank), world.exchange, world.first_ranks};
   }
+  static MeshSeat of(const Seat& world) { return of(world, data_mesh(world.ranks)); }
   bool operator==(const MeshSeat&) const = default;
 };
 

@@ -134,6 +134,8 @@ RankContext from_mlaunch() {
   refuse_nested("OMPI_COMM_WORLD_SIZE", context, "STRATA_WORLD");
   if (is_given("TORCHELASTIC_RUN_ID")) refuse_nested("WORLD_SIZE", context, "STRATA_WORLD");
   context.host = text_or("STRATA_HOST", host_name());
+  context.host_address = text_or("STRATA_HOST_ADDRESS", "");
+  context.network_interface = text_or("STRATA_INTERFACE", "");
   context.run_id = text_or("STRATA_RUN_ID", "");
   if (context.run_id.empty())
     throw ConfigError(assignment("STRATA_RUN_ID") + " contradicts " + assignment("STRATA_RANK") +
@@ -243,7 +245,7 @@ RankContext from_torch() {
   context.rank = index_below("RANK", "WORLD_SIZE", context.world);
   const char* hosts = first_given("GROUP_WORLD_SIZE", "CROSS_SIZE");  // DeepSpeed sets the latter
   if (integer_or(hosts, 1, 1) > 1)
-    refuse_torch(assignment(hosts) + ": ranks on several hosts are not available", context.world);
+    refuse_torch(assignment(hosts) + ": ranks on several hosts are started by mlaunch itself (mlaunch -H a:2,b:2 train ..., docs/hosts.md)", context.world);
   const char* local_size = first_given("LOCAL_WORLD_SIZE", "LOCAL_SIZE");
   if (!is_given(local_size))
     refuse_torch(assignment("RANK") + " of " + assignment("WORLD_SIZE") + ", but " +
@@ -254,7 +256,7 @@ RankContext from_torch() {
   context.local_world = integer(local_size, 1);
   if (context.local_world < context.world)
     refuse_torch(assignment(local_size) + " of " + assignment("WORLD_SIZE") +
-                     ": ranks on several hosts are not available",
+                     ": ranks on several hosts are started by mlaunch itself (mlaunch -H a:2,b:2 train ..., docs/hosts.md)",
                  context.world);
   if (context.local_world > context.world)
     throw ConfigError(assignment(local_size) + " contradicts " + assignment("WORLD_SIZE") +

@@ -15,9 +15,10 @@ namespace strata {
 
 class StatusPage;
 
-/// The run's small shared dictionary: bootstrap addresses, fingerprints, file descriptors. Keys
-/// carry run id and attempt (the client adds them). A get sleeps until the key exists; after
-/// `timeout` it throws PeerError that names the key.
+/// The run's small shared dictionary: bootstrap addresses, fingerprints, file descriptors. Ranks of
+/// several hosts share one, but for descriptors and keys that begin with "host/", which stay on
+/// their host. Keys carry run id and attempt (the client adds them). A get sleeps until the key
+/// exists; after `timeout` it throws PeerError that names the key.
 class KeyValueStore {
  public:
   virtual ~KeyValueStore() = default;
@@ -43,6 +44,10 @@ struct RankContext {
   /// First rank of each host, in order; empty if the launcher did not say.
   std::vector<int> first_ranks;
   std::string host;  ///< name as the launcher gave it
+  /// IP address of this host that other hosts reach (STRATA_HOST_ADDRESS), and the interface that
+  /// has one (STRATA_INTERFACE); "" if not given.
+  std::string host_address;
+  std::string network_interface;
   std::string run_id;
   int attempt = 0;              ///< start of the run that this rank belongs to, from 0
   std::int64_t last_step = -1;  ///< the last step that an earlier attempt was seen in; -1: none

@@ -92,6 +92,9 @@ void RendezvousServer::fail(const std::string& reason) {
   for (const Parked& waiting : std::exchange(parked_, {}))
     if (const auto found = clients_.find(waiting.socket); found != clients_.end())
       reply(found->second, waiting.id, reply_of(Kind::failed, reason));
+  for (const auto& [id, asking] : std::exchange(asking_, {}))
+    if (const auto found = clients_.find(asking.socket); found != clients_.end())
+      reply(found->second, asking.id, reply_of(Kind::failed, reason));
 }
 
 void RendezvousServer::read_from(Client& client, TimePoint now) {
@@ -112,6 +115,7 @@ void RendezvousServer::read_from(Client& client, TimePoint now) {
 void RendezvousServer::handle(Client& client, StoreMessage message, TimePoint now) {
   if ((message.kind == Kind::put_fd) != message.fd.valid())
     throw DataError("store message: a descriptor is missing or not expected");
+  if (is_shared(message)) return ask(client, std::move(message));
   switch (message.kind) {
     case Kind::put:
     case Kind::put_fd:
@@ -125,6 +129,32 @@ void RendezvousServer::handle(Client& client, StoreMessage message, TimePoint no
     default:
       throw DataError("store message: a reply where a request was expected");
   }
+}
+
+bool RendezvousServer::is_shared(const StoreMessage& message) const {
+  const bool is_value = message.kind == Kind::put || message.kind == Kind::get;
+  return shares_ && is_value && !message.key.starts_with(kKeyOfHost);
+}
+
+void RendezvousServer::ask(Client& client, StoreMessage message) {
+  if (failure_) return reply(client, message.id, reply_of(Kind::failed, *failure_));
+  const auto open = std::ranges::count_if(
+      asking_, [&](const auto& one) { return one.second.socket == client.socket.get(); });
+  if (static_cast<std::size_t>(open) >= kMaxOpenRequests)
+    throw DataError(fmt::format("more than {} requests wait at once", kMaxOpenRequests));
+  asking_[++asked_] = {client.socket.get(), message.id};
+  requests_.push_back({asked_, message.kind == Kind::put, std::move(message.key),
+                       std::move(message.value), message.timeout_ms});
+}
+
+void RendezvousServer::answer(const ValueAnswer& answer) {
+  const auto asking = asking_.extract(answer.id);
+  if (asking.empty()) return;
+  const auto client = clients_.find(asking.mapped().socket);
+  if (client == clients_.end()) return;
+  constexpr std::array kKinds{Kind::answer, Kind::timed_out, Kind::refused, Kind::failed};
+  reply(client->second, asking.mapped().id,
+        reply_of(kKinds.at(static_cast<std::size_t>(answer.kind)), answer.value));
 }
 
 void RendezvousServer::put(Client& client, StoreMessage message) {
@@ -238,6 +268,7 @@ std::vector<std::string> RendezvousServer::disconnect_broken() {
 
 void RendezvousServer::disconnect(int socket) {
   std::erase_if(parked_, [socket](const Parked& p) { return p.socket == socket; });
+  std::erase_if(asking_, [socket](const auto& one) { return one.second.socket == socket; });
   clients_.erase(socket);  // closing also removes it from the epoll set
 }
 

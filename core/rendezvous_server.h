@@ -8,8 +8,10 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "core/shared_values.h"
 #include "core/store_message.h"
 #include "core/unique_fd.h"
 
@@ -40,6 +42,14 @@ class RendezvousServer {
   /// Time at which process() is due even if nothing arrives; nullopt: no such time.
   [[nodiscard]] std::optional<TimePoint> next_deadline() const;
 
+  /// Call it before any client asks: from now on values, but for those of kKeyOfHost, are those of
+  /// all hosts. Requests about them are left to take_requests().
+  void share_values() { shares_ = true; }
+  /// Returns the requests about shared values that process() has found.
+  std::vector<ValueRequest> take_requests() { return std::exchange(requests_, {}); }
+  /// Hands an answer to the rank that waits for it, if one does.
+  void answer(const ValueAnswer& answer);
+
   /// Call when a rank failed: gets of missing keys, parked or later, throw PeerError(reason).
   void fail(const std::string& reason);
 
@@ -58,9 +68,17 @@ class RendezvousServer {
     TimePoint deadline;
   };
 
+  /// Who waits for the answer to a request about a shared value.
+  struct Asking {
+    int socket;
+    std::uint64_t id;  ///< in the client's request
+  };
+
   void read_from(Client& client, TimePoint now);
   void handle(Client& client, StoreMessage message, TimePoint now);
   void put(Client& client, StoreMessage message);
+  void ask(Client& client, StoreMessage message);
+  [[nodiscard]] bool is_shared(const StoreMessage& message) const;
   void park_or_answer(Client& client, const StoreMessage& message, TimePoint now);
   std::optional<StoreMessage> stored(const std::string& key, bool wants_fd) const;
   void answer_parked(const std::string& key, bool is_fd);
@@ -73,6 +91,10 @@ class RendezvousServer {
   UniqueFd epoll_;
   std::map<int, Client> clients_;  // key: the socket
   std::vector<Parked> parked_;
+  bool shares_ = false;
+  std::uint64_t asked_ = 0;                 ///< number of requests about shared values
+  std::map<std::uint64_t, Asking> asking_;  ///< key: ValueRequest::id
+  std::vector<ValueRequest> requests_;
   std::map<std::string, std::string> values_;
   std::map<std::string, UniqueFd> fds_;
   std::size_t stored_bytes_ = 0;

@@ -4,10 +4,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "core/check.h"
 #include "core/error.h"
+#include "core/shared_values.h"
 #include "core/system_call.h"
 
 namespace strata {
@@ -81,7 +83,10 @@ void SocketStore::drop_fd(const std::string& key) {
 StoreMessage SocketStore::request(Kind kind, const std::string& key) const {
   StoreMessage message;
   message.kind = kind;
-  message.key = prefix_ + key;
+  // The server looks at the beginning alone.
+  message.key = key.starts_with(kKeyOfHost)
+                    ? kKeyOfHost + prefix_ + key.substr(std::strlen(kKeyOfHost))
+                    : prefix_ + key;
   if (message.key.size() > StoreMessage::kMaxKeyBytes)
     throw InvalidArgument(fmt::format("the rendezvous takes keys up to {} bytes, '{}...' has {}",
                                       StoreMessage::kMaxKeyBytes - prefix_.size(),

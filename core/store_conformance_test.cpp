@@ -32,7 +32,11 @@ using std::chrono::seconds;
 /// A rendezvous server with its loop in a thread, as mlaunch runs it.
 class ServerThread {
  public:
-  ServerThread() : wake_(::eventfd(0, EFD_CLOEXEC)), thread_([this] { loop(); }) {}
+  /// `shares`: values are kept by a dictionary of all hosts, of which this is one.
+  explicit ServerThread(bool shares = false) : wake_(::eventfd(0, EFD_CLOEXEC)) {
+    if (shares) server_.share_values();
+    thread_ = std::thread([this] { loop(); });
+  }
   ~ServerThread() {
     stop_ = true;
     wake();
@@ -46,6 +50,10 @@ class ServerThread {
   void fail(const std::string& reason) {
     const std::lock_guard lock(mutex_);
     server_.fail(reason);
+  }
+  int shared_requests() {
+    const std::lock_guard lock(mutex_);
+    return shared_requests_;
   }
   std::vector<std::string> complaints() {
     const std::lock_guard lock(mutex_);
@@ -64,11 +72,23 @@ class ServerThread {
       const std::lock_guard lock(mutex_);
       for (std::string& text : server_.process(std::chrono::steady_clock::now()))
         complaints_.push_back(std::move(text));
+      answer_requests();
     }
+  }
+  void answer_requests() {
+    const auto now = std::chrono::steady_clock::now();
+    std::vector<SharedValues::Answered> answers = values_.expire(now);
+    for (const ValueRequest& request : server_.take_requests()) {
+      ++shared_requests_;
+      for (auto& answer : values_.ask(now, "host", request)) answers.push_back(std::move(answer));
+    }
+    for (const auto& [host, answer] : answers) server_.answer(answer);
   }
 
   std::mutex mutex_;
   RendezvousServer server_;
+  SharedValues values_;
+  int shared_requests_ = 0;
   std::vector<std::string> complaints_;
   UniqueFd wake_;
   std::atomic<bool> stop_ = false;
@@ -96,6 +116,15 @@ class SocketStores : public Stores {
 
  private:
   ServerThread server_;
+  SocketStore stores_[2] = {{server_.connect(0), "run/0/"}, {server_.connect(1), "run/0/"}};
+};
+
+class SharedStores : public Stores {
+ public:
+  KeyValueStore& of(int rank) override { return stores_[rank]; }
+
+ private:
+  ServerThread server_{true};
   SocketStore stores_[2] = {{server_.connect(0), "run/0/"}, {server_.connect(1), "run/0/"}};
 };
 
@@ -238,6 +267,7 @@ INSTANTIATE_TEST_SUITE_P(
     All, KeyValueStoreConformance,
     ::testing::Values(Kind{"Local", [] { return std::make_unique<LocalStores>(); }},
                       Kind{"Socket", [] { return std::make_unique<SocketStores>(); }},
+                      Kind{"Shared", [] { return std::make_unique<SharedStores>(); }},
                       Kind{"Meeting", [] { return std::make_unique<MeetingStores>(); }}),
     [](const auto& kind) { return kind.param.name; });
 
@@ -255,6 +285,33 @@ TEST(SocketStore, PrefixesKeepRunsApart) {
   SocketStore second(server.connect(1), "run/1/");
   first.put("key", "stale");
   EXPECT_THROW(second.get("key", milliseconds(20)), PeerError);
+}
+
+TEST(SocketStore, KeysOfAHostStayThere) {
+  ServerThread first(true);
+  SocketStore at_first(first.connect(0), "run/0/"), also(first.connect(1), "run/0/");
+  at_first.put("host/board", "here");
+  EXPECT_EQ(also.get("host/board", seconds(5)), "here");
+  EXPECT_EQ(first.shared_requests(), 0);
+  at_first.put("board", "everywhere");
+  EXPECT_EQ(first.shared_requests(), 1);
+}
+
+TEST(SocketStore, AFailureWakesWhoWaitsForSharedValues) {
+  ServerThread server(true);
+  SocketStore store(server.connect(0), "");
+  std::thread failing([&] {
+    std::this_thread::sleep_for(milliseconds(50));
+    server.fail("rank 1 fell");
+  });
+  try {
+    (void)store.get("key", seconds(5));
+    ADD_FAILURE();
+  } catch (const PeerError& error) {
+    EXPECT_NE(std::string(error.what()).find("rank 1 fell"), std::string::npos);
+  }
+  failing.join();
+  EXPECT_THROW(store.put("key", "value"), PeerError);
 }
 
 TEST(SocketStore, AFailureWakesWaitingRanksWithItsReason) {

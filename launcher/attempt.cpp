@@ -30,7 +30,7 @@ Attempt::Attempt(const Run& run, const StartAttempt& start, Screen& screen)
       kills_before_(out_of_memory_kills()),
       machine_(start.placement.ranks_of(start.node), run.options.grace),
       ranks_(run, start, screen) {
-  screen_.forget_errors();
+  screen_.begin(first_rank());
   tell_all(ranks_.start());
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/clock.h"
 #include "launcher/command/run.h"
 #include "launcher/control/attempt_facts.h"
 #include "launcher/control/hang_watch.h"
@@ -18,7 +19,8 @@
 
 namespace strata::launcher {
 
-inline TimePoint now() { return std::chrono::steady_clock::now(); }
+/// Goes on while the host sleeps, so that leases that were to end meanwhile have ended.
+inline TimePoint now() { return TimePoint(std::chrono::nanoseconds(boot_time_ns())); }
 
 class Attempt {
  public:
@@ -31,15 +33,20 @@ class Attempt {
   /// Does what is due: serves the rendezvous, reads outputs, reaps processes.
   void work();
 
+  /// Returns what ranks ask of the values that all hosts share, since the last call.
+  std::vector<ValueRequest> take_requests() { return ranks_.take_requests(); }
+  void answer(const ValueAnswer& answer) { ranks_.answer(answer); }
+
   /// Passes on a signal to mlaunch.
   void signal(int number) { tell(SignalReceived{number}); }
   /// Ends the ranks as after the failure of a peer.
   void end(const std::string& reason) { tell(PeerFailed{reason}); }
+  /// Sets until when ranks may write.
+  void set_lease(TimePoint until) { ranks_.set_lease(until); }
   /// Kills all at once.
   void kill() { ranks_.kill_children(); }
 
   [[nodiscard]] std::vector<RankState> look() const { return ranks_.look(); }
-  [[nodiscard]] std::vector<RankView> view() const { return ranks_.view(); }
   /// Says why ranks hang, and what holds the one to blame; may take some seconds.
   [[nodiscard]] std::string describe_hang(const Hang& hang) const;
   /// Kills ranks of this host that are stopped or frozen, since they hear no request to end.

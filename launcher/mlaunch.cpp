@@ -21,6 +21,7 @@
 #include "launcher/supervisor.h"
 #include "launcher/views/status_command.h"
 #include "launcher/views/stop_command.h"
+#include "launcher/wire/control_wire.h"
 
 namespace strata::launcher {
 namespace {
@@ -51,17 +52,27 @@ void refuse_to_be_a_rank() {
   throw_system_error("starting mpirun (Debian: apt install openmpi-bin)");
 }
 
+/// Makes the secret of runs over several hosts.
+int secret_command(const std::vector<std::string>& arguments) {
+  if (arguments.size() != 1 || arguments.front().starts_with('-'))
+    throw InvalidArgument(
+        "expected: mlaunch secret FILE; it makes FILE, which lets hosts take part in a run");
+  write_run_secret(arguments.front(), open_control_module()->make_secret());
+  return 0;
+}
+
 int run(const std::vector<std::string>& arguments) {
   // These words are no programs: those start with ./status or mlaunch -- status.
   const std::string first = arguments.empty() ? "" : arguments.front();
   if (first == "status") return status_command({arguments.begin() + 1, arguments.end()});
+  if (first == "secret") return secret_command({arguments.begin() + 1, arguments.end()});
   if (first == "stop") return stop_command({arguments.begin() + 1, arguments.end()});
   Run run;
   run.options = parse_options(arguments);
   run.typed = arguments;
   if (run.options.show_help) return std::fputs(help_text().c_str(), stdout) < 0 ? 1 : 0;
   if (run.options.show_version) return std::puts("mlaunch (Strata) " STRATA_VERSION) < 0 ? 1 : 0;
-  refuse_to_be_a_rank();
+  if (!run.options.hosts.are_several()) refuse_to_be_a_rank();
   for (const std::string& note : run.options.notes) print_error("note: " + note);
   const char* search_path = std::getenv("PATH");
   run.program_path = find_program(run.options.command.front(), own_directory(),

@@ -19,20 +19,25 @@
 #include "core/system_call.h"
 #include "launcher/attempt.h"
 #include "launcher/command/command_text.h"
-#include "launcher/control/local_control.h"
+#include "launcher/control/reach.h"
 #include "launcher/group/descendants.h"
 #include "launcher/group/signals.h"
 #include "launcher/output/log_folder.h"
 #include "launcher/output/screen.h"
 #include "launcher/report/report_json.h"
 #include "launcher/report/run_report.h"
+#include "launcher/several_hosts.h"
+#include "launcher/start/starters.h"
 #include "launcher/views/control_socket.h"
 #include "launcher/views/run_status.h"
+#include "launcher/wire/listening_address.h"
 
 namespace strata::launcher {
 namespace {
 
 constexpr std::chrono::milliseconds kLastWords{500};
+/// Other hosts get the run's last words in this time, or learn of its end by their leases.
+constexpr std::chrono::milliseconds kLastWordsToHosts{2000};
 
 class Supervisor {
  public:
@@ -45,16 +50,32 @@ class Supervisor {
   void wait_for_something();
   void read_signals();
   void watch_attempt();
+  void read_wire();
+  void watch_starters();
+  void wait_for_starters();
+  void watch_coordinator();
+  void leave(int exit_code, const std::string& why);
+  void keep_logs();
   void write_outputs();
   void write_last_words();
   void open_control_socket();
   [[nodiscard]] RunStatus status() const;
+  /// Looks at the ranks of this host.
+  [[nodiscard]] std::vector<RankState> look() const;
   std::string stop(bool at_once);
   void tell_report(const AttemptReport& report);
   void keep_evidence(const std::string& why);
   template <typename Event>
   void tell(const Event& event);
-  void act(const LocalAction& action);
+  void act(const ControlAction& action);
+  void act_on_group(const ControlAction& action);
+  void hear(const AgentSaid& event) { tell(CoordinatorEvent(event)); }
+  void hear(const ConnectionBroke& event) { tell(CoordinatorEvent(event)); }
+  void hear(const CoordinatorSaid& event) { tell(AgentEvent(event)); }
+  void hear(const Connected&);
+  void hear(const Welcomed& event);
+  void hear(const NotWelcome& event);
+  void hear(const CoordinatorOutOfReach& event) { reach_.lost(now(), event.reason); }
   void say(const std::string& text) { screen_.say("mlaunch: " + text); }
   [[nodiscard]] int poll_timeout_ms() const;
 
@@ -66,7 +87,11 @@ class Supervisor {
   std::string hang_;     ///< what was said of the last hang
   SignalQueue signals_;
   Screen screen_;
-  LocalControl control_;
+  Starters starters_{screen_};
+  RunParts parts_;
+  RunControl& control_;
+  Reach reach_{now()};                ///< of an agent to its coordinator
+  std::optional<int> leaving_;        ///< exit code of an agent that ends once its ranks have
   std::unique_ptr<Attempt> attempt_;  ///< null between attempts
   std::optional<ControlSocket> control_socket_;
   int user_signal_ = 0;  ///< with which the user ended the run; 0: none
@@ -74,20 +99,34 @@ class Supervisor {
   std::optional<int> exit_code_;
 };
 
+std::string waiting_text(const Run& run) {
+  const Options::Hosts& hosts = run.options.hosts;
+  const int others = hosts.node < 0 ? hosts.count : hosts.count - 1;
+  return fmt::format("run {} waits at {} for {} {}host{}", run.run_id,
+                     host_and_port(run.host_address, hosts.port), others,
+                     hosts.node < 0 ? "" : "more ", others == 1 ? "" : "s");
+}
+
 Supervisor::Supervisor(const Run& run)
     : run_(run),
-      screen_(run.options.ranks, run.options.prefix, STDOUT_FILENO, STDERR_FILENO),
-      control_(now(), run.host, run.options.ranks, run.options.restarts, run.options.hang_timeout) {
-  if (!run_.options.log_directory.empty()) {
-    logs_.emplace(run_.options.log_directory, run_.run_id);
-    run_.logs = &*logs_;
-    note_beginning();
-    screen_.listen([this](std::string_view line) { logs_->note(line); });
-    say("logs of ranks are kept in " + logs_->path());
-  }
+      screen_(run.options.ranks, run.options.prefix, STDOUT_FILENO, STDERR_FILENO,
+              !run.options.hosts.are_several()),
+      parts_(make_run_parts(now(), run_)),
+      control_(*parts_.control) {
   run_.open_files = raise_open_files();
   become_subreaper();
+  if (is_agent(run_)) return;  // it learns which run this is when it is let in
+  keep_logs();
   open_control_socket();
+}
+
+void Supervisor::keep_logs() {
+  if (run_.options.log_directory.empty() || logs_) return;
+  logs_.emplace(run_.options.log_directory, run_.run_id);
+  run_.logs = &*logs_;
+  note_beginning();
+  screen_.listen([this](std::string_view line) { logs_->note(line); });
+  say("logs of ranks are kept in " + logs_->path());
 }
 
 /// Writes to the log what is on no screen: the command, and where it runs.
@@ -113,11 +152,17 @@ void Supervisor::open_control_socket() {
 }
 
 int Supervisor::run() {
-  for (const LocalAction& action : control_.begin(now())) act(action);
+  if (parts_.wire && !is_agent(run_)) say(waiting_text(run_));
+  for (const AgentStart& start : parts_.starts)
+    starters_.start(start.host, start.command, parts_.agents_secret);
+  for (const ControlAction& action : control_.begin(now())) act(action);
   while (!exit_code_) {
     wait_for_something();
     read_signals();
+    if (parts_.wire) read_wire();
+    watch_starters();
     if (attempt_) watch_attempt();
+    if (is_agent(run_)) watch_coordinator();
     if (control_socket_) control_socket_->work(now());
     if (const auto deadline = control_.next_deadline();
         !exit_code_ && deadline && *deadline <= now()) {
@@ -129,6 +174,8 @@ int Supervisor::run() {
     write_outputs();
   }
   tell_end();
+  if (parts_.wire) parts_.wire->close(kLastWordsToHosts);
+  wait_for_starters();
   if (logs_) logs_->note(fmt::format("the run ends with exit code {}", *exit_code_));
   write_last_words();
   return *exit_code_;
@@ -137,7 +184,9 @@ int Supervisor::run() {
 void Supervisor::wait_for_something() {
   std::vector<pollfd> entries{{signals_.fd(), POLLIN, 0}};
   if (attempt_) attempt_->add_polls(entries);
+  starters_.add_polls(entries);
   if (control_socket_) control_socket_->add_polls(entries);
+  if (parts_.wire) entries.push_back({parts_.wire->poll_fd(), POLLIN, 0});
   for (const OutputKind kind : kOutputKinds)
     if (OutputQueue& queue = screen_.queue(kind); queue.pending())
       entries.push_back({queue.fd(), POLLOUT, 0});
@@ -149,6 +198,7 @@ int Supervisor::poll_timeout_ms() const {
   std::optional<TimePoint> next = control_.next_deadline();
   if (attempt_) next = sooner(next, attempt_->next_deadline());
   if (control_socket_) next = sooner(next, control_socket_->next_deadline());
+  if (is_agent(run_)) next = sooner(next, reach_.next_deadline());
   if (!next) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - now()).count();
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
@@ -160,7 +210,7 @@ void Supervisor::read_signals() {
 }
 
 RunStatus Supervisor::status() const {
-  const Coordinator& coordinator = control_.coordinator();
+  const Coordinator& coordinator = *control_.coordinator();
   RunStatus status;
   status.run_id = run_.run_id;
   status.program = run_.options.command.front();
@@ -174,13 +224,23 @@ RunStatus Supervisor::status() const {
   status.grace_seconds = std::chrono::floor<std::chrono::seconds>(run_.options.grace).count();
   status.stopping = coordinator.is_asked_to_end();
   if (logs_) status.log_folder = logs_->path();
-  if (attempt_) status.ranks = attempt_->view();
+  // A look at the own ranks is newer than their last heartbeat.
+  std::vector<RankState> own = look();
+  for (Coordinator::RankOfHost& one : coordinator.ranks()) {
+    const auto newer = std::ranges::find(own, one.state.rank, &RankState::rank);
+    status.ranks.push_back({run_.options.hosts.are_several() ? one.host : run_.host,
+                            newer != own.end() ? *newer : std::move(one.state)});
+  }
   return status;
+}
+
+std::vector<RankState> Supervisor::look() const {
+  return attempt_ ? attempt_->look() : std::vector<RankState>{};
 }
 
 /// Obeys `mlaunch stop`. Asking twice is no haste, other than with signals.
 std::string Supervisor::stop(bool at_once) {
-  const bool was_asked = control_.coordinator().is_asked_to_end();
+  const bool was_asked = control_.coordinator()->is_asked_to_end();
   if (at_once || !was_asked) {
     say(at_once ? "mlaunch stop --now ends the ranks"
                 : "mlaunch stop asks the ranks to save and end");
@@ -188,22 +248,22 @@ std::string Supervisor::stop(bool at_once) {
   }
   const bool watches = run_.options.hang_timeout != std::chrono::seconds(0);
   return stop_json({run_.run_id, was_asked, run_.options.grace,
-                    watches ? HangWatch::kHeld : run_.options.grace,
-                    attempt_ ? attempt_->view() : std::vector<RankView>{}});
+                    watches ? HangWatch::kHeld : run_.options.grace, look()});
 }
 
 /// Tells those who wait for the end, and who asks later.
 void Supervisor::tell_end() {
-  const Coordinator& coordinator = control_.coordinator();
-  if (control_socket_)
-    control_socket_->end(ended_json(status(), {*exit_code_, std::chrono::system_clock::now(),
-                                               coordinator.committed(), coordinator.checkpoint()}));
+  if (!control_socket_) return;
+  const Coordinator& coordinator = *control_.coordinator();
+  control_socket_->end(ended_json(status(), {*exit_code_, std::chrono::system_clock::now(),
+                                             coordinator.committed(), coordinator.checkpoint()}));
 }
 
 /// Tells how the ranks are.
 void Supervisor::watch_attempt() {
   attempt_->work();
   user_signal_ = attempt_->user_signal();
+  for (const ValueRequest& request : attempt_->take_requests()) tell(AgentEvent(RankAsks{request}));
   if (attempt_->take_suspend()) {
     write_outputs();
     checked(::raise(SIGSTOP), "stopping");
@@ -214,7 +274,7 @@ void Supervisor::watch_attempt() {
   attempt_.reset();
   if (logs_) {
     logs_->end_attempt();
-    logs_->note(fmt::format("attempt {} has ended", control_.coordinator().attempt()));
+    logs_->note("the attempt has ended on this host");
   }
   tell(AgentEvent(GroupEnded{facts}));
 }
@@ -236,37 +296,111 @@ void Supervisor::write_outputs() {
 template <typename Event>
 void Supervisor::tell(const Event& event) {
   if (exit_code_) return;
-  for (const LocalAction& action : control_.handle(now(), event)) act(action);
+  for (const ControlAction& action : control_.handle(now(), event)) act(action);
 }
 
-void Supervisor::act(const LocalAction& action) {
+void Supervisor::act(const ControlAction& action) {
   if (const auto* start = std::get_if<StartGroup>(&action)) {
     if (logs_)
       logs_->note(fmt::format("attempt {} starts with {} ranks", start->start.placement.attempt,
                               start->start.placement.world()));
     attempt_ = std::make_unique<Attempt>(run_, start->start, screen_);
-  } else if (const auto* end = std::get_if<EndGroup>(&action)) {
-    if (attempt_) attempt_->end(end->reason);
-  } else if (const auto* signal = std::get_if<SignalGroup>(&action)) {
-    if (attempt_) attempt_->signal(signal->number);
-  } else if (std::holds_alternative<KillGroup>(action)) {
-    if (attempt_) attempt_->kill();
-  } else if (const auto* hangs = std::get_if<TellHang>(&action)) {
-    if (!attempt_) return;
-    const std::string text = attempt_->describe_hang(hangs->hang);
-    screen_.say(text);
-    if (logs_) logs_->keep_of_attempt("hang.txt", text + "\n");
-    hang_ = text;
-    attempt_->kill_held(hangs->hang);
+  } else if (const auto* to_agent = std::get_if<SendToAgent>(&action)) {
+    if (parts_.wire) parts_.wire->send(*to_agent);
+  } else if (const auto* to_coordinator = std::get_if<SendToCoordinator>(&action)) {
+    parts_.wire->send(*to_coordinator);
   } else if (const auto* told = std::get_if<TellReport>(&action)) {
     tell_report(told->report);
+  } else if (const auto* evidence = std::get_if<TellEvidence>(&action)) {
+    screen_.say(evidence->text);
+    if (logs_) logs_->keep_of_attempt("hang.txt", evidence->text + "\n");
+    hang_ = evidence->text;
   } else if (const auto* words = std::get_if<Announce>(&action)) {
     say(words->text);
   } else if (const auto* gave_up = std::get_if<KeepEvidence>(&action)) {
     keep_evidence(gave_up->why);
   } else if (const auto* over = std::get_if<EndRun>(&action)) {
     exit_code_ = over->exit_code;
+  } else if (attempt_) {
+    act_on_group(action);
   }
+}
+
+void Supervisor::act_on_group(const ControlAction& action) {
+  if (const auto* end = std::get_if<EndGroup>(&action)) {
+    attempt_->end(end->reason);
+  } else if (const auto* signal = std::get_if<SignalGroup>(&action)) {
+    attempt_->signal(signal->number);
+  } else if (const auto* kill = std::get_if<KillGroup>(&action)) {
+    say(kill->reason + ": its ranks here are killed");
+    attempt_->kill();
+  } else if (const auto* answered = std::get_if<AnswerRank>(&action)) {
+    attempt_->answer(answered->answer);
+  } else if (const auto* lease = std::get_if<SetLease>(&action)) {
+    attempt_->set_lease(lease->until);
+  } else if (const auto* hangs = std::get_if<DescribeHang>(&action)) {
+    const std::string text = attempt_->describe_hang(hangs->hang);
+    attempt_->kill_held(hangs->hang);
+    tell(AgentEvent(HangDescribed{text}));
+  }
+}
+
+void Supervisor::read_wire() {
+  for (const WireEvent& event : parts_.wire->take())
+    std::visit([this](const auto& one) { hear(one); }, event);
+}
+
+void Supervisor::watch_starters() {
+  starters_.work();
+  for (const Starters::Ended& ended : starters_.take_ended())
+    tell(CoordinatorEvent(HostCannotCome{ended.host, ended.last_words.empty()
+                                                         ? "what was to start its agent has ended"
+                                                         : ended.last_words}));
+}
+
+/// Agents have been told to end: what they print comes until they have.
+void Supervisor::wait_for_starters() {
+  for (const TimePoint limit = now() + kLastWordsToHosts; starters_.any_left() && now() < limit;) {
+    std::vector<pollfd> entries;
+    starters_.add_polls(entries);
+    if (::poll(entries.data(), entries.size(), 100) < 0 && errno != EINTR) return;
+    starters_.work();
+    (void)starters_.take_ended();
+    write_outputs();
+  }
+}
+
+void Supervisor::hear(const Connected&) {
+  for (const ControlAction& action : control_.connect(now())) act(action);
+}
+
+void Supervisor::hear(const Welcomed& event) {
+  reach_.found();
+  run_.run_id = event.run_id;
+  run_.master_address = event.master_address;
+  run_.master_port = event.master_port;
+  keep_logs();
+}
+
+void Supervisor::hear(const NotWelcome& event) {
+  leave(static_cast<int>(ExitCode::configuration),
+        "host 0 does not let this one in: " + event.reason);
+}
+
+/// Without a coordinator the lease ends the ranks; the agent hopes for longer.
+void Supervisor::watch_coordinator() {
+  if (const auto complaint = reach_.complaint(now())) say(*complaint);
+  if (!leaving_ && reach_.has_given_up(now()))
+    leave(static_cast<int>(ExitCode::try_again),
+          "the coordinator of the run has not come back: this host ends");
+  if (leaving_ && !attempt_) exit_code_ = leaving_;
+}
+
+/// Ends an agent, its ranks first.
+void Supervisor::leave(int exit_code, const std::string& why) {
+  say(why);
+  leaving_ = exit_code;
+  if (attempt_) attempt_->kill();
 }
 
 void Supervisor::tell_report(const AttemptReport& report) {

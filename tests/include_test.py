@@ -31,6 +31,16 @@ SUBFOLDERS = {  # each subfolder includes itself and these of the same folder; t
         "cpu": {"math", "device", "ops"},
         "cuda": {"math", "device", "ops", "cpu"},
     },
+    "comm": {
+        "peer_memory": set(),
+        "shm": {"peer_memory"},
+        "hosts": {"peer_memory"},  # has not heard of Gloo
+        "threads": {"peer_memory", "hosts"},
+        "gloo": {"hosts"},
+        "mpi": set(),
+        "nccl": set(),
+        "staged": set(),
+    },
     "runtime": {
         "graph": set(),
         "passes": {"graph"},
@@ -60,8 +70,10 @@ SUBFOLDERS = {  # each subfolder includes itself and these of the same folder; t
         "command": {"control"},
         "output": {"control"},
         "group": {"control", "command", "output"},
+        "start": {"command", "group", "output"},
         "report": {"control", "command", "group"},
         "views": {"control", "group"},
+        "wire": {"control"},
     },
 }
 EVERYTHING = set(BELOW) | {"tests", "bench"}
@@ -170,6 +182,9 @@ SAMPLES = [  # path, text, broken rules
     ("kernels/a.cpp", '#include "comm/collective.h"', 1),
     ("comm/a.h", '#include "runtime/graph/graph.h"', 1),
     ("comm/nccl.cpp", "#include <nccl.h>", 0),
+    ("comm/hosts/a.cpp", '#include "comm/gloo/gloo_link.h"', 1),
+    ("comm/hosts/a.cpp", '#include "comm/peer_memory/peer_group.h"\n#include "comm/seat.h"', 0),
+    ("comm/gloo/a.cpp", '#include "comm/hosts/host_link.h"\n#include <gloo/context.h>', 0),
     ("runtime/a.cpp", '#include "zero/partition.h"', 1),
     ("runtime/a.cpp", '  #  include "offload/tier.h"', 1),
     ("runtime/a.cpp", "#include <cuda_runtime.h>", 1),

@@ -19,9 +19,11 @@ namespace {
 // Ranks of one host start together; loading a program from a cold disk takes longest.
 constexpr std::chrono::milliseconds kStartTimeout{60'000};
 
-std::string arena_key(int arena, int rank) { return fmt::format("comm/arena/{}/{}", arena, rank); }
+std::string arena_key(int arena, int rank) {
+  return fmt::format("host/comm/arena/{}/{}", arena, rank);
+}
 
-std::string process_key(int rank) { return fmt::format("comm/process/{}", rank); }
+std::string process_key(int rank) { return fmt::format("host/comm/process/{}", rank); }
 
 UniqueFd open_process(int rank, const std::string& process) {
   const long fd = ::syscall(SYS_pidfd_open, std::stol(process), 0);
@@ -39,9 +41,9 @@ ShmLink::ShmLink(std::shared_ptr<KeyValueStore> store, int rank, int world)
   UniqueFd fd;
   if (rank == 0) {
     fd = make_memfd("strata-board", bytes);
-    store_->put_fd("comm/board", fd.get());
+    store_->put_fd("host/comm/board", fd.get());
   } else {
-    fd = store_->get_fd("comm/board", kStartTimeout);
+    fd = store_->get_fd("host/comm/board", kStartTimeout);
   }
   board_ = MappedFile(fd.get(), bytes, Access::read_write, "communication board");
   store_->put(process_key(rank), std::to_string(::getpid()));

@@ -11,11 +11,13 @@
 
 namespace strata::comm {
 
-/// Rank 0 makes the board. Descriptors and process ids travel through the store, under keys that
-/// begin with "comm/". A pidfd of each peer tells when it ends.
+/// Rank 0 of the host makes the board. Descriptors and process ids travel through the store, under
+/// keys that begin with "host/comm/": stores of several hosts keep such keys on their host. A pidfd
+/// of each peer tells when it ends.
 class ShmLink final : public PeerLink {
  public:
-  /// Collective over all ranks of the store. Throws PeerError when a rank does not come in time.
+  /// Collective over the `world` ranks of this host, numbered from 0. Throws PeerError when a rank
+  /// does not come in time.
   ShmLink(std::shared_ptr<KeyValueStore> store, int rank, int world);
 
   [[nodiscard]] std::string_view backend() const override { return "shm"; }

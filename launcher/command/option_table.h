@@ -21,7 +21,11 @@ enum class OptionUse {
   master_port,
   master_address,
   node_count,
-  node_rank,  ///< must be 0, the only host
+  node_rank,
+  agent,
+  run_secret,
+  host_list,
+  hostfile,
   autotuning,
   include,
   exclude,

@@ -18,6 +18,7 @@ namespace strata::launcher {
 namespace {
 
 constexpr int kMaxRanks = 1024;
+constexpr int kMaxHosts = 1024;
 
 /// An option as typed, with its value.
 struct Given {
@@ -36,7 +37,9 @@ std::int64_t integer_of(const Given& given, std::int64_t smallest, std::int64_t 
 
 [[noreturn]] void refuse_several_hosts(const std::string& typed) {
   throw InvalidArgument(
-      typed + ": ranks on several hosts are not available; mlaunch starts all of them on this one");
+      typed +
+      ": mlaunch starts no ranks on other hosts by itself; start it on each host, with "
+      "--nnodes N --node-rank R and what these need (mlaunch --help)");
 }
 
 bool is_this_host(const std::string& name) {
@@ -56,8 +59,16 @@ class Parser {
   void set_ranks(const Given& given, int ranks);
   void set_launcher(const Given& given);
   void set_devices(const Given& given);
+  void set_listed(const Given& given, std::vector<ListedHost> hosts);
+  void settle_hosts();
+  void settle_listed_hosts();
+  void settle_joining_host();
 
   Options options_;
+  std::optional<int> count_;  ///< of hosts
+  std::optional<int> node_;
+  bool is_agent_ = false;
+  std::string listed_by_;
   std::string ranks_given_by_;
   std::optional<std::string> autotuning_;
 };
@@ -106,13 +117,26 @@ void Parser::take(const Given& given) {
       options_.master_port = static_cast<int>(integer_of(given, 1, 65535));
       break;
     case OptionUse::master_address:
-      if (!is_this_host(given.value)) refuse_several_hosts(given.name + " " + given.value);
+      options_.hosts.address = given.value;
       break;
     case OptionUse::node_count:
-      if (given.value != "1") refuse_several_hosts(given.name + " " + given.value);
+      count_ = static_cast<int>(integer_of(given, 1, kMaxHosts));
       break;
     case OptionUse::node_rank:
-      if (given.value != "0") refuse_several_hosts(given.name + " " + given.value);
+      node_ = static_cast<int>(integer_of(given, 0, kMaxHosts - 1));
+      break;
+    case OptionUse::agent:
+      is_agent_ = true;
+      break;
+    case OptionUse::host_list:
+      set_listed(given, parse_host_list(given.name, given.value));
+      break;
+    case OptionUse::hostfile:
+      set_listed(given, read_hostfile(given.value));
+      break;
+    case OptionUse::run_secret:
+      if (given.value.empty()) throw InvalidArgument(given.name + " needs the name of a file");
+      options_.hosts.secret = given.value;
       break;
     case OptionUse::autotuning:
       autotuning_ = given.value;
@@ -173,9 +197,95 @@ void Parser::set_devices(const Given& given) {
   if (!excludes) set_ranks(given, static_cast<int>(named.size()));
 }
 
+void Parser::set_listed(const Given& given, std::vector<ListedHost> hosts) {
+  const std::string typed = given.name + " " + given.value;
+  if (!listed_by_.empty())
+    throw InvalidArgument(typed + " and " + listed_by_ + ": give one of them");
+  listed_by_ = typed;
+  options_.hosts.listed = std::move(hosts);
+}
+
+/// Settles what is said of several hosts as a whole.
+void Parser::settle_hosts() {
+  Options::Hosts& hosts = options_.hosts;
+  if (!hosts.listed.empty()) return settle_listed_hosts();
+  hosts.count = count_.value_or(1);
+  if (hosts.count == 1 && !is_agent_) {
+    if (!hosts.address.empty() && !is_this_host(hosts.address))
+      throw InvalidArgument(fmt::format(
+          "--master-addr {} is another host, and --nnodes does not say how many there are",
+          hosts.address));
+    if (node_.value_or(0) != 0)
+      throw InvalidArgument(fmt::format(
+          "--node-rank {}: --nnodes does not say that there are several hosts", *node_));
+    return;
+  }
+  settle_joining_host();
+}
+
+/// Hosts that this mlaunch starts agents on: the first `--nnodes` of the list.
+void Parser::settle_listed_hosts() {
+  Options::Hosts& hosts = options_.hosts;
+  if (options_.launcher != Options::Launcher::local)
+    throw InvalidArgument(listed_by_ +
+                          " does not go with --launcher mpi; give it to mpirun: "
+                          "--launcher-args \"-H a:2,b:2\"");
+  if (node_ || !hosts.secret.empty())
+    throw InvalidArgument(listed_by_ +
+                          " starts all hosts; --node-rank and --run-secret are for "
+                          "hosts that are started one by one");
+  const auto listed = static_cast<int>(hosts.listed.size());
+  if (count_.value_or(1) > listed)
+    throw InvalidArgument(fmt::format("--nnodes {}: {} has {}", *count_, listed_by_, listed));
+  if (count_) hosts.listed.resize(static_cast<std::size_t>(*count_));
+  hosts.count = static_cast<int>(hosts.listed.size());
+  hosts.node = -1;
+  const int usual = options_.ranks;
+  for (std::size_t node = 0; node < hosts.listed.size(); ++node) {
+    ListedHost& host = hosts.listed[node];
+    if (host.slots == 0) host.slots = usual;
+    if (!is_this_host(host.name)) continue;
+    if (hosts.node >= 0)
+      throw InvalidArgument(fmt::format("{}: {} and {} are both this host", listed_by_, host.name,
+                                        hosts.listed[static_cast<std::size_t>(hosts.node)].name));
+    hosts.node = static_cast<int>(node);
+    options_.ranks = host.slots;
+    options_.ranks_given = true;
+  }
+  hosts.port = options_.master_port.value_or(0);
+  options_.master_port.reset();
+}
+
+/// A host of several that each have an mlaunch of their own.
+void Parser::settle_joining_host() {
+  Options::Hosts& hosts = options_.hosts;
+  if (options_.launcher != Options::Launcher::local)
+    throw InvalidArgument("--nnodes does not go with --launcher mpi: mpirun -H names the hosts");
+  std::string missing;
+  const auto need = [&missing](bool given, const char* option) {
+    if (!given) missing += (missing.empty() ? "" : ", ") + std::string(option);
+  };
+  need(node_.has_value(), "--node-rank R (0 on the first host)");
+  need(!hosts.address.empty(), "--master-addr ADDRESS of host 0");
+  need(options_.master_port.has_value(), "--master-port PORT");
+  need(!hosts.secret.empty(), "--run-secret FILE, made once by: mlaunch secret FILE");
+  if (!missing.empty())
+    throw InvalidArgument(
+        fmt::format("--nnodes {} also needs, on each host: {}", hosts.count, missing));
+  if (*node_ >= hosts.count)
+    throw InvalidArgument(
+        fmt::format("--node-rank {}: with --nnodes {} hosts have the numbers 0 to {}", *node_,
+                    hosts.count, hosts.count - 1));
+  hosts.node = *node_;
+  hosts.coordinates = *node_ == 0 && !is_agent_;
+  hosts.port = *options_.master_port;
+  options_.master_port.reset();  // ranks get another one
+}
+
 Options Parser::finish() {
   if (!options_.launcher_arguments.empty() && options_.launcher != Options::Launcher::mpi)
     throw InvalidArgument("--launcher-args goes with --launcher mpi");
+  settle_hosts();
   return std::move(options_);
 }
 
@@ -258,8 +368,8 @@ Options parse_options(const std::vector<std::string>& arguments) {
 }
 
 std::string help_text() {
-  return R"(mlaunch starts a program as N cooperating processes ("ranks") on this machine, shows what they
-print, and ends all of them when one fails or you press Ctrl-C.
+  return R"(mlaunch starts a program as N cooperating processes ("ranks") on one machine or several, shows
+what they print, and ends all of them when one fails or you press Ctrl-C.
 
     mlaunch [options] PROGRAM [the program's own arguments]
 
@@ -269,11 +379,13 @@ Examples
     mlaunch --num_gpus 8 train --deepspeed ds.json
     mlaunch -np 2 ./my_program --my-option     any program; it finds its number in $RANK
     mlaunch doctor --nvme-path /drive          what this machine can do, and what to change
+    mlaunch -H a:4,b:4 train                   eight ranks on two hosts
     mlaunch status                             your runs on this machine, and where their ranks are
     mlaunch stop                               lets a run save a checkpoint and end; --now: at once
+    mlaunch secret FILE                        makes the secret that hosts of a run share
 
 PROGRAM is looked for next to mlaunch first, then in $PATH. Options of mlaunch come before it. The
-words status and stop are no programs (mlaunch status --help); mlaunch -- status starts one.
+words status, stop and secret are no programs (mlaunch status --help); mlaunch -- status starts one.
 
 Options
     -np N, -n N                  number of ranks (default 1); more than cores is fine
@@ -300,7 +412,17 @@ Options
     --log-dir DIR                also keep what each rank prints, reports of failures, and what
                                  mlaunch did and when, in files: DIR/RUN/mlaunch.log,
                                  DIR/RUN/attempt_A/rank_R/stdout.log and so on
-    --master_port PORT           MASTER_PORT of the ranks (default: a free one), for programs that
+    -H a:2,b:2                   ranks on these hosts: mlaunch starts itself there by ssh, in the
+                                 same folder and without a password; this host may be among them
+    --hostfile FILE              the same, with a line of NAME slots=N for each host
+    --nnodes N                   number of hosts, each with an mlaunch that is given the same and
+    --node-rank R                the number of its host, from 0: that one watches over the run. It
+    --master-addr ADDRESS        listens at this address of its, as the others reach it, and this
+    --master-port PORT           port; ranks of other programs than Strata's get another one
+    --agent                      host 0 does not watch over the run: another mlaunch, elsewhere, does
+    --run-secret FILE            what lets a host take part in the run: made once by mlaunch secret
+                                 FILE, then brought to all hosts; keep it from others
+    --master_port PORT           on one host: MASTER_PORT of the ranks (default: a free one), for programs that
                                  use torch.distributed; Strata itself needs no port
     -h, --help                   this text
     -V, --version                version

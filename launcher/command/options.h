@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "launcher/command/device_choice.h"
+#include "launcher/command/host_list.h"
 #include "launcher/control/restart_policy.h"
 
 namespace strata::launcher {
@@ -25,6 +26,21 @@ struct Options {
   std::chrono::seconds hang_timeout{30};    ///< without progress of any rank; 0: wait for ever
   std::string log_directory;                ///< keeps what ranks print; empty: nobody does
   std::optional<int> master_port;           ///< MASTER_PORT of the ranks; nullopt: a free one
+  /// The hosts of the run. Either each has an mlaunch of its own that was given the same, or this
+  /// one starts those of the others.
+  struct Hosts {
+    int count = 1;
+    int node = 0;             ///< number of this host; -1: it has no ranks
+    bool coordinates = true;  ///< this mlaunch watches over the run
+    std::string address;      ///< of the host that does, as the others reach it; may be empty
+    int port = 0;             ///< at which that one listens; 0: any
+    std::string secret;       ///< file with the secret of the run; "-": standard input
+    std::vector<ListedHost> listed = {};  ///< that this mlaunch starts agents on; empty: none
+
+    /// True if ranks are elsewhere, too, or only elsewhere.
+    [[nodiscard]] bool are_several() const { return count > 1 || node < 0 || !coordinates; }
+  };
+  Hosts hosts;
   bool show_help = false;
   bool show_version = false;
   std::vector<std::string> notes;    ///< accepted options without effect, one line each

@@ -69,24 +69,69 @@ TEST(Options, TheOneHostMayHaveItsNumber) {
     EXPECT_EQ(parse_options({"--nnodes", "1", name, "0", "-np", "2", "train"}).ranks, 2) << name;
 }
 
-TEST(Options, SeveralHostsAreRefusedByName) {
-  const std::vector<Words> cases{{"-H", "hosts"},
-                                 {"--hostfile", "hosts"},
-                                 {"--hostfile=hosts"},
-                                 {"--num_nodes", "2"},
-                                 {"--nnodes=2"},
-                                 {"--master_addr", "10.1.2.3"},
-                                 {"--node_rank", "1"},
-                                 {"--include", "worker-1:0,1"},
-                                 {"-i", "localhost:0@worker-1:0"},
-                                 {"--no_ssh"}};
+TEST(Options, GpusOfOtherHostsAreChosenThere) {
+  const std::vector<Words> cases{
+      {"--include", "worker-1:0,1"}, {"-i", "localhost:0@worker-1:0"}, {"--no_ssh"}};
   for (Words words : cases) {
     const std::string name = words[0].substr(0, words[0].find('='));
     words.push_back("train");
     const std::string text = refusal(words);
     EXPECT_EQ(text.rfind(name, 0), 0u) << text;
-    EXPECT_NE(text.find("several hosts are not available"), std::string::npos) << text;
+    EXPECT_NE(text.find("start it on each host"), std::string::npos) << text;
   }
+}
+
+TEST(Options, AHostOfSeveralNeedsAllThatLetsItTakePart) {
+  const Options options =
+      parse_options({"--num_machines", "3", "--machine_rank", "2", "--main_process_ip", "10.1.2.3",
+                     "--main_process_port", "29501", "--run-secret", "s", "-np", "4", "train"});
+  EXPECT_EQ(options.hosts.count, 3);
+  EXPECT_EQ(options.hosts.node, 2);
+  EXPECT_EQ(options.hosts.address, "10.1.2.3");
+  EXPECT_EQ(options.hosts.port, 29501);
+  EXPECT_EQ(options.hosts.secret, "s");
+  EXPECT_EQ(options.master_port, std::nullopt) << "that port is the coordinator's";
+  EXPECT_EQ(refusal({"--nnodes=2", "--node-rank", "0", "train"}),
+            "--nnodes 2 also needs, on each host: --master-addr ADDRESS of host 0, --master-port "
+            "PORT, --run-secret FILE, made once by: mlaunch secret FILE");
+  EXPECT_NE(refusal({"--nnodes", "2", "--node-rank", "2", "--master-addr", "a", "--master-port",
+                     "1", "--run-secret", "s", "train"})
+                .find("hosts have the numbers 0 to 1"),
+            std::string::npos);
+  EXPECT_NE(refusal({"--nnodes", "2", "--launcher", "mpi", "train"}).find("mpirun -H"),
+            std::string::npos);
+}
+
+TEST(Options, ListedHostsAreStartedFromHere) {
+  const Options options = parse_options({"-H", "a:2,localhost:3,b", "-np", "4", "train"});
+  EXPECT_EQ(options.hosts.count, 3);
+  EXPECT_EQ(options.hosts.node, 1);
+  EXPECT_TRUE(options.hosts.coordinates);
+  EXPECT_EQ(options.ranks, 3) << "of this host";
+  EXPECT_EQ(options.hosts.listed, (std::vector<ListedHost>{{"a", 2}, {"localhost", 3}, {"b", 4}}));
+  const Options elsewhere = parse_options({"-H", "a:2,b:2,c:2", "--num_nodes", "2", "train"});
+  EXPECT_EQ(elsewhere.hosts.count, 2);
+  EXPECT_EQ(elsewhere.hosts.node, -1) << "this host has no ranks";
+  EXPECT_TRUE(elsewhere.hosts.are_several());
+  EXPECT_FALSE(parse_options({"-H", "localhost:2", "train"}).hosts.are_several());
+  EXPECT_NE(refusal({"-H", "a,b", "--nnodes", "3", "train"}).find("-H a,b has 2"),
+            std::string::npos);
+  EXPECT_NE(refusal({"-H", "a,b", "--node-rank", "0", "train"}).find("starts all hosts"),
+            std::string::npos);
+  EXPECT_NE(refusal({"-H", "a,b", "--hostfile", "/dev/null", "train"}).find("/dev/null"),
+            std::string::npos);
+  EXPECT_NE(refusal({"-H", "a,b", "-H", "c", "train"}).find("give one of them"), std::string::npos);
+  EXPECT_NE(refusal({"-H", "localhost,127.0.0.1", "train"}).find("are both this host"),
+            std::string::npos);
+  EXPECT_NE(refusal({"-H", "a,b", "--launcher", "mpi", "train"}).find("--launcher-args"),
+            std::string::npos);
+}
+
+TEST(Options, OneHostHasNeitherOtherNumbersNorOtherAddresses) {
+  EXPECT_NE(refusal({"--master_addr", "10.1.2.3", "train"}).find("--nnodes does not say"),
+            std::string::npos);
+  EXPECT_NE(refusal({"--node_rank", "1", "train"}).find("--nnodes does not say"),
+            std::string::npos);
 }
 
 TEST(Options, ThisHostIsAcceptedInDeepSpeedsWords) {
@@ -116,8 +161,9 @@ TEST(Options, AllThatIsWrongIsSaidAtOnce) {
   const std::string text = refusal({"--nosuch", "-np", "x", "--hostfile", "hosts", "--launcher",
                                     "pdsh", "--num_nodes=2", "train"});
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4) << text;
-  for (const char* part : {"unknown option --nosuch", "-np x: expected", "--hostfile: ranks on",
-                           "--launcher pdsh: known", "--num_nodes 2: ranks on"})
+  for (const char* part :
+       {"unknown option --nosuch", "-np x: expected", "--hostfile: hosts: cannot open",
+        "--launcher pdsh: known", "--nnodes 2 also needs"})
     EXPECT_NE(text.find(part), std::string::npos) << text;
 }
 

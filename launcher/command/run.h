@@ -18,7 +18,9 @@ struct Run {
   std::string program_path;
   std::string run_id;
   std::string host;
+  std::string master_address;  ///< MASTER_ADDR of the ranks; empty: this host
   int master_port = 0;
+  std::string host_address;     ///< of this host, as the others of the run reach it; empty: none
   rlimit open_files{};          ///< RLIMIT_NOFILE of the ranks
   LogFolder* logs = nullptr;    ///< keeps what ranks print; null: nobody does
   std::string visible_devices;  ///< CUDA_VISIBLE_DEVICES of the ranks; empty: mlaunch's own

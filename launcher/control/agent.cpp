@@ -15,6 +15,7 @@ std::vector<AgentAction> Agent::connect(TimePoint now) {
   kill_if_lease_ended();
   send(hello_);
   if (last_end_) send(*last_end_);
+  for (const auto& [id, request] : asked_) send(StoreRequest{hello_.newest, request});
   next_beat_ = now_;  // at once, so that a lease begins
   return std::exchange(actions_, {});
 }
@@ -41,11 +42,22 @@ void Agent::on(const FirstFailure& event) { send(event.failed); }
 
 void Agent::on(const GroupEnded& event) {
   has_ranks_ = false;
+  asked_.clear();
   last_end_ = AttemptEnded{hello_.newest, event.facts, lease_ended_};
   send(*last_end_);
   next_beat_ = now_;
   end_if_dismissed();
 }
+
+void Agent::on(const AgentSignal& event) { send(SignalCame{event.number}); }
+
+void Agent::on(const RankAsks& event) {
+  if (!has_ranks_) return;
+  asked_[event.request.id] = event.request;
+  send(StoreRequest{hello_.newest, event.request});
+}
+
+void Agent::on(const HangDescribed& event) { send(Evidence{hello_.newest, event.text}); }
 
 void Agent::on(const AgentTick& event) {
   if (next_beat_ && *next_beat_ <= now_) beat(event.ranks);
@@ -94,14 +106,24 @@ void Agent::obey(const Lease& lease) {
   if (has_ranks_) actions_.emplace_back(SetLease{until});
 }
 
-void Agent::obey(const Dismiss&) {
-  dismissed_ = true;
+void Agent::obey(const Dismiss& dismiss) {
+  dismissed_ = dismiss;
   if (has_ranks_) actions_.emplace_back(EndGroup{"the run is over"});
   end_if_dismissed();
 }
 
+void Agent::obey(const StoreReply& reply) {
+  if (reply.attempt != hello_.newest || asked_.erase(reply.answer.id) == 0) return;
+  actions_.emplace_back(AnswerRank{reply.answer});
+}
+
+void Agent::obey(const Collect& collect) {
+  if (has_ranks_ && collect.attempt == hello_.newest)
+    actions_.emplace_back(DescribeHang{collect.hang});
+}
+
 void Agent::end_if_dismissed() {
-  if (dismissed_ && !has_ranks_) actions_.emplace_back(EndAgent{});
+  if (dismissed_ && !has_ranks_) actions_.emplace_back(EndAgent{*dismissed_});
 }
 
 /// Any event may be the first after a time in which the host did not run at all.

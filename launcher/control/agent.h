@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -30,10 +31,20 @@ struct FirstFailure {  ///< of a rank of this host, before the coordinator knows
 struct GroupEnded {  ///< ranks and their descendants are gone
   AttemptFacts facts;
 };
+struct AgentSignal {  ///< to the agent, from a scheduler or a user
+  int number = 0;
+};
+struct RankAsks {  ///< for a value that all hosts share
+  ValueRequest request;
+};
+struct HangDescribed {  ///< as DescribeHang asked
+  std::string text;
+};
 struct AgentTick {                    ///< next_deadline() has passed
   std::vector<RankState> ranks = {};  ///< as they are now
 };
-using AgentEvent = std::variant<CoordinatorSaid, FirstFailure, GroupEnded, AgentTick>;
+using AgentEvent = std::variant<CoordinatorSaid, FirstFailure, GroupEnded, AgentSignal, RankAsks,
+                                HangDescribed, AgentTick>;
 
 // Actions, to be done in the given order.
 struct SendToCoordinator {
@@ -54,9 +65,17 @@ struct KillGroup {  ///< SIGKILL to all at once
 struct SetLease {  ///< on the status pages of all ranks
   std::chrono::steady_clock::time_point until;
 };
-struct EndAgent {};
+struct DescribeHang {  ///< and answer with HangDescribed, before anything else is done
+  Hang hang;
+};
+struct AnswerRank {
+  ValueAnswer answer;
+};
+struct EndAgent {
+  Dismiss dismiss;
+};
 using AgentAction = std::variant<SendToCoordinator, StartGroup, EndGroup, SignalGroup, KillGroup,
-                                 SetLease, EndAgent>;
+                                 SetLease, AnswerRank, DescribeHang, EndAgent>;
 
 class Agent {
  public:
@@ -77,12 +96,17 @@ class Agent {
   void on(const CoordinatorSaid& event);
   void on(const FirstFailure& event);
   void on(const GroupEnded& event);
+  void on(const AgentSignal& event);
+  void on(const RankAsks& event);
+  void on(const HangDescribed& event);
   void on(const AgentTick& event);
   void obey(const StartAttempt& start);
   void obey(const StopAttempt& stop);
   void obey(const ForwardSignal& signal);
   void obey(const Lease& lease);
-  void obey(const Dismiss&);
+  void obey(const Dismiss& dismiss);
+  void obey(const StoreReply& reply);
+  void obey(const Collect& collect);
 
   void beat(std::vector<RankState> ranks);
   void send(AgentMessage message);
@@ -94,11 +118,12 @@ class Agent {
   std::optional<std::chrono::milliseconds> lease_;
   TimePoint now_{};
   bool has_ranks_ = false;
-  bool dismissed_ = false;
+  std::optional<Dismiss> dismissed_;
   std::int64_t beats_ = 0;
   std::optional<TimePoint> next_beat_;
   std::optional<TimePoint> lease_end_;
   std::deque<std::pair<std::int64_t, TimePoint>> unanswered_;  ///< heartbeats, oldest first
+  std::map<std::uint64_t, ValueRequest> asked_;                ///< by ranks, and not answered yet
   std::size_t signals_ = 0;                                    ///< that the ranks got
   bool lease_ended_ = false;                                   ///< while the ranks lived
   std::optional<AttemptEnded> last_end_;

@@ -212,11 +212,12 @@ TEST_F(AgentTest, EndsOnceItIsDismissedAndHasNoRanks) {
   connect();
   get_lease();
   hear(attempt(0));
-  hear(Dismiss{});
+  hear(Dismiss{75, ""});
   EXPECT_FALSE(done<EndAgent>());
   EXPECT_TRUE(done<EndGroup>());
   group_ended();
   EXPECT_TRUE(done<EndAgent>());
+  EXPECT_EQ(std::get<EndAgent>(actions_.back()).dismiss.exit_code, 75);
 }
 
 TEST_F(AgentTest, NeedsNoLeaseInTheCoordinatorsProcess) {

@@ -66,7 +66,8 @@ std::optional<Coordinator::TimePoint> Coordinator::next_deadline() const {
   const auto consider = [&](TimePoint time) {
     if (!next || time < *next) next = time;
   };
-  if (state_ == State::gathering) consider(gathering_since_ + settings_.rejoin);
+  if (state_ == State::gathering) consider(gathers_until());
+  if (const auto end = values_.next_deadline()) consider(*end);
   for (const Host& host : hosts_) {
     const bool has_part = is_in_attempt(host) && !host.is_over;
     if (!has_part && !(state_ == State::gathering && has_lease(host))) continue;
@@ -96,15 +97,47 @@ void Coordinator::on(const ConnectionBroke& event) {
   host->broke = now_;
 }
 
-void Coordinator::on(const RunSignal& event) {
-  if (ends_the_run(event.number)) user_signal_ = event.number;
+void Coordinator::on(const RunSignal& event) { take_signal(event.number, ""); }
+
+void Coordinator::hear(const Host& host, const SignalCame& came) {
+  take_signal(came.number, host.name);
+}
+
+std::vector<Coordinator::RankOfHost> Coordinator::ranks() const {
+  std::vector<RankOfHost> ranks;
+  for (const Host& host : hosts_)
+    if (is_in_attempt(host))
+      for (const RankState& state : host.ranks) ranks.push_back({shown(host), state});
+  std::ranges::sort(ranks, {}, [](const RankOfHost& one) { return one.state.rank; });
+  return ranks;
+}
+
+/// What an earlier attempt asks is not answered: its ranks are ended.
+void Coordinator::hear(const Host& host, const StoreRequest& asked) {
+  if (asked.attempt == attempt() && is_in_attempt(host))
+    answer(values_.ask(now_, host.name, asked.request));
+}
+
+void Coordinator::answer(const std::vector<SharedValues::Answered>& answers) {
+  for (const auto& [name, answer] : answers)
+    if (const Host* host = find(name)) send(*host, StoreReply{attempt(), answer});
+}
+
+/// A scheduler signals every host of a job, and ranks take a second SIGTERM as haste. So a signal
+/// counts if no other source has sent as many of its number.
+void Coordinator::take_signal(int number, const std::string& source) {
+  std::map<std::string, int>& sources = signals_of_[number];
+  int most = 0;
+  for (const auto& [name, count] : sources) most = std::max(most, count);
+  if (++sources[source] <= most) return;
+  if (ends_the_run(number)) user_signal_ = number;
   // A scheduler warns with SIGUSR1, and ranks may take it as SIGTERM.
-  asked_to_stop_ |= user_signal_ != 0 || event.number == SIGUSR1;
+  asked_to_stop_ |= user_signal_ != 0 || number == SIGUSR1;
   if (state_ == State::gathering) {
     if (user_signal_ != 0) finish(exit_code_without_ranks(user_signal_));
     return;
   }
-  signals_.push_back(event.number);
+  signals_.push_back(number);
   for (const Host& host : hosts_)
     if (is_in_attempt(host) && !host.is_over) forward_signals(host, signals_.size() - 1);
 }
@@ -114,14 +147,36 @@ void Coordinator::forward_signals(const Host& host, std::size_t first) {
     send(host, ForwardSignal{signals_[i], placement_->attempt, i});
 }
 
+/// One that was there is known by its connection.
+void Coordinator::on(const HostCannotCome& event) {
+  const Host* host = find(event.host);
+  if (host == nullptr || !host->agent.empty() || state_ != State::gathering) return;
+  actions_.emplace_back(
+      Announce{fmt::format("host {} cannot take part: {}", shown(*host), event.reason)});
+  finish(static_cast<int>(ExitCode::host));
+}
+
 void Coordinator::on(const RanksHang& event) {
   if (state_ != State::running) return;
-  int node = 0;
-  while (node + 1 < placement_->hosts() && placement_->first_rank(node + 1) <= event.rank) ++node;
-  fail({.node = node, .hung_rank = event.rank, .hung = event.reason}, event.reason);
+  const int node = placement_->host_of(event.hang.rank);
+  for (const Host& host : hosts_)
+    if (is_in_attempt(host) && (host.node == node || has_held(host, event.hang)))
+      send(host, Collect{placement_->attempt, event.hang});
+  const std::string reason = event.hang.describe();
+  fail({.node = node, .hung_rank = event.hang.rank, .hung = reason}, reason);
+}
+
+bool Coordinator::has_held(const Host& host, const Hang& hang) const {
+  return std::ranges::any_of(hang.held,
+                             [&](int rank) { return placement_->host_of(rank) == host.node; });
+}
+
+void Coordinator::hear(const Host& /*host*/, const Evidence& evidence) {
+  if (evidence.attempt == attempt()) actions_.emplace_back(TellEvidence{evidence.text});
 }
 
 void Coordinator::on(const CoordinatorTick&) {
+  answer(values_.expire(now_));
   for (Host& host : hosts_) {
     if (!is_in_attempt(host) || host.is_over) continue;
     if (const auto end = lease_ends(host); end && *end <= now_) {
@@ -147,7 +202,9 @@ void Coordinator::hear(Host& host, const Hello& hello) {
 /// again.
 void Coordinator::dismiss(Host& host, const std::string& agent) {
   host.former.insert(agent);
-  actions_.emplace_back(SendToAgent{host.name, agent, Dismiss{}});
+  actions_.emplace_back(SendToAgent{
+      host.name, agent,
+      Dismiss{kTryAgain, fmt::format("another mlaunch has come as host {}", host.name)}});
 }
 
 void Coordinator::adopt(Host& host, const Hello& hello) {
@@ -157,6 +214,7 @@ void Coordinator::adopt(Host& host, const Hello& hello) {
   }
   if (host.successor && host.successor->agent == hello.agent) host.successor.reset();
   host.agent = hello.agent;
+  host.host_name = hello.host_name;
   host.newest = hello.newest;
   host.slots = hello.slots;
   host.connected = true;
@@ -170,6 +228,7 @@ void Coordinator::hear(Host& host, const Heartbeat& heartbeat) {
   host.has_ranks = heartbeat.has_ranks;
   if (settings_.lease) send(host, Lease{heartbeat.number, attempt()});
   if (!is_in_attempt(host) || host.is_over) return;
+  if (host.newest == placement_->attempt) host.ranks = heartbeat.ranks;
   remind(host);
   if (host.has_ranks && host.newest == placement_->attempt)
     forward_signals(host, heartbeat.signals);
@@ -224,13 +283,14 @@ void Coordinator::fail(Cause cause, const std::string& reason) {
   if (state_ != State::running) return;
   state_ = State::ending;
   stop_reason_ = reason;
+  answer(values_.fail(reason));
   for (const Host& host : hosts_)
     if (is_in_attempt(host) && !host.is_over)
       send(host, StopAttempt{placement_->attempt, stop_reason_});
 }
 
 void Coordinator::lose(Host& host, const std::string& why) {
-  const std::string reason = fmt::format("host {} is lost: {}", host.name, why);
+  const std::string reason = fmt::format("host {} is lost: {}", shown(host), why);
   fail({.node = host.node, .lost = reason}, reason);
 }
 
@@ -251,11 +311,16 @@ void Coordinator::gather() {
   for (Host& host : hosts_)
     if (is_free(host)) free.push_back(&host);
   if (may_start(free.size())) return start(free);
-  if (now_ < gathering_since_ + settings_.rejoin) return;
+  if (now_ < gathers_until()) return;
   actions_.emplace_back(Announce{
       fmt::format("{} of {} hosts are there, and the run needs {}; start it again when they are",
                   free.size(), hosts_.size(), settings_.least_hosts)});
   finish(kTryAgain);
+}
+
+/// Returns when hosts have had their time to come.
+Coordinator::TimePoint Coordinator::gathers_until() const {
+  return gathering_since_ + (attempt() < 0 ? settings_.join : settings_.rejoin);
 }
 
 /// True if `free` hosts are all there will be: at first each has the time to come, later those that
@@ -263,7 +328,7 @@ void Coordinator::gather() {
 bool Coordinator::may_start(std::size_t free) const {
   if (free == hosts_.size()) return true;
   if (free < static_cast<std::size_t>(settings_.least_hosts)) return false;
-  if (now_ >= gathering_since_ + settings_.rejoin) return true;
+  if (now_ >= gathers_until()) return true;
   const bool another_comes = std::ranges::any_of(
       hosts_, [&](const Host& host) { return has_lease(host) && !is_free(host); });
   return attempt() >= 0 && !another_comes;
@@ -276,12 +341,14 @@ void Coordinator::start(const std::vector<Host*>& hosts) {
     host->node = static_cast<int>(next.slots.size());
     host->is_over = false;
     host->facts.reset();
+    host->ranks.clear();
     next.slots.push_back(host->slots);
   }
   placement_ = std::move(next);
   cause_.reset();
   signals_.clear();
   state_ = State::running;
+  values_.begin();
   for (const Host* host : hosts) send(*host, StartAttempt{*placement_, host->node, last_step_});
 }
 
@@ -309,14 +376,14 @@ void Coordinator::conclude() {
 }
 
 AttemptReport Coordinator::report() const {
-  AttemptReport report{.attempt = placement_->attempt};
+  AttemptReport report{.attempt = placement_->attempt, .world = placement_->world()};
   report.committed = committed_;
   report.checkpoint = checkpoint_;
   report.hosts.resize(static_cast<std::size_t>(placement_->hosts()));
   for (const Host& host : hosts_)
     if (is_in_attempt(host))
       report.hosts[static_cast<std::size_t>(host.node)] = {
-          host.name, placement_->first_rank(host.node), host.facts};
+          shown(host), placement_->first_rank(host.node), host.facts};
   if (cause_) {
     report.failed_host = cause_->node;
     report.lost_because = cause_->lost;
@@ -358,13 +425,22 @@ AttemptEnd Coordinator::end_of_attempt(const AttemptReport& report) const {
 
 void Coordinator::finish(int exit_code) {
   state_ = State::finished;
+  const std::string reason =
+      exit_code == 0
+          ? ""
+          : fmt::format("the run has ended with code {}; its first host says why", exit_code);
   for (const Host& host : hosts_)
-    if (host.connected) send(host, Dismiss{});
+    if (host.connected) send(host, Dismiss{exit_code, reason});
   actions_.emplace_back(EndRun{exit_code});
 }
 
 void Coordinator::send(const Host& host, CoordinatorMessage message) {
   if (host.connected) actions_.emplace_back(SendToAgent{host.name, host.agent, std::move(message)});
+}
+
+/// Returns "1 (gpu-07)" for a host whose name in the run is a number.
+std::string Coordinator::shown(const Host& host) {
+  return host.host_name.empty() ? host.name : fmt::format("{} ({})", host.name, host.host_name);
 }
 
 Coordinator::Host* Coordinator::find(const std::string& name) {

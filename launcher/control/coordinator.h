@@ -16,6 +16,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/shared_values.h"
 #include "launcher/control/messages.h"
 #include "launcher/control/restart_policy.h"
 
@@ -40,22 +41,26 @@ struct ConnectionBroke {  ///< the last one that the agent said Hello on
 struct RunSignal {  ///< to mlaunch, from the user or a scheduler
   int number = 0;
 };
-struct RanksHang {  ///< as HangWatch says, over all hosts
-  int rank = 0;     ///< the first that is behind
+struct HostCannotCome {  ///< what was to start its agent has ended
+  std::string host;
   std::string reason;
+};
+struct RanksHang {  ///< as HangWatch says, over all hosts
+  Hang hang;
 };
 struct CoordinatorTick {};
 using CoordinatorEvent =
-    std::variant<AgentSaid, ConnectionBroke, RunSignal, RanksHang, CoordinatorTick>;
+    std::variant<AgentSaid, ConnectionBroke, RunSignal, HostCannotCome, RanksHang, CoordinatorTick>;
 
 /// Why an attempt did not end well, and what each host told of it.
 struct AttemptReport {
   struct OfHost {
-    std::string host;
+    std::string host;  ///< for people
     int first_rank = 0;
     std::optional<AttemptFacts> facts;  ///< nullopt: the host was lost, or is gone
   };
   int attempt = 0;
+  int world = 0;        ///< ranks of all hosts
   int failed_host = 0;  ///< index below, of the host whose rank failed first, or that was lost
   std::string lost_because = {};  ///< not empty: a host was lost, and no rank is to blame
   std::optional<int> hung_rank = {};
@@ -75,6 +80,9 @@ struct SendToAgent {
 struct TellReport {
   AttemptReport report;
 };
+struct TellEvidence {  ///< what holds ranks that hang
+  std::string text;
+};
 struct Announce {  ///< one line for people
   std::string text;
 };
@@ -84,7 +92,8 @@ struct KeepEvidence {  ///< of a run that gave up
 struct EndRun {
   int exit_code = 0;
 };
-using CoordinatorAction = std::variant<SendToAgent, TellReport, Announce, KeepEvidence, EndRun>;
+using CoordinatorAction =
+    std::variant<SendToAgent, TellReport, TellEvidence, Announce, KeepEvidence, EndRun>;
 
 class Coordinator {
  public:
@@ -94,6 +103,7 @@ class Coordinator {
     std::vector<std::string> hosts;  ///< in the order of their ranks; others are not let in
     int least_hosts = 1;             ///< with which the run may go on
     std::optional<std::chrono::milliseconds> lease = {};  ///< nullopt: all is in one process
+    std::chrono::milliseconds join{60'000};               ///< time that hosts have to come at first
     std::chrono::milliseconds rejoin{60'000};  ///< time that lost hosts have to come back
     RestartPolicy::Limits restarts;
   };
@@ -105,6 +115,15 @@ class Coordinator {
 
   /// The attempt under way, or the last one; -1: none has begun.
   [[nodiscard]] int attempt() const { return placement_ ? placement_->attempt : -1; }
+  /// Ranks of that attempt; 0: none has begun.
+  [[nodiscard]] int world() const { return placement_ ? placement_->world() : 0; }
+  struct RankOfHost {
+    std::string host;  ///< for people
+    RankState state;
+  };
+  /// Ranks of that attempt as the last heartbeats of their hosts showed them, in the order of their
+  /// numbers.
+  [[nodiscard]] std::vector<RankOfHost> ranks() const;
   [[nodiscard]] bool is_running() const { return state_ == State::running; }
   /// True once the user or a scheduler has asked the run to end, or its ranks to save and end.
   [[nodiscard]] bool is_asked_to_end() const { return asked_to_stop_; }
@@ -118,6 +137,7 @@ class Coordinator {
   enum class State { gathering, running, ending, finished };
   struct Host {
     std::string name;
+    std::string host_name = {};           ///< as its agent says; for people
     std::string agent = {};               ///< empty: none has come
     std::set<std::string> former = {};    ///< agents that another one has followed
     std::optional<Hello> successor = {};  ///< came while ranks of the agent before may be left
@@ -130,6 +150,7 @@ class Coordinator {
     int node = -1;                        ///< in the attempt; -1: not in it
     bool is_over = false;                 ///< none of the attempt's ranks is left
     std::optional<AttemptFacts> facts = {};
+    std::vector<RankState> ranks = {};  ///< as its last heartbeat showed those of the attempt
   };
   /// The first failure of the attempt.
   struct Cause {
@@ -143,18 +164,25 @@ class Coordinator {
   void on(const AgentSaid& event);
   void on(const ConnectionBroke& event);
   void on(const RunSignal& event);
+  void on(const HostCannotCome& event);
   void on(const RanksHang& event);
   void on(const CoordinatorTick&);
   void hear(Host& host, const Hello& hello);
   void hear(Host& host, const Heartbeat& heartbeat);
   void hear(Host& host, const RankFailed& failed);
   void hear(Host& host, const AttemptEnded& ended);
+  void hear(const Host& host, const SignalCame& came);
+  void hear(const Host& host, const StoreRequest& asked);
+  void hear(const Host& host, const Evidence& evidence);
+  void answer(const std::vector<SharedValues::Answered>& answers);
+  void take_signal(int number, const std::string& source);
 
   void settle();
   void dismiss(Host& host, const std::string& agent);
   void adopt(Host& host, const Hello& hello);
   void gather();
   [[nodiscard]] bool may_start(std::size_t free) const;
+  [[nodiscard]] TimePoint gathers_until() const;
   void start(const std::vector<Host*>& hosts);
   void remind(Host& host);
   void forward_signals(const Host& host, std::size_t first);
@@ -169,6 +197,8 @@ class Coordinator {
   void send(const Host& host, CoordinatorMessage message);
 
   [[nodiscard]] Host* find(const std::string& name);
+  [[nodiscard]] bool has_held(const Host& host, const Hang& hang) const;
+  [[nodiscard]] static std::string shown(const Host& host);
   [[nodiscard]] bool is_in_attempt(const Host& host) const { return host.node >= 0; }
   [[nodiscard]] std::optional<TimePoint> lease_ends(const Host& host) const;
   [[nodiscard]] bool has_lease(const Host& host) const;
@@ -181,11 +211,13 @@ class Coordinator {
   TimePoint gathering_since_;
   std::vector<Host> hosts_;
   std::optional<Placement> placement_;
+  SharedValues values_;  ///< of the attempt
   std::optional<Cause> cause_;
   std::string stop_reason_;
   int user_signal_ = 0;         ///< that ends the run; 0: none
   bool asked_to_stop_ = false;  ///< by a signal after which ranks may save
   std::vector<int> signals_;    ///< to the attempt
+  std::map<int, std::map<std::string, int>> signals_of_;  ///< how many, by number and source
   std::int64_t committed_ = -1;
   std::string checkpoint_;
   std::int64_t last_step_ = -1;

@@ -374,8 +374,11 @@ TEST_F(CoordinatorTest, NamesTheFirstFailureThatDoesNotBlameAPeer) {
 
 TEST_F(CoordinatorTest, EndsRanksThatHangAndNamesTheFirstBehind) {
   open({"a", "b"});
-  tell(RanksHang{1, "rank 1 is behind"});
-  EXPECT_EQ(sent<StopAttempt>("b").value().reason, "rank 1 is behind");
+  const Hang hang{.rank = 1, .for_how_long = seconds(30)};
+  tell(RanksHang{hang});
+  EXPECT_EQ(sent<Collect>("b").value().hang, hang);
+  EXPECT_FALSE(sent<Collect>("a")) << "none of its ranks is to blame";
+  EXPECT_EQ(sent<StopAttempt>("b").value().reason, hang.describe());
   ended("a", blames_a_peer(40));
   ended("b", killed(1, 57, 40));
   EXPECT_EQ(done<TellReport>().value().report.hung_rank, 1);
@@ -412,6 +415,52 @@ TEST_F(CoordinatorTest, EndsByASignalBeforeAnyRankHasStarted) {
       now_, Coordinator::Settings{.hosts = {"a", "b"}, .least_hosts = 2, .restarts = {}});
   tell(RunSignal{SIGINT});
   EXPECT_EQ(done<EndRun>().value().exit_code, 130);
+}
+
+TEST_F(CoordinatorTest, ASignalThatASchedulerSendsToAllHostsIsOneSignal) {
+  open({"a", "b", "c"});
+  forget();
+  const auto signals_to_a = [&] {
+    return std::ranges::count_if(actions_, [](const CoordinatorAction& action) {
+      const auto* send = std::get_if<SendToAgent>(&action);
+      return send && send->host == "a" && std::holds_alternative<ForwardSignal>(send->message);
+    });
+  };
+  tell(AgentSaid{"b", "1", SignalCame{SIGTERM}});
+  EXPECT_EQ(sent<ForwardSignal>("a").value(), (ForwardSignal{SIGTERM, 0, 0}));
+  tell(RunSignal{SIGTERM});
+  tell(AgentSaid{"c", "1", SignalCame{SIGTERM}});
+  EXPECT_EQ(signals_to_a(), 1);
+  EXPECT_TRUE(run_->is_asked_to_end());
+  tell(AgentSaid{"c", "1", SignalCame{SIGTERM}});
+  EXPECT_EQ(sent<ForwardSignal>("a").value(), (ForwardSignal{SIGTERM, 0, 1}));
+  tell(RunSignal{SIGINT});
+  EXPECT_EQ(sent<ForwardSignal>("b").value(), (ForwardSignal{SIGINT, 0, 2}));
+}
+
+TEST_F(CoordinatorTest, AHostThatCannotComeEndsARunThatWaitsForIt) {
+  run_ = std::make_unique<Coordinator>(
+      now_, Coordinator::Settings{.hosts = {"a", "b"}, .least_hosts = 2, .restarts = {}});
+  hello("a");
+  tell(HostCannotCome{"a", "ssh ended"});
+  EXPECT_FALSE(done<EndRun>()) << "it has come, and its connection tells how it is";
+  tell(HostCannotCome{"b", "ssh: connect to host b port 22: Connection refused"});
+  EXPECT_EQ(done<EndRun>().value().exit_code, 69);
+  EXPECT_NE(done<Announce>().value().text.find("host b cannot take part: ssh: connect"),
+            std::string::npos);
+  EXPECT_EQ(sent<Dismiss>("a").value().exit_code, 69);
+}
+
+TEST_F(CoordinatorTest, AgentsEndWithTheCodeOfTheRun) {
+  open({"a", "b"});
+  tell(AgentSaid{"b", "1", SignalCame{SIGTERM}});
+  AttemptFacts stopped = well_done();
+  stopped.exit_code = 75;
+  stopped.all_stopped = true;
+  ended("a", stopped);
+  ended("b", stopped);
+  EXPECT_EQ(done<EndRun>().value().exit_code, 75);
+  EXPECT_EQ(sent<Dismiss>("b").value().exit_code, 75);
 }
 
 }  // namespace

@@ -32,6 +32,7 @@ struct Hang {
   std::vector<int> waiting = {};  ///< ranks in the collective
   std::vector<int> held = {};     ///< held: all ranks that are at this moment, in order
 
+  bool operator==(const Hang&) const = default;
   /// Describes it in a line: "rank 1 has been stopped or frozen for 5 s".
   [[nodiscard]] std::string describe() const;
 };

@@ -9,7 +9,9 @@
 #include <variant>
 #include <vector>
 
+#include "core/shared_values.h"
 #include "launcher/control/attempt_facts.h"
+#include "launcher/control/hang_watch.h"
 #include "launcher/control/placement.h"
 #include "launcher/control/rank_state.h"
 
@@ -19,10 +21,11 @@ namespace strata::launcher {
 
 /// The first word of an agent, and of one that comes back after its connection broke.
 struct Hello {
-  std::string host;        ///< its name, unique in the run
-  std::string agent = "";  ///< differs for each process that is an agent of the host
-  int slots = 1;           ///< ranks that it may start
-  int newest = -1;         ///< the newest attempt that it has started ranks of; -1: none
+  std::string host;            ///< its name, unique in the run
+  std::string agent = "";      ///< differs for each process that is an agent of the host
+  int slots = 1;               ///< ranks that it may start
+  int newest = -1;             ///< the newest attempt that it has started ranks of; -1: none
+  std::string host_name = {};  ///< for people, if `host` is a number
 };
 
 /// Comes every second, and at once after ranks were started or ended.
@@ -50,7 +53,27 @@ struct AttemptEnded {
   bool lease_ended = false;  ///< the agent killed them, since nobody had answered it
 };
 
-using AgentMessage = std::variant<Hello, Heartbeat, RankFailed, AttemptEnded>;
+/// The agent got a signal, as from a scheduler that wants its host back. What it asks for is asked
+/// of the whole run. Schedulers signal all hosts: the same number from several is one signal.
+struct SignalCame {
+  int number = 0;
+};
+
+/// What holds the ranks of this host that Collect asked for, in several lines for people.
+struct Evidence {
+  int attempt = 0;
+  std::string text;
+};
+
+/// A rank of the host asks for a value that all hosts share. Told again on each new connection
+/// until it is answered.
+struct StoreRequest {
+  int attempt = 0;
+  ValueRequest request;
+};
+
+using AgentMessage =
+    std::variant<Hello, Heartbeat, RankFailed, AttemptEnded, SignalCame, StoreRequest, Evidence>;
 
 // From the coordinator.
 
@@ -88,9 +111,25 @@ struct Lease {
 
 /// The run is over, can do without this host, or has another agent there: end.
 struct Dismiss {
+  int exit_code = 0;        ///< that the agent ends with
+  std::string reason = {};  ///< for people on its host; empty: all went well
   bool operator==(const Dismiss&) const = default;
 };
 
-using CoordinatorMessage = std::variant<StartAttempt, StopAttempt, ForwardSignal, Lease, Dismiss>;
+/// Ranks hang, some to blame for it on this host: say what holds those before they are ended.
+struct Collect {
+  int attempt = 0;
+  Hang hang;
+};
+
+/// Answers a StoreRequest.
+struct StoreReply {
+  int attempt = 0;
+  ValueAnswer answer;
+  bool operator==(const StoreReply&) const = default;
+};
+
+using CoordinatorMessage =
+    std::variant<StartAttempt, StopAttempt, ForwardSignal, Lease, Dismiss, StoreReply, Collect>;
 
 }  // namespace strata::launcher

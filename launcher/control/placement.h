@@ -17,6 +17,12 @@ struct Placement {
   [[nodiscard]] int first_rank(int host) const {
     return std::accumulate(slots.begin(), slots.begin() + host, 0);
   }
+  /// Returns the host of a rank.
+  [[nodiscard]] int host_of(int rank) const {
+    int host = 0;
+    while (host + 1 < hosts() && first_rank(host + 1) <= rank) ++host;
+    return host;
+  }
   bool operator==(const Placement&) const = default;
 
   /// Returns the number of hosts, of the first `end`, that have a rank with this local number.

@@ -1,13 +1,25 @@
 // What a look at one rank tells of it: a copy of its status page, and whether its process may run.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "core/status_page.h"
 
 namespace strata::launcher {
+
+/// What is shown of a rank, and decides nothing.
+struct RankView {
+  int process = -1;                                        ///< its number; -1: it has ended
+  double phase_seconds = 0;                                ///< for which it has been in its phase
+  double loss = std::numeric_limits<double>::quiet_NaN();  ///< of its last step; NaN: none yet
+  double tokens_per_second = 0;                            ///< of all ranks; 0: not known yet
+  std::array<std::int64_t, 4> tier_bytes{};  ///< on the device, pinned, pageable, on disk
+  bool operator==(const RankView&) const = default;
+};
 
 struct RankState {
   int rank = 0;  ///< in the whole run
@@ -24,6 +36,7 @@ struct RankState {
   bool held = false;    ///< stopped by a signal, or in a frozen control group
   bool traced = false;  ///< a debugger is on it
   bool frozen = false;  ///< held, and by a control group
+  RankView view = {};
   bool operator==(const RankState&) const = default;
 };
 

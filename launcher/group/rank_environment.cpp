@@ -52,6 +52,7 @@ std::map<std::string, std::string> variables_of(const RankIdentity& identity) {
   std::string terminal = identity.output_on_terminal ? "stdout" : "";
   if (identity.error_on_terminal) terminal += terminal.empty() ? "stderr" : " stderr";
   if (!terminal.empty()) variables["STRATA_TERMINAL"] = terminal;
+  if (!identity.host_address.empty()) variables["STRATA_HOST_ADDRESS"] = identity.host_address;
   if (!identity.visible_devices.empty())
     variables["CUDA_VISIBLE_DEVICES"] = identity.visible_devices;
   return variables;
@@ -71,12 +72,16 @@ bool tells_of_a_task(std::string_view name) {
 
 std::vector<std::string> rank_environment(const std::vector<std::string>& inherited,
                                           const RankIdentity& identity) {
-  const std::map<std::string, std::string> variables = variables_of(identity);
+  std::map<std::string, std::string> variables = variables_of(identity);
+  const auto names_interface = [](const std::string& entry) {
+    return entry.starts_with("STRATA_INTERFACE=");
+  };
+  if (std::ranges::any_of(inherited, names_interface)) variables.erase("STRATA_HOST_ADDRESS");
   std::vector<std::string> environment;
   for (const std::string& entry : inherited) {
     const std::string name = entry.substr(0, entry.find('='));
     if (variables.count(name) == 0 && name != "STRATA_TERMINAL" && name != "STRATA_LAST_STEP" &&
-        !tells_of_a_task(name))
+        name != "STRATA_HOST_ADDRESS" && !tells_of_a_task(name))
       environment.push_back(entry);
   }
   for (const auto& [name, value] : variables) environment.push_back(name + "=" + value);

@@ -24,6 +24,9 @@ struct RankIdentity {
   bool error_on_terminal = false;
   std::string master_address = "127.0.0.1";  ///< of rank 0's host
   int master_port = 0;
+  /// Of this host, as the others reach it; empty: there are none. STRATA_INTERFACE in the
+  /// environment, with which users name another one, wins.
+  std::string host_address;
   std::string visible_devices;  ///< CUDA_VISIBLE_DEVICES; empty: inherited
 };
 

@@ -82,5 +82,17 @@ TEST(RankEnvironment, LeavesOutWhichTaskItsStarterIs) {
         << entry;
 }
 
+TEST(RankEnvironment, AnInterfaceThatUsersNameWins) {
+  RankIdentity identity;
+  identity.host_address = "10.0.0.1";
+  const auto says = [&](const std::vector<std::string>& inherited, const std::string& entry) {
+    const auto environment = rank_environment(inherited, identity);
+    return std::ranges::find(environment, entry) != environment.end();
+  };
+  EXPECT_TRUE(says({"STRATA_HOST_ADDRESS=10.9.9.9"}, "STRATA_HOST_ADDRESS=10.0.0.1"));
+  EXPECT_FALSE(says({"STRATA_INTERFACE=eth1"}, "STRATA_HOST_ADDRESS=10.0.0.1"));
+  EXPECT_TRUE(says({"STRATA_INTERFACE=eth1"}, "STRATA_INTERFACE=eth1"));
+}
+
 }  // namespace
 }  // namespace strata::launcher

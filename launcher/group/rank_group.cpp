@@ -26,6 +26,7 @@ std::vector<Event> RankGroup::start() {
   std::vector<Event> events;
   if (run_.logs != nullptr) run_.logs->begin_attempt(attempt_.placement, attempt_.node);
   const Placement& placement = attempt_.placement;
+  if (placement.hosts() > 1) server_.share_values();
   for (int rank = 0; rank < placement.ranks_of(attempt_.node); ++rank) {
     const int number = placement.first_rank(attempt_.node) + rank;
     ranks_.push_back({StatusPage::create(number, placement.attempt), {}});
@@ -55,6 +56,8 @@ RankProcess RankGroup::start(int rank, const StatusPage& page) {
   identity.store_fd = store.get();
   identity.status_fd = page.fd();
   identity.master_port = run_.master_port;
+  if (!run_.master_address.empty()) identity.master_address = run_.master_address;
+  identity.host_address = run_.host_address;
   identity.visible_devices = run_.visible_devices;
   if (rank == 0) {
     identity.output_on_terminal = screen_.queue(OutputKind::standard_output).is_terminal();
@@ -143,6 +146,11 @@ void RankGroup::order_stop(const std::string& reason) {
   for (Rank& rank : ranks_) rank.page.order_stop(reason);
 }
 
+void RankGroup::set_lease(TimePoint until) {
+  for (Rank& rank : ranks_)
+    rank.page.set_lease(until.time_since_epoch() / std::chrono::nanoseconds(1));
+}
+
 std::vector<RankState> RankGroup::look() const {
   std::vector<RankState> states;
   for (int rank = 0; rank < size(); ++rank) {
@@ -162,24 +170,21 @@ std::vector<RankState> RankGroup::look() const {
                       .ended = pid <= 0,
                       .held = process.held(),
                       .traced = process.traced,
-                      .frozen = process.frozen});
+                      .frozen = process.frozen,
+                      .view = view(rank)});
   }
   return states;
 }
 
-std::vector<RankView> RankGroup::view() const {
-  std::vector<RankView> views;
-  for (RankState& state : look()) {
-    const StatusPageData& page = this->page(static_cast<int>(views.size()));
-    RankView view{.state = std::move(state)};
-    view.process = pid_of(static_cast<int>(views.size()));
-    view.phase_seconds = 1e-9 * static_cast<double>(boot_time_ns() - page.phase_since_ns.load());
-    view.loss = page.loss.load();
-    view.tokens_per_second = page.tokens_per_second.load();
-    std::ranges::copy(page.tier_bytes, view.tier_bytes.begin());
-    views.push_back(std::move(view));
-  }
-  return views;
+RankView RankGroup::view(int rank) const {
+  const StatusPageData& page = this->page(rank);
+  RankView view;
+  view.process = pid_of(rank);
+  view.phase_seconds = 1e-9 * static_cast<double>(boot_time_ns() - page.phase_since_ns.load());
+  view.loss = page.loss.load();
+  view.tokens_per_second = page.tokens_per_second.load();
+  std::ranges::copy(page.tier_bytes, view.tier_bytes.begin());
+  return view;
 }
 
 std::string RankGroup::where(int rank) const {

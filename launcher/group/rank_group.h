@@ -15,7 +15,6 @@
 #include "core/status_page.h"
 #include "launcher/command/run.h"
 #include "launcher/control/messages.h"
-#include "launcher/control/rank_view.h"
 #include "launcher/group/rank_process.h"
 #include "launcher/group/state_machine.h"
 #include "launcher/output/screen.h"
@@ -38,6 +37,9 @@ class RankGroup {
   /// Serves the rendezvous; returns a line for each rank that broke its protocol.
   std::vector<std::string> serve_rendezvous(TimePoint now) { return server_.process(now); }
   [[nodiscard]] std::optional<TimePoint> next_deadline() const { return server_.next_deadline(); }
+  /// Returns what ranks ask of the values that all hosts share.
+  std::vector<ValueRequest> take_requests() { return server_.take_requests(); }
+  void answer(const ValueAnswer& answer) { server_.answer(answer); }
   /// Hands what ranks printed to the screen.
   std::vector<Event> read_outputs();
   /// Waits for processes that have ended, without blocking.
@@ -57,11 +59,11 @@ class RankGroup {
   [[nodiscard]] std::string where(int rank) const;
   /// Ends the collectives of ranks, which wait for one that will not come.
   void order_stop(const std::string& reason);
+  /// Sets the time (boot_time_ns) until which ranks may write.
+  void set_lease(TimePoint until);
   [[nodiscard]] pid_t pid_of(int rank) const { return at(rank).process.pid; }  ///< -1: ended
   /// Looks at all ranks and their processes.
   [[nodiscard]] std::vector<RankState> look() const;
-  /// The same with what is shown of them to people.
-  [[nodiscard]] std::vector<RankView> view() const;
   /// What a rank wrote to its status page.
   [[nodiscard]] const StatusPageData& page(int rank) const { return at(rank).page.data(); }
   /// Returns the error on the rank's status page; "": none.
@@ -81,6 +83,7 @@ class RankGroup {
   };
 
   [[nodiscard]] RankProcess start(int rank, const StatusPage& page);
+  [[nodiscard]] RankView view(int rank) const;
   void read_output(int rank, OutputKind kind, std::vector<Event>& events);
   [[nodiscard]] std::set<pid_t> children_left() const;
   [[nodiscard]] int rank_of(pid_t pid) const;

@@ -54,8 +54,9 @@ bool prepare_signals() {
          ::signal(SIGXFSZ, SIG_DFL) != SIG_ERR && ::signal(SIGINT, SIG_DFL) != SIG_ERR;
 }
 
-bool prepare_input(bool inherits) {
-  if (inherits) return true;
+bool prepare_input(const RankCommand& command) {
+  if (command.input_fd >= 0) return ::dup2(command.input_fd, STDIN_FILENO) >= 0;
+  if (command.reads_input) return true;
   const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   return nothing >= 0 && ::dup2(nothing, STDIN_FILENO) >= 0;
 }
@@ -68,7 +69,7 @@ bool keep_open(const std::vector<int>& fds) {
 
 [[noreturn]] void run_child(const ChildPlan& plan) {
   const bool ready = ::setpgid(0, 0) == 0 && ::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 &&
-                     prepare_signals() && prepare_input(plan.command.reads_input) &&
+                     prepare_signals() && prepare_input(plan.command) &&
                      ::dup2(plan.output, STDOUT_FILENO) >= 0 &&
                      ::dup2(plan.error, STDERR_FILENO) >= 0 && keep_open(plan.command.kept_fds) &&
                      ::setrlimit(RLIMIT_NOFILE, &plan.command.open_files) == 0;

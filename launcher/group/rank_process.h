@@ -17,6 +17,7 @@ struct RankCommand {
   std::vector<std::string> environment;
   std::vector<int> kept_fds;  ///< these stay open in the rank under the same numbers
   bool reads_input = false;   ///< true: inherits standard input; false: reads nothing
+  int input_fd = -1;          ///< its standard input; -1: as reads_input says
   rlimit open_files{};        ///< RLIMIT_NOFILE of the rank
 };
 

@@ -21,14 +21,16 @@ std::string cut_to_terminal(const std::string& text, int fd) {
 
 }  // namespace
 
-Screen::Screen(int ranks, bool prefix, int output_fd, int error_fd)
+Screen::Screen(int ranks, bool prefix, int output_fd, int error_fd, bool alone)
     : queues_{OutputQueue(output_fd), OutputQueue(error_fd)},
-      alone_(ranks == 1),
+      alone_(alone && ranks == 1),
+      prefix_(prefix && !alone_),
       pass_through_(alone_ && !(queues_[0].is_terminal() && queues_[1].is_terminal())),
       tails_(static_cast<std::size_t>(ranks)) {
   for (int rank = 0; rank < ranks; ++rank)
     for (const OutputKind kind : {OutputKind::standard_output, OutputKind::standard_error})
-      streams_.push_back({rank, kind, prefix && !alone_ ? fmt::format("[{}] ", rank) : "", ""});
+      streams_.push_back({rank, kind, "", ""});
+  begin(0);
 }
 
 void Screen::feed(int rank, OutputKind kind, std::string_view bytes) {
@@ -57,13 +59,19 @@ void Screen::finish_line(int rank, OutputKind kind) {
   update_progress(s);
 }
 
-void Screen::forget_errors() {
+void Screen::begin(int first_rank) {
   for (std::string& tail : tails_) tail.clear();
+  for (Stream& one : streams_)
+    if (prefix_) one.prefix = fmt::format("[{}] ", first_rank + one.rank);
 }
 
 void Screen::say(std::string_view line) {
   if (listener_) listener_(line);
-  OutputQueue& q = queue(OutputKind::standard_error);
+  print(OutputKind::standard_error, line);
+}
+
+void Screen::print(OutputKind kind, std::string_view line) {
+  OutputQueue& q = queue(kind);
   hide_progress(q);
   if (line_open_) q.append("\n");
   line_open_ = false;

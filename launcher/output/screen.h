@@ -22,18 +22,22 @@ class Screen {
 
   /// The output of a single rank passes unchanged and at once, unless both outputs are a terminal:
   /// there its two streams must not mix in one line. `prefix` begins lines with "[3] ".
-  Screen(int ranks, bool prefix, int output_fd, int error_fd);
+  /// `alone`: no other host has ranks of the run.
+  Screen(int ranks, bool prefix, int output_fd, int error_fd, bool alone = true);
 
   /// Takes bytes that a rank wrote.
   void feed(int rank, OutputKind kind, std::string_view bytes);
   /// Call when the rank's stream is closed: ends an unfinished line.
   void finish_line(int rank, OutputKind kind);
+  /// Prints a line as it is.
+  void print(OutputKind kind, std::string_view line);
   /// Prints a line of mlaunch itself on standard error, and tells it to `listen`'s argument.
   void say(std::string_view line);
   void listen(std::function<void(std::string_view)> listener) { listener_ = std::move(listener); }
 
-  /// Call it before ranks start again: error_tail() tells of the new ones alone.
-  void forget_errors();
+  /// Call it before ranks start: the first of them has this number in the run, and error_tail()
+  /// tells of the new ones alone. Ranks are counted from 0 here.
+  void begin(int first_rank);
 
   [[nodiscard]] OutputQueue& queue(OutputKind kind) { return queues_[static_cast<int>(kind)]; }
   /// Returns the last kTailBytes that a rank wrote to standard error.
@@ -61,6 +65,7 @@ class Screen {
   OutputQueue queues_[2];
   std::function<void(std::string_view)> listener_;
   const bool alone_;  // true: there is one rank
+  const bool prefix_;
   const bool pass_through_;
   bool line_open_ = false;       // pass-through only: standard error is in the middle of a line
   std::vector<Stream> streams_;  // two per rank

@@ -240,6 +240,7 @@ std::string failure_report(const FailureFacts& facts) {
       fmt::format("mlaunch: rank {} of {} failed{}: {} {}\n", facts.rank, facts.ranks,
                   alike ? ", and the others likewise" : "", facts.program,
                   started ? facts.ending.describe() : "could not be started");
+  add_field(report, "host", facts.host);
   add_field(report, "where", place_text(facts.where, facts.phase_seconds));
   if (!alike) add_field(report, "others", others_text(facts));
   add_field(report, "memory", memory_text(facts.peak_rss_bytes));

@@ -22,6 +22,7 @@ struct RankFacts {
 struct FailureFacts {
   int rank = 0;
   int ranks = 1;
+  std::string host;  ///< where the rank was; empty: the only one
   std::string program;
   Ending ending;
   std::string spawn_error;               ///< not empty: the rank never started

@@ -39,12 +39,15 @@ FailureFacts facts_of_failure(const Run& run, const AttemptReport& report) {
   facts.spawn_error = failed.spawn_error;
   facts.error_tail = failed.error_tail;
   facts.out_of_memory_kills = host.facts->out_of_memory_kills;
-  for (const AttemptReport::OfHost& one : report.hosts)
-    if (one.facts)
-      for (const EndedRank& rank : one.facts->ranks)
-        facts.others.push_back({rank.where, rank.error, rank.ending, rank.phase_seconds});
+  for (const AttemptReport::OfHost& one : report.hosts) {
+    if (!one.facts) continue;
+    facts.others.resize(static_cast<std::size_t>(one.first_rank));  // of hosts that are lost
+    for (const EndedRank& rank : one.facts->ranks)
+      facts.others.push_back({rank.where, rank.error, rank.ending, rank.phase_seconds});
+  }
   facts.resume = how_to_go_on(report);
-  facts.ranks = static_cast<int>(facts.others.size());
+  facts.ranks = report.world;
+  if (report.hosts.size() > 1) facts.host = host.host;
   const EndedRank& rank =
       host.facts->ranks[static_cast<std::size_t>(failed.rank - host.first_rank)];
   facts.ending = rank.ending.value_or(Ending{});

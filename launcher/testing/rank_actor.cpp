@@ -180,7 +180,7 @@ int quarrel(Actor& actor) {
 
 /// commit STEPS ENDINGS: rank 0 says that it has committed step STEPS in each attempt, and prints
 /// what it was told of earlier ones; then rank 1 ends as the attempt's letter of ENDINGS says: k is
-/// killed, c exits with 78, f exits with 1 and an error, s succeeds.
+/// killed, c exits with 78, f exits with 1 and an error, w waits, s succeeds.
 int commit(Actor& actor) {
   const auto attempt = static_cast<std::size_t>(actor.context.attempt);
   const char* last = std::getenv("STRATA_LAST_STEP");
@@ -196,7 +196,7 @@ int commit(Actor& actor) {
   actor.page.set_step(step + 5);
   const char ending = actor.arguments.at(1).at(attempt);
   if (ending == 's') return 0;
-  if (actor.context.rank != 1) sleep_long();
+  if (actor.context.rank != 1 || ending == 'w') sleep_long();
   if (ending == 'k') ::raise(SIGKILL);
   actor.page.set_error("the flux is wrong");
   return ending == 'c' ? 78 : 1;

@@ -21,8 +21,8 @@ void write_known(JsonWriter& json, std::string_view name, Number number, bool is
     json.null();
 }
 
-void write_rank(JsonWriter& json, const std::string& host, const RankView& view) {
-  const RankState& rank = view.state;
+void write_rank(JsonWriter& json, const std::string& host, const RankState& rank) {
+  const RankView& view = rank.view;
   json.begin_object();
   json.member("rank", rank.rank).member("host", host);
   write_known(json, "process", view.process, view.process > 0);
@@ -55,7 +55,7 @@ std::string status_json(const RunStatus& status) {
   json.member("restarts_in_hour", status.restarts).member("max_restarts", status.most_restarts);
   json.member("grace_seconds", status.grace_seconds).member("log_folder", status.log_folder);
   json.key("ranks").begin_array();
-  for (const RankView& rank : status.ranks) write_rank(json, status.host, rank);
+  for (const RunStatus::Rank& rank : status.ranks) write_rank(json, rank.host, rank.state);
   json.end_array().end_object();
   return json.finish();
 }
@@ -69,10 +69,10 @@ std::string stop_json(const StopAnswer& answer) {
   json.member("grace_seconds", seconds(answer.grace));
   json.member("held_limit_seconds", seconds(answer.held_limit));
   json.key("held").begin_array();
-  for (const RankView& view : answer.ranks) {
-    if (!view.state.held) continue;
-    json.begin_object().member("rank", view.state.rank).member("process", view.process);
-    json.member("frozen", view.state.frozen).end_object();
+  for (const RankState& rank : answer.ranks) {
+    if (!rank.held) continue;
+    json.begin_object().member("rank", rank.rank).member("process", rank.view.process);
+    json.member("frozen", rank.frozen).end_object();
   }
   return json.end_array().end_object().finish();
 }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/control/rank_view.h"
+#include "launcher/control/rank_state.h"
 
 namespace strata::launcher {
 
@@ -25,7 +25,12 @@ struct RunStatus {
   std::int64_t grace_seconds = 0;  ///< that ranks get to stop by themselves
   bool stopping = false;           ///< it was asked to end
   std::string log_folder;          ///< empty: logs are not kept
-  std::vector<RankView> ranks;     ///< none between two attempts
+  /// A rank, and the host on which it is.
+  struct Rank {
+    std::string host;
+    RankState state;
+  };
+  std::vector<Rank> ranks;  ///< in the order of their numbers; none between two attempts
 };
 
 /// Returns one line of JSON, without its end.
@@ -36,7 +41,7 @@ struct StopAnswer {
   bool was_asked = false;  ///< it had been asked before
   std::chrono::milliseconds grace{0};
   std::chrono::milliseconds held_limit{0};  ///< after which ranks that are held are killed
-  std::vector<RankView> ranks;
+  std::vector<RankState> ranks;
 };
 
 /// What is answered to a request to stop, in one line.

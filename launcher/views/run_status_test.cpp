@@ -24,18 +24,17 @@ RunStatus some_status() {
 
 TEST(RunStatus, IsStrictJson) {
   RunStatus status = some_status();
-  RankView view;
-  view.state = {.rank = 0, .phase = Phase::backward, .step = 12, .collective = 18};
-  view.state.collective_name = "reduce_scatter\x1b[31m layer4\xff";
-  view.state.where = "step 12, backward";
-  view.state.committed = 10;
-  view.state.checkpoint = "out/step-10";
-  view.state.held = true;
-  view.loss = 2.25;
-  view.tokens_per_second = 1000;
-  view.phase_seconds = 0.5;
-  view.tier_bytes = {1, 2, 3, 4};
-  status.ranks = {view};
+  RankState state{.rank = 0, .phase = Phase::backward, .step = 12, .collective = 18};
+  state.collective_name = "reduce_scatter\x1b[31m layer4\xff";
+  state.where = "step 12, backward";
+  state.committed = 10;
+  state.checkpoint = "out/step-10";
+  state.held = true;
+  state.view.loss = 2.25;
+  state.view.tokens_per_second = 1000;
+  state.view.phase_seconds = 0.5;
+  state.view.tier_bytes = {1, 2, 3, 4};
+  status.ranks = {{"there", state}};
   const std::string text = status_json(status);
   EXPECT_EQ(text.find('\n'), std::string::npos);
   const JsonValue json = parse_json(text, "status", {});
@@ -49,7 +48,7 @@ TEST(RunStatus, IsStrictJson) {
   EXPECT_EQ(json.at("restarts_in_hour").as_integer(), 1);
   EXPECT_EQ(json.at("max_restarts").as_integer(), 3);
   const JsonValue rank = json.at("ranks").elements().at(0);
-  EXPECT_EQ(rank.at("host").as_string(), "here");
+  EXPECT_EQ(rank.at("host").as_string(), "there");
   EXPECT_EQ(rank.at("phase").as_string(), "backward");
   EXPECT_EQ(rank.at("phase_seconds").as_number(), 0.5);
   EXPECT_EQ(rank.at("step").as_integer(), 12);
@@ -79,9 +78,8 @@ TEST(RunStatus, SaysNullOfWhatIsNotKnown) {
 }
 
 TEST(RunStatus, TellsOfAStopWhichRanksAreHeld) {
-  std::vector<RankView> ranks(2);
-  ranks[1].process = 4711;
-  ranks[1].state = {.rank = 1, .held = true};
+  std::vector<RankState> ranks(2);
+  ranks[1] = {.rank = 1, .held = true, .view = {.process = 4711}};
   const std::string line =
       stop_json({"0123", true, std::chrono::seconds(30), std::chrono::seconds(5), ranks});
   EXPECT_EQ(line, R"({"run":"0123","was_asked":true,"grace_seconds":30,"held_limit_seconds":5,)"

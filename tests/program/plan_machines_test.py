@@ -62,7 +62,7 @@ class PlanMachines(ProgramTest):
         seconds = float(re.search(r"is foreseen to take (\S+) s,", out)[1])
         self.assertRegex(line, r"^  3600000 steps \(\d+ tokens\) take .* and cost \d+\.\d\d$")
         self.assertAlmostEqual(float(line.split()[-1]) / (seconds * 1000 * 16 * 2), 1, delta=0.01)
-        self.assertIn("  this is a plan only: train does not run on several hosts yet", out)
+        self.assertIn("  over several hosts train has run on CPUs alone so far", out)
 
     def test_autotuning_is_planning(self):
         self.write("ds.json", '{"train_batch_size": 4, "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", '

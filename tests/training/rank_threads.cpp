@@ -33,10 +33,8 @@ Ended run_rank(std::unique_ptr<comm::Communicator> communicator,
   }
 }
 
-}  // namespace
-
-void on_rank_threads(int world, const std::function<void(comm::Communicator&)>& body) {
-  auto communicators = comm::make_thread_communicators(world);
+void run_all(std::vector<std::unique_ptr<comm::Communicator>> communicators,
+             const std::function<void(comm::Communicator&)>& body) {
   std::vector<Ended> ended(communicators.size());
   std::vector<std::thread> threads;
   for (std::size_t r = 0; r < communicators.size(); ++r)
@@ -46,6 +44,17 @@ void on_rank_threads(int world, const std::function<void(comm::Communicator&)>& 
   std::ranges::stable_partition(ended, &Ended::cause);
   for (const Ended& rank : ended)
     if (rank.error) std::rethrow_exception(rank.error);
+}
+
+}  // namespace
+
+void on_rank_threads(int world, const std::function<void(comm::Communicator&)>& body) {
+  run_all(comm::make_thread_communicators(world), body);
+}
+
+void on_rank_threads(const comm::HostLayout& layout,
+                     const std::function<void(comm::Communicator&)>& body) {
+  run_all(comm::make_thread_communicators(layout), body);
 }
 
 }  // namespace strata::tests

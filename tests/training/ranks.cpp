@@ -258,9 +258,13 @@ compile::StepPrograms build_rank(const TrainingCase& training,
 
 TrainingResult run_training(const TrainingCase& training) {
   std::vector<TrainingResult> results(static_cast<std::size_t>(training.world));
-  on_rank_threads(training.world, [&](comm::Communicator& communicator) {
+  const auto train_rank = [&](comm::Communicator& communicator) {
     results[static_cast<std::size_t>(communicator.rank())] = run_rank(training, communicator);
-  });
+  };
+  if (training.first_ranks.empty())
+    on_rank_threads(training.world, train_rank);
+  else
+    on_rank_threads(comm::HostLayout{training.first_ranks, training.world}, train_rank);
   return results[0];
 }
 

@@ -17,6 +17,8 @@ struct TrainingCase {
   train::TrainOptions options;
   int world = 1;
   int threads = 1;
+  /// First rank of each host that run_training plays; empty: all are on one.
+  std::vector<int> first_ranks = {};
   /// Makes the device of one rank; empty: the CPU.
   std::function<std::unique_ptr<kernels::Device>()> make_device;
   runtime::Recordings recordings = runtime::Recordings::on;

@@ -41,6 +41,27 @@ TEST_P(SameBits, AcrossStagesWithUntiedHeadAndGroupedQueries) {
 
 INSTANTIATE_TEST_SUITE_P(Worlds, SameBits, testing::Values(1, 2, 3, 4, 8));
 
+TEST(SameBitsOf, RanksSpreadOverHosts) {
+  for (const std::vector<int>& first_ranks :
+       {std::vector<int>{0, 2}, std::vector<int>{0, 1}, std::vector<int>{0, 1, 2, 3}})
+    for (const DType wire : {DType::f32, DType::bf16}) {
+      TrainingCase training = gpt2_case(4);
+      training.options.communication_dtype = wire;
+      const TrainingResult expected = run_training(training);
+      training.first_ranks = first_ranks;
+      for (const int stage : {0, 2, 3}) {
+        training.options.zero.stage = stage;
+        expect_same(expected, run_training(training),
+                    std::to_string(first_ranks.size()) + " hosts, stage " + std::to_string(stage));
+      }
+    }
+  TrainingCase training = gpt2_case(5, 25);
+  const TrainingResult expected = run_training(training);
+  training.first_ranks = {0, 2};
+  training.options.zero.stage = 3;
+  expect_same(expected, run_training(training), "2 + 3 ranks");
+}
+
 TEST(SameBitsOf, RecomputeSegments) {
   TrainingCase training = gpt2_case(2);
   training.options.zero.stage = 3;

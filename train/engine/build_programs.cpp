@@ -145,7 +145,7 @@ compile::Compiled plan_programs(const ProgramRequest& request, const comm::Seat&
                                 const plan::Accepts& accepts) {
   const compile::TrainingModel model = training_model(request);
   const runtime::Plan asked = requested_plan(request, model, machine, seat.ranks);
-  const comm::MeshSeat where{asked.mesh, comm::point_of(asked.mesh, seat.rank), seat.exchange};
+  const comm::MeshSeat where = comm::MeshSeat::of(seat, asked.mesh);
   if (const std::string& file = request.options.plan; !file.empty()) {
     const runtime::Plan given =
         read_plan(file, asked, savings, !request.options.offload.nvme_paths.empty());

@@ -19,7 +19,7 @@ int checked(int threads) {
 
 runtime::Arena make_shared_arena(const comm::Communicator& communicator, const std::string& name,
                                  std::int64_t bytes) {
-  const bool maps = communicator.backend() == "shm";
+  const bool maps = communicator.backend() == "shm" || communicator.backend() == "hosts";
   return {name, bytes,
           maps ? runtime::ArenaKind::shared_memory : runtime::ArenaKind::private_memory};
 }

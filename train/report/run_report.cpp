@@ -26,9 +26,8 @@ RunReport make_report(const ReportSubject& subject, ForeseenStep foreseen) {
                    .failure = {}};
   if (!programs.trains()) return report;
   const runtime::Plan& plan = programs.settings.plan;
-  report.layers = plan::profile_layers(
-      training_model(subject.request), subject.machine,
-      {plan.mesh, comm::point_of(plan.mesh, subject.seat.rank), subject.seat.exchange}, programs);
+  report.layers = plan::profile_layers(training_model(subject.request), subject.machine,
+                                       comm::MeshSeat::of(subject.seat, plan.mesh), programs);
   std::set<zero::MicroStepKind> seen;
   for (const zero::MicroStep& step : zero::micro_steps(plan)) {
     if (!seen.insert(step.kind).second) continue;

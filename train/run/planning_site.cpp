@@ -44,12 +44,17 @@ MachineMemory memory_of(const RunRequest& request, bool on_cuda) {
   return memory;
 }
 
-/// Ranks of one host read one another's memory; ranks of several hosts, and devices, send messages.
-comm::Exchange exchange_of(const RunRequest& request, bool on_cuda) {
+/// Returns rank 0's seat. Ranks of one host read one another's memory, and so within each host
+/// those that mlaunch started on several; others, and devices, send messages.
+comm::Seat seat_of(const RunRequest& request, bool on_cuda) {
   const RankContext& context = request.context;
-  if (context.world == 1) return on_cuda ? comm::Exchange::own_rounding : comm::Exchange::none;
-  return on_cuda || context.local_world < context.world ? comm::Exchange::messages
-                                                        : comm::Exchange::peer_memory;
+  const auto seat = [&](comm::Exchange exchange) { return comm::Seat{0, context.world, exchange}; };
+  if (context.world == 1)
+    return seat(on_cuda ? comm::Exchange::own_rounding : comm::Exchange::none);
+  if (on_cuda) return seat(comm::Exchange::messages);
+  if (context.local_world == context.world) return seat(comm::Exchange::peer_memory);
+  if (context.first_ranks.size() < 2) return seat(comm::Exchange::messages);
+  return {0, context.world, comm::Exchange::hosts, context.first_ranks};
 }
 
 std::string describe_device(const RunRequest& request, bool on_cuda) {
@@ -87,14 +92,16 @@ ProgramRequest programs_of(const RunRequest& request, const TrainOptions& option
 
 PlanningSite planning_site(const RunRequest& request) {
   const bool on_cuda = plans_for_cuda(request);
-  return {machine_of(request, on_cuda), memory_of(request, on_cuda),
-          comm::Seat{0, request.context.world, exchange_of(request, on_cuda)},
+  return {machine_of(request, on_cuda), memory_of(request, on_cuda), seat_of(request, on_cuda),
           describe_device(request, on_cuda)};
 }
 
 void assume_ranks(int world, RunRequest& request) {
   RankContext& context = request.context;
-  if (world != context.world) context.world = context.local_world = world;
+  if (world != context.world) {
+    context.world = context.local_world = world;
+    context.first_ranks.clear();
+  }
   if (!request.hardware) return;
   machine::Machine& hardware = *request.hardware;
   if (const int devices = hardware.hosts * hardware.devices;

@@ -119,7 +119,7 @@ void print_findings(const PlannedMachine& machine) {
 
 std::string several_hosts_text(const PlannedMachine& machine) {
   if (machine.budget.seat.ranks <= machine.budget.local_ranks) return "";
-  return "  this is a plan only: train does not run on several hosts yet";
+  return "  over several hosts train has run on CPUs alone so far";
 }
 
 std::string found_text(const PlannedMachine& machine) {

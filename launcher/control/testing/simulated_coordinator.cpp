@@ -56,7 +56,7 @@ void SimulatedCoordinator::user_signal(int number) {
 void SimulatedCoordinator::ranks_hang(int attempt, int rank) {
   host_.when_it_runs([this, attempt, rank] {
     if (!lives_ || !coordinator_.is_running() || coordinator_.attempt() != attempt) return;
-    handle(RanksHang{rank, fmt::format("rank {} is behind", rank)});
+    handle(RanksHang{{.rank = rank}});
   });
 }
 

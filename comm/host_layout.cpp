@@ -1,0 +1,26 @@
+#include "comm/host_layout.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace strata::comm {
+
+int HostLayout::host_of(int rank) const {
+  const auto after = std::upper_bound(first_ranks.begin(), first_ranks.end(), rank);
+  return static_cast<int>(after - first_ranks.begin()) - 1;
+}
+
+void validate(const HostLayout& layout) {
+  const std::vector<int>& first = layout.first_ranks;
+  const bool rises =
+      std::adjacent_find(first.begin(), first.end(), std::greater_equal<>{}) == first.end();
+  if (first.empty() || first.front() != 0 || !rises || first.back() >= layout.world)
+    throw InvalidArgument(
+        fmt::format("the first ranks of {} hosts must be 0, then rise, below the {} ranks",
+                    first.size(), layout.world));
+}
+
+}  // namespace strata::comm

@@ -1,0 +1,234 @@
+// What ranks send to other hosts, and what they read on their own.
+#include <algorithm>
+#include <cstring>
+#include <functional>
+
+#include "comm/copy_bytes.h"
+#include "comm/hosts/hosts_communicator.h"
+#include "core/check.h"
+#include "kernels/cpu/ordered_sum.h"
+
+namespace strata::comm {
+namespace {
+
+/// Takes `bytes` from the front of the workspace.
+std::byte* take(std::span<std::byte>& free, std::int64_t bytes) {
+  const auto padded = static_cast<std::size_t>(padded_piece(bytes));
+  STRATA_CHECK(padded <= free.size(), "workspace has", free.size(), "bytes left; needs", padded);
+  std::byte* taken = free.data();
+  free = free.subspan(padded);
+  return taken;
+}
+
+/// Adds `count` wrapping int64 to those at `sum`.
+void add_integers(const std::byte* from, std::int64_t count, std::byte* sum) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::uint64_t left, right;  // unsigned, so that the sum wraps
+    std::memcpy(&left, sum + i * 8, 8);
+    std::memcpy(&right, from + i * 8, 8);
+    left += right;
+    std::memcpy(sum + i * 8, &left, 8);
+  }
+}
+
+}  // namespace
+
+template <typename Visit>
+void HostsCommunicator::for_each_served(const Visit& visit) const {
+  for (int peer = 0; peer < layout_.world; ++peer)
+    if (layout_.host_of(peer) != host_ && layout_.counterpart(peer, host_) == rank_) visit(peer);
+}
+
+void HostsCommunicator::all_gather(const Collective& collective, const std::byte* input,
+                                   std::byte* output) {
+  const Partition& partition = collective.partition;
+  const std::int64_t size = size_of(collective.input_type);
+  const auto place = [&](int rank) { return partition.begin(rank) * size; };
+  const auto bytes = [&](int rank) { return partition.count(rank) * size; };
+  copy_bytes(output + place(rank_), input, bytes(rank_));
+  const auto outputs = meet_all(collective, output, partition.total() * size);
+  for_each_served([&](int peer) { receive_data(peer, output + place(peer), bytes(peer)); });
+  for (int host = 0; host < layout_.hosts(); ++host)
+    if (host != host_)
+      send_data(layout_.counterpart(rank_, host), output + place(rank_), bytes(rank_));
+  const int first = layout_.first(host_);
+  for (int step = 1; step < locals_; ++step) {
+    const int peer = (local_ + step) % locals_;
+    copy_bytes(output + place(first + peer), outputs[peer] + place(first + peer),
+               bytes(first + peer));
+  }
+  finish_host();
+  for (int peer = 0; peer < layout_.world; ++peer) {
+    if (layout_.host_of(peer) == host_) continue;
+    const int holder = layout_.counterpart(peer, host_);
+    if (holder != rank_)
+      copy_bytes(output + place(peer), outputs[holder - first] + place(peer), bytes(peer));
+  }
+  group_.barrier();
+}
+
+void HostsCommunicator::send_sums(const Collective& collective,
+                                  std::span<const std::byte* const> operands,
+                                  std::span<std::byte>& free) {
+  const std::int64_t size = size_of(collective.input_type);
+  for (const PartialSum& sum : outgoing_) {
+    const std::int64_t count = collective.partition.count(sum.to);
+    if (count == 0) continue;
+    const std::int64_t offset = collective.partition.begin(sum.to) * size;
+    const auto leaves = operands.subspan(
+        static_cast<std::size_t>(sum.subtree.first - layout_.first(host_)), sum.subtree.leaves);
+    const DType type = sum_type(sum.subtree, collective.wire_type);
+    const std::int64_t bytes = count * size_of(type);
+    const bool as_it_is = sum.subtree.leaves == 1 && collective.input_type == type;
+    if (as_it_is) {
+      send_data(sum.to, leaves[0] + offset, bytes, sum.subtree.first);
+      continue;
+    }
+    std::byte* made = take(free, bytes);
+    if (sum.subtree.leaves == 1) {
+      kernels::convert_to_wire(nullptr, collective.input_type, leaves[0] + offset, type, count,
+                               made);
+    } else {
+      std::array<const std::byte*, kernels::kMaxContributions> at;
+      for (std::size_t i = 0; i < leaves.size(); ++i) at[i] = leaves[i] + offset;
+      kernels::ordered_sum(nullptr, {at.data(), leaves.size()}, collective.input_type,
+                           collective.wire_type, count, 1.0f, reinterpret_cast<float*>(made));
+    }
+    send_data(sum.to, made, bytes, sum.subtree.first);
+  }
+}
+
+void HostsCommunicator::receive_sums(const Collective& collective, std::span<std::byte>& free) {
+  const std::int64_t count = collective.partition.count(rank_);
+  for (const PartialSum& sum : incoming_) {
+    const DType type = sum_type(sum.subtree, collective.wire_type);
+    const std::int64_t bytes = count * size_of(type);
+    const std::byte*& part = parts_[static_cast<std::size_t>(sum.subtree.first)];
+    std::byte* taken = take(free, bytes);
+    part = taken;
+    receive_data(sum.from, taken, bytes, sum.subtree.first);
+    sums_.push_back({sum.subtree, {&part, 1}, type, type});
+  }
+}
+
+void HostsCommunicator::reduce_scatter(const Collective& collective, const std::byte* input,
+                                       float* output, std::span<std::byte> workspace) {
+  const Partition& partition = collective.partition;
+  const std::int64_t size = size_of(collective.input_type);
+  const auto operands = meet_all(collective, input, partition.total() * size);
+  std::span<std::byte> free = workspace;
+  sums_.clear();
+  receive_sums(collective, free);
+  send_sums(collective, operands, free);
+  const int first = layout_.first(host_);
+  for (int peer = 0; peer < locals_; ++peer)
+    parts_[static_cast<std::size_t>(first + peer)] =
+        operands[peer] + (partition.total() > 0 ? partition.begin(rank_) * size : 0);
+  for (const Subtree& own : own_subtrees_)
+    sums_.push_back({own,
+                     {parts_.data() + own.first, static_cast<std::size_t>(own.leaves)},
+                     collective.input_type,
+                     collective.wire_type});
+  std::ranges::sort(sums_, {}, [](const SumPart& sum) { return sum.subtree.first; });
+  finish();
+  sum_tree(sums_, layout_.world, partition.count(rank_), collective.scale, output);
+  group_.barrier();
+}
+
+void HostsCommunicator::all_reduce(const Collective& collective, std::byte* data,
+                                   std::span<std::byte> workspace) {
+  const std::int64_t count = collective.partition.total();
+  const std::int64_t bytes = count * size_of(DType::i64);
+  const auto operands = meet_all(collective, data, bytes);
+  if (leads()) {
+    const std::int64_t needs = bytes * layout_.hosts();
+    STRATA_CHECK(static_cast<std::int64_t>(workspace.size()) >= needs, group_.what(),
+                 "workspace of", workspace.size(), "bytes; needs", needs);
+    const auto sum_of = [&](int host) { return workspace.data() + host * bytes; };
+    copy_bytes(sum_of(host_), data, bytes);
+    for (int peer = 1; peer < locals_; ++peer) add_integers(operands[peer], count, sum_of(host_));
+    for (int host = 0; host < layout_.hosts(); ++host) {
+      if (host == host_) continue;
+      receive_data(layout_.first(host), sum_of(host), bytes);
+      send_data(layout_.first(host), sum_of(host_), bytes);
+    }
+    finish();
+    // The others of this host only wait meanwhile: the leader's operand can take the sum.
+    copy_bytes(data, sum_of(0), bytes);
+    for (int host = 1; host < layout_.hosts(); ++host) add_integers(sum_of(host), count, data);
+  }
+  finish_host();
+  if (!leads()) copy_bytes(data, operands[0], bytes);
+  group_.barrier();
+}
+
+void HostsCommunicator::broadcast(const Collective& collective, std::byte* data) {
+  const std::int64_t bytes = operand_bytes(collective, rank_).input;
+  const auto operands = meet_all(collective, data, bytes);
+  if (leads() && host_ > 0) receive_data(0, data, bytes);
+  for (int host = 1; host < layout_.hosts() && rank_ == 0; ++host)
+    send_data(layout_.first(host), data, bytes);
+  finish_host();
+  if (!leads()) copy_bytes(data, operands[0], bytes);
+  group_.barrier();
+}
+
+void HostsCommunicator::all_to_all(const Collective& collective, const std::byte* input,
+                                   std::byte* output) {
+  const Partition& partition = collective.partition;
+  const std::int64_t size = size_of(collective.input_type);
+  const std::int64_t piece = partition.count(rank_) * size;
+  const auto operands = meet_all(collective, input, partition.total() * size);
+  for (int peer = 0; peer < layout_.world; ++peer)
+    if (layout_.host_of(peer) != host_) receive_data(peer, output + peer * piece, piece);
+  for (int step = 1; step < layout_.world; ++step) {
+    const int peer = (rank_ + step) % layout_.world;
+    if (layout_.host_of(peer) != host_)
+      send_data(peer, input + partition.begin(peer) * size, partition.count(peer) * size);
+  }
+  const int first = layout_.first(host_);
+  for (int step = 0; step < locals_ && piece > 0; ++step) {
+    const int peer = (local_ + step) % locals_;
+    copy_bytes(output + (first + peer) * piece, operands[peer] + partition.begin(rank_) * size,
+               piece);
+  }
+  finish();
+  group_.barrier();
+}
+
+void HostsCommunicator::send(const Collective& collective, const std::byte* input) {
+  const int peer = collective.peer;
+  const std::int64_t bytes = operand_bytes(collective, rank_).input;
+  if (layout_.host_of(peer) == host_)
+    return group_.send(collective, peer - layout_.first(host_), input, bytes);
+  static_cast<void>(group_.arenas().locate(input, bytes, group_.what(), "input"));
+  const std::uint64_t number = ++sent_to_[static_cast<std::size_t>(peer)];
+  header_ = header_of(collective);
+  send_bytes(peer, tag_of(Message::pair_header, number, 0), &header_, sizeof header_);
+  if (bytes > 0)
+    send_bytes(peer, tag_of(Message::pair_data, number, header_.fingerprint), input, bytes);
+  finish();
+}
+
+void HostsCommunicator::receive(const Collective& collective, std::byte* output) {
+  const int peer = collective.peer;
+  const std::int64_t bytes = operand_bytes(collective, rank_).output;
+  if (layout_.host_of(peer) == host_)
+    return group_.receive(collective, peer - layout_.first(host_), output, bytes);
+  const std::uint64_t number = ++received_from_[static_cast<std::size_t>(peer)];
+  header_ = header_of(collective);
+  Header& theirs = headers_[static_cast<std::size_t>(layout_.host_of(peer))];
+  receive_bytes(peer, tag_of(Message::pair_header, number, 0), &theirs, sizeof theirs);
+  finish();
+  if (theirs.fingerprint != header_.fingerprint) report_difference(peer, theirs, rank_, header_);
+  if (bytes > 0)
+    receive_bytes(peer, tag_of(Message::pair_data, number, header_.fingerprint), output, bytes);
+  finish();
+}
+
+void HostsCommunicator::meet(const Collective& collective) {
+  meet_all(collective, nullptr, 0);
+  group_.barrier();  // the leader has heard of the other hosts
+}
+
+}  // namespace strata::comm

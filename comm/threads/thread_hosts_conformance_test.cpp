@@ -1,0 +1,104 @@
+// Groups of rank threads that play hosts.
+#include <thread>
+#include <vector>
+
+#include "comm/factory.h"
+#include "comm/host_stream.h"
+#include "comm/testing/conformance.h"
+#include "comm/testing/hosts_traffic.h"
+#include "comm/testing/test_arena.h"
+#include "core/error.h"
+
+namespace strata::comm {
+namespace {
+
+void run_rank(std::unique_ptr<Communicator> communicator, const RankBody& body, bool closes) {
+  try {
+    body(*communicator);
+    if (closes) communicator->close();
+  } catch (const std::exception& error) {
+    ADD_FAILURE() << "rank " << communicator->rank() << ": " << error.what();
+    communicator->abort(error.what());
+  }
+}
+
+/// Runs the body on all ranks of `layout`; each host has a board of its own.
+void run_hosts(const HostLayout& layout, const RankBody& body, bool closes) {
+  std::vector<std::thread> threads;
+  for (auto& communicator : make_thread_communicators(layout))
+    threads.emplace_back(run_rank, std::move(communicator), std::cref(body), closes);
+  for (std::thread& thread : threads) thread.join();
+}
+
+struct NamedLayout {
+  const char* name;
+  HostLayout layout;
+};
+const std::vector<NamedLayout>& layouts() {
+  static const std::vector<NamedLayout> kLayouts{{"hosts2x1world", {{0, 1}, 2}},
+                                                 {"hosts2x2world", {{0, 2}, 4}},
+                                                 {"hosts3x2world", {{0, 2, 4}, 6}},
+                                                 {"hosts2and3world", {{0, 2}, 5}},
+                                                 {"hosts3and1world", {{0, 3}, 4}}};
+  return kLayouts;
+}
+
+std::vector<TestedBackend> backends(bool closes) {
+  std::vector<TestedBackend> result;
+  for (const NamedLayout& named : layouts())
+    result.push_back({named.name, named.layout.world,
+                      [&layout = named.layout, closes](int, const RankBody& body) {
+                        run_hosts(layout, body, closes);
+                      },
+                      true});
+  return result;
+}
+
+INSTANTIATE_TEST_SUITE_P(ThreadHosts, CommConformance, testing::ValuesIn(backends(true)),
+                         backend_name);
+INSTANTIATE_TEST_SUITE_P(ThreadHosts, CommFailure, testing::ValuesIn(backends(false)),
+                         backend_name);
+
+TEST(HostsCommunicator, SendsEachByteToAHostOnce) {
+  for (const NamedLayout& named : layouts()) {
+    run_hosts(
+        named.layout,
+        [&](Communicator& communicator) {
+          const HostsTraffic traffic =
+              measure_traffic(dynamic_cast<HostsCommunicator&>(communicator), named.layout);
+          if (communicator.rank() != 0) return;
+          EXPECT_LE(static_cast<double>(traffic.sent), 1.03 * static_cast<double>(traffic.least))
+              << named.name << ": " << traffic.sent << " bytes, at least " << traffic.least;
+          EXPECT_GE(traffic.sent, traffic.least);
+          testing::Test::RecordProperty(std::string(named.name) + "_ratio",
+                                        std::to_string(static_cast<double>(traffic.sent) /
+                                                       static_cast<double>(traffic.least)));
+        },
+        true);
+  }
+}
+
+TEST(HostsCommunicator, NamesCollectivesThatDifferBetweenHosts) {
+  run_hosts(
+      {{0, 2}, 4},
+      [](Communicator& communicator) {
+        TestArena arena(communicator, 4096);
+        Collective collective = integer_sum(1, 4);
+        if (communicator.rank() >= 2) collective.kind = CollectiveKind::broadcast;
+        std::byte workspace[64];
+        HostStream stream;
+        std::byte* data = arena.take(8);
+        try {
+          communicator.run(stream, collective, data, data, workspace);
+          ADD_FAILURE() << "a difference went unnoticed";
+        } catch (const Error& error) {
+          const std::string text = error.what();
+          EXPECT_NE(text.find("rank 0 runs 'all_reduce"), std::string::npos) << text;
+          EXPECT_NE(text.find("rank 2 runs 'broadcast"), std::string::npos) << text;
+        }
+      },
+      false);
+}
+
+}  // namespace
+}  // namespace strata::comm

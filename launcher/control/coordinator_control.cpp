@@ -1,0 +1,118 @@
+#include "launcher/control/coordinator_control.h"
+
+#include <utility>
+
+namespace strata::launcher {
+namespace {
+
+/// Heartbeats of several hosts come at several times of each second.
+constexpr std::chrono::milliseconds kBetweenLooks{900};
+
+}  // namespace
+
+CoordinatorControl::CoordinatorControl(TimePoint now, const std::optional<Hello>& own,
+                                       const Coordinator::Settings& run,
+                                       std::chrono::seconds hang_limit)
+    : own_(own), coordinator_(now, run), watch_(hang_limit) {
+  if (own_) agent_.emplace(*own_, run.lease);
+}
+
+std::vector<ControlAction> CoordinatorControl::begin(TimePoint now) {
+  if (agent_) take(agent_->connect(now));
+  return deliver(now);
+}
+
+std::vector<ControlAction> CoordinatorControl::handle(TimePoint now, const AgentEvent& event) {
+  if (agent_) take(agent_->handle(now, event));
+  return deliver(now);
+}
+
+std::vector<ControlAction> CoordinatorControl::handle(TimePoint now,
+                                                      const CoordinatorEvent& event) {
+  take(coordinator_.handle(now, event));
+  if (const auto* said = std::get_if<AgentSaid>(&event))
+    if (std::holds_alternative<Heartbeat>(said->message)) watch(now);
+  return deliver(now);
+}
+
+std::optional<RunControl::TimePoint> CoordinatorControl::next_deadline() const {
+  const auto coordinator = coordinator_.next_deadline();
+  const auto agent = agent_ ? agent_->next_deadline() : std::nullopt;
+  return !agent || (coordinator && *coordinator < *agent) ? coordinator : agent;
+}
+
+void CoordinatorControl::take(std::vector<AgentAction> actions) {
+  for (AgentAction& action : actions) {
+    if (auto* message = std::get_if<SendToCoordinator>(&action))
+      to_coordinator_.push_back(std::move(message->message));
+    else if (auto* start = std::get_if<StartGroup>(&action))
+      actions_.emplace_back(std::move(*start));
+    else if (auto* end = std::get_if<EndGroup>(&action))
+      actions_.emplace_back(std::move(*end));
+    else if (auto* signal = std::get_if<SignalGroup>(&action))
+      actions_.emplace_back(*signal);
+    else if (auto* kill = std::get_if<KillGroup>(&action))
+      actions_.emplace_back(std::move(*kill));
+    else if (const auto* lease = std::get_if<SetLease>(&action))
+      actions_.emplace_back(*lease);
+    else if (auto* answer = std::get_if<AnswerRank>(&action))
+      actions_.emplace_back(std::move(*answer));
+    else if (auto* describe = std::get_if<DescribeHang>(&action))
+      actions_.emplace_back(std::move(*describe));
+    // The run ends when the coordinator says so, not its own agent.
+  }
+}
+
+void CoordinatorControl::take(std::vector<CoordinatorAction> actions) {
+  for (CoordinatorAction& action : actions) {
+    if (auto* message = std::get_if<SendToAgent>(&action)) {
+      if (own_ && message->host == own_->host && message->agent == own_->agent)
+        to_agent_.push_back(std::move(message->message));
+      else
+        actions_.emplace_back(std::move(*message));
+    } else if (auto* report = std::get_if<TellReport>(&action)) {
+      actions_.emplace_back(std::move(*report));
+    } else if (auto* evidence = std::get_if<TellEvidence>(&action)) {
+      actions_.emplace_back(std::move(*evidence));
+    } else if (auto* words = std::get_if<Announce>(&action)) {
+      actions_.emplace_back(std::move(*words));
+    } else if (auto* gave_up = std::get_if<KeepEvidence>(&action)) {
+      actions_.emplace_back(std::move(*gave_up));
+    } else {
+      ended_ = true;
+      actions_.emplace_back(std::get<EndRun>(action));
+    }
+  }
+}
+
+std::vector<ControlAction> CoordinatorControl::deliver(TimePoint now) {
+  while (!ended_ && (!to_coordinator_.empty() || !to_agent_.empty())) {
+    if (!to_coordinator_.empty()) {
+      const AgentMessage message = std::move(to_coordinator_.front());
+      to_coordinator_.pop_front();
+      take(coordinator_.handle(now, AgentSaid{own_->host, own_->agent, message}));
+      if (std::holds_alternative<Heartbeat>(message)) watch(now);
+    } else {
+      const CoordinatorMessage message = std::move(to_agent_.front());
+      to_agent_.pop_front();
+      take(agent_->handle(now, CoordinatorSaid{message}));
+    }
+  }
+  return std::exchange(actions_, {});
+}
+
+/// Looks at all ranks of the attempt, once each host has shown its own.
+void CoordinatorControl::watch(TimePoint now) {
+  if (ended_ || !coordinator_.is_running() || (looked_ && now < *looked_ + kBetweenLooks)) return;
+  std::vector<RankState> ranks;
+  for (Coordinator::RankOfHost& one : coordinator_.ranks()) ranks.push_back(std::move(one.state));
+  if (std::cmp_less(ranks.size(), coordinator_.world())) return;
+  looked_ = now;
+  if (std::exchange(watched_, coordinator_.attempt()) != coordinator_.attempt())
+    watch_.start_again();
+  const std::optional<Hang> hang = watch_.look(now, ranks);
+  if (!hang) return;
+  take(coordinator_.handle(now, RanksHang{*hang}));
+}
+
+}  // namespace strata::launcher

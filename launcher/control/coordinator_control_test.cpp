@@ -1,0 +1,168 @@
+#include "launcher/control/coordinator_control.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+namespace strata::launcher {
+namespace {
+
+template <typename Action>
+std::optional<Action> found(const std::vector<ControlAction>& actions) {
+  for (const ControlAction& action : actions)
+    if (const auto* one = std::get_if<Action>(&action)) return *one;
+  return {};
+}
+
+AttemptFacts killed(std::int64_t committed) {
+  AttemptFacts facts;
+  facts.exit_code = 137;
+  facts.failed = AttemptFacts::Failed{1, "", ""};
+  facts.ranks.resize(2);
+  facts.ranks[1] = {.ending = Ending{Ending::Kind::killed, SIGKILL}, .step = committed + 7};
+  facts.committed = committed;
+  return facts;
+}
+
+class CoordinatorControlTest : public testing::Test {
+ protected:
+  RunControl::TimePoint now_{};
+  CoordinatorControl control_{now_,
+                              Hello{.host = "node7", .agent = "1", .slots = 2},
+                              {.hosts = {"node7"}, .restarts = {}},
+                              std::chrono::seconds(30)};
+};
+
+TEST_F(CoordinatorControlTest, StartsAtOnceAndAgainAfterAFailure) {
+  const auto start = found<StartGroup>(control_.begin(now_)).value().start;
+  EXPECT_EQ(start.placement.slots, std::vector{2});
+  EXPECT_EQ(start.placement.attempt, 0);
+  const auto failure =
+      control_.handle(now_, AgentEvent(FirstFailure{{.rank = 1, .reason = "rank 1 was killed"}}));
+  EXPECT_TRUE(found<EndGroup>(failure));
+  const auto ended = control_.handle(now_, AgentEvent(GroupEnded{killed(40)}));
+  EXPECT_EQ(found<TellReport>(ended).value().report.hosts.front().host, "node7");
+  EXPECT_EQ(found<StartGroup>(ended).value().start.placement.attempt, 1);
+  EXPECT_EQ(found<StartGroup>(ended).value().start.last_step, 47);
+}
+
+TEST_F(CoordinatorControlTest, EndsWithTheRanksCode) {
+  control_.begin(now_);
+  AttemptFacts facts = killed(-1);
+  const auto ended = control_.handle(now_, AgentEvent(GroupEnded{facts}));
+  EXPECT_EQ(found<EndRun>(ended).value().exit_code, 137);
+}
+
+TEST_F(CoordinatorControlTest, PassesSignalsOn) {
+  control_.begin(now_);
+  const auto actions = control_.handle(now_, CoordinatorEvent(RunSignal{SIGTERM}));
+  EXPECT_EQ(found<SignalGroup>(actions).value().number, SIGTERM);
+}
+
+TEST_F(CoordinatorControlTest, TellsOfRanksThatHangAndEndsThem) {
+  control_.begin(now_);
+  const std::vector<RankState> ranks{
+      {.rank = 0, .phase = Phase::forward, .step = 7, .beats = 9},
+      {.rank = 1, .phase = Phase::forward, .step = 7, .beats = 9, .held = true}};
+  std::optional<DescribeHang> told;
+  std::vector<ControlAction> last;
+  for (int second = 0; second < 9 && !told; ++second) {
+    now_ += kHeartbeat;
+    last = control_.handle(now_, AgentEvent(AgentTick{ranks}));
+    told = found<DescribeHang>(last);
+  }
+  EXPECT_EQ(told.value().hang.rank, 1);
+  EXPECT_TRUE(std::holds_alternative<DescribeHang>(last.front())) << "before they are ended";
+  EXPECT_TRUE(found<EndGroup>(last));
+  AttemptFacts facts = killed(40);
+  facts.failed.reset();
+  const auto ended = control_.handle(now_, AgentEvent(GroupEnded{facts}));
+  EXPECT_EQ(found<TellReport>(ended).value().report.hung_rank, 1);
+  EXPECT_EQ(found<StartGroup>(ended).value().start.placement.attempt, 1);
+}
+
+TEST_F(CoordinatorControlTest, IsDueEverySecond) {
+  control_.begin(now_);
+  control_.handle(now_, AgentEvent(AgentTick{}));
+  EXPECT_EQ(control_.next_deadline(), now_ + kHeartbeat);
+}
+
+/// A run of two hosts, at the coordinator's.
+class TwoHostsTest : public testing::Test {
+ protected:
+  void hear(AgentMessage message) {
+    last_ = control_.handle(now_, CoordinatorEvent(AgentSaid{"b", "9", std::move(message)}));
+  }
+  void tick(std::vector<RankState> ranks = {}) {
+    last_ = control_.handle(now_, AgentEvent(AgentTick{std::move(ranks)}));
+  }
+
+  RunControl::TimePoint now_{};
+  CoordinatorControl control_{
+      now_,
+      Hello{.host = "a", .agent = "1", .slots = 2},
+      {.hosts = {"a", "b"}, .least_hosts = 2, .lease = kLease, .restarts = {}},
+      std::chrono::seconds(30)};
+  std::vector<ControlAction> last_ = control_.begin(now_);
+};
+
+TEST_F(TwoHostsTest, StartsOnBothOnceTheOtherHasCome) {
+  EXPECT_FALSE(found<StartGroup>(last_));
+  tick();
+  hear(Hello{.host = "b", .agent = "9", .slots = 3});
+  const auto own = found<StartGroup>(last_).value().start;
+  EXPECT_EQ(own.placement.slots, (std::vector{2, 3}));
+  EXPECT_EQ(own.node, 0);
+  EXPECT_TRUE(found<SetLease>(last_)) << "the own ranks end with the lease, too";
+  const auto sent = found<SendToAgent>(last_).value();
+  EXPECT_EQ(sent.host, "b");
+  EXPECT_EQ(sent.agent, "9");
+  EXPECT_EQ(std::get<StartAttempt>(sent.message).node, 1);
+}
+
+TEST_F(TwoHostsTest, WhatHoldsARankOnTheOtherHostIsAskedThere) {
+  tick();
+  hear(Hello{.host = "b", .agent = "9", .slots = 1});
+  const std::vector<RankState> own{{.rank = 0, .phase = Phase::forward, .step = 7, .beats = 9},
+                                   {.rank = 1, .phase = Phase::forward, .step = 7, .beats = 9}};
+  const Heartbeat beat{
+      .newest = 0,
+      .has_ranks = true,
+      .ranks = {{.rank = 2, .phase = Phase::forward, .step = 7, .beats = 9, .held = true}}};
+  std::vector<SendToAgent> sent;
+  const auto note_words = [&] {
+    for (const ControlAction& action : last_)
+      if (const auto* send = std::get_if<SendToAgent>(&action))
+        if (!std::holds_alternative<Lease>(send->message)) sent.push_back(*send);
+  };
+  for (int second = 0; second < 9 && sent.empty(); ++second) {
+    now_ += kHeartbeat;
+    hear(beat);
+    note_words();
+    if (!sent.empty()) break;
+    tick(own);
+    note_words();
+  }
+  ASSERT_EQ(sent.size(), 2U);
+  EXPECT_EQ(std::get<Collect>(sent[0].message).hang.rank, 2) << "before its ranks are ended";
+  EXPECT_TRUE(std::holds_alternative<StopAttempt>(sent[1].message));
+  EXPECT_FALSE(found<DescribeHang>(last_)) << "nothing holds ranks here";
+  EXPECT_TRUE(found<EndGroup>(last_));
+  hear(Evidence{0, "it is stopped"});
+  EXPECT_EQ(found<TellEvidence>(last_).value().text, "it is stopped");
+}
+
+TEST_F(TwoHostsTest, AHostWithoutASignOfLifeIsLost) {
+  tick();
+  hear(Hello{.host = "b", .agent = "9", .slots = 1});
+  std::optional<EndGroup> end;
+  for (int second = 0; second < 8 && !end; ++second) {
+    now_ += kHeartbeat;
+    tick();
+    last_ = control_.handle(now_, CoordinatorEvent(CoordinatorTick{}));
+    end = found<EndGroup>(last_);
+  }
+  EXPECT_NE(end.value().reason.find("host b is lost"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace strata::launcher

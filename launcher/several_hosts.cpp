@@ -1,0 +1,158 @@
+#include "launcher/several_hosts.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/own_files.h"
+#include "launcher/command/free_port.h"
+#include "launcher/control/agent_control.h"
+#include "launcher/control/coordinator_control.h"
+#include "launcher/control/reach.h"
+#include "launcher/start/agent_command.h"
+#include "launcher/wire/listening_address.h"
+
+namespace strata::launcher {
+namespace {
+
+/// Hosts are numbers in the run; their names are for people, and need not differ.
+Hello hello_of(const Run& run) {
+  const bool several = run.options.hosts.are_several();
+  Hello hello{.host = several ? std::to_string(run.options.hosts.node) : run.host,
+              .agent = fmt::format("{}.{}", ::getpid(), boot_time_ns()),
+              .slots = run.options.ranks};
+  if (several) hello.host_name = run.host;
+  return hello;
+}
+
+Coordinator::Settings settings_of(const Run& run) {
+  Coordinator::Settings settings;
+  settings.restarts = run.options.restarts;
+  if (!run.options.hosts.are_several()) {
+    settings.hosts = {run.host};
+    return settings;
+  }
+  for (int node = 0; node < run.options.hosts.count; ++node)
+    settings.hosts.push_back(std::to_string(node));
+  settings.least_hosts = run.options.hosts.count;
+  settings.lease = kLease;
+  settings.join = Reach::kJoin;
+  return settings;
+}
+
+std::unique_ptr<RunControl> make_control(RunControl::TimePoint now, const Run& run) {
+  if (is_agent(run)) return std::make_unique<AgentControl>(hello_of(run));
+  const bool has_ranks = run.options.hosts.node >= 0;
+  return std::make_unique<CoordinatorControl>(
+      now, has_ranks ? std::optional(hello_of(run)) : std::nullopt, settings_of(run),
+      run.options.hang_timeout);
+}
+
+std::unique_ptr<ControlWire> attach(ControlModule& module, Run& run) {
+  const Options::Hosts& hosts = run.options.hosts;
+  RunSecret secret = read_run_secret(hosts.secret);
+  secret.key.clear();
+  const std::string address = numeric_address(hosts.address);
+  run.host_address = address_towards(address, hosts.port);
+  return module.attach({.address = address,
+                        .port = hosts.port,
+                        .secret = std::move(secret),
+                        .build = STRATA_VERSION,
+                        .run_id = {}});
+}
+
+std::string without_user(const std::string& name) { return name.substr(name.find('@') + 1); }
+
+/// Returns the address at which the coordinator listens: the given one, or that by which this host
+/// reaches the first of the others.
+std::string own_address(const Options::Hosts& hosts) {
+  if (hosts.address.empty()) {
+    const std::string other = without_user(hosts.listed[hosts.node == 0 ? 1 : 0].name);
+    try {
+      return address_towards(numeric_address(other), 22);
+    } catch (const HostError& error) {
+      throw HostError(
+          fmt::format("{}; give the address of this host, as the others reach it: "
+                      "--master-addr ADDRESS",
+                      error.what()));
+    }
+  }
+  const std::string address = numeric_address(hosts.address);
+  if (is_loopback(address) && hosts.address != address && hosts.address != "localhost")
+    throw ConfigError(
+        fmt::format("--master-addr {} leads to {} on this host, where no other host "
+                    "can reach it; give the address itself",
+                    hosts.address, address));
+  return address;
+}
+
+/// Returns MASTER_ADDR of the ranks: the host of rank 0.
+std::string master_address(const Run& run) {
+  const Options::Hosts& hosts = run.options.hosts;
+  if (hosts.node == 0) return run.host_address;
+  const std::string first = without_user(hosts.listed.front().name);
+  try {
+    return numeric_address(first);
+  } catch (const HostError&) {
+    return first;  // a name that ssh alone knows here; programs may know it there
+  }
+}
+
+RunSecret secret_of(ControlModule& module, const Options::Hosts& hosts) {
+  if (!hosts.listed.empty()) return module.make_secret();
+  RunSecret secret = read_run_secret(hosts.secret);
+  if (secret.key.empty())
+    throw ConfigError(
+        fmt::format("{} lacks the key, which host 0 needs; make it with: mlaunch "
+                    "secret FILE",
+                    hosts.secret));
+  return secret;
+}
+
+/// Returns how the agents of the other listed hosts are started.
+std::vector<AgentStart> starts_of(const Options& options) {
+  const Options::Hosts& hosts = options.hosts;
+  std::vector<AgentStart> starts;
+  for (int node = 0; std::cmp_less(node, hosts.listed.size()); ++node) {
+    const ListedHost& host = hosts.listed[static_cast<std::size_t>(node)];
+    if (node == hosts.node) continue;
+    starts.push_back({std::to_string(node),
+                      ssh_command(host.name, std::filesystem::current_path().string(),
+                                  own_directory() + "/mlaunch",
+                                  agent_arguments(options, {host.name, node, host.slots}))});
+  }
+  return starts;
+}
+
+}  // namespace
+
+RunParts make_run_parts(RunControl::TimePoint now, Run& run) {
+  Options::Hosts& hosts = run.options.hosts;
+  RunParts parts{.control = make_control(now, run), .module = nullptr, .wire = nullptr};
+  if (!hosts.are_several()) return parts;
+  parts.module = open_control_module();
+  if (is_agent(run)) {
+    parts.wire = attach(*parts.module, run);
+    return parts;
+  }
+  RunSecret secret = secret_of(*parts.module, hosts);
+  hosts.address = run.host_address = own_address(hosts);
+  if (hosts.port == 0) hosts.port = find_free_port();
+  run.master_address = master_address(run);
+  parts.wire = parts.module->listen({.address = run.host_address,
+                                     .port = hosts.port,
+                                     .secret = secret,
+                                     .build = STRATA_VERSION,
+                                     .welcome = {run.run_id, run.master_address, run.master_port}});
+  parts.starts = starts_of(run.options);
+  secret.key.clear();
+  parts.agents_secret = format_run_secret(secret);
+  return parts;
+}
+
+}  // namespace strata::launcher

@@ -1,0 +1,126 @@
+#include "launcher/start/starters.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <utility>
+
+#include "core/error.h"
+#include "core/system_call.h"
+#include "launcher/command/program_path.h"
+
+namespace strata::launcher {
+namespace {
+
+constexpr std::array kKinds{OutputKind::standard_output, OutputKind::standard_error};
+
+std::vector<std::string> own_environment() {
+  std::vector<std::string> environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
+  return environment;
+}
+
+/// Returns a pipe's end from which `input` can be read; it must fit into a pipe.
+UniqueFd pipe_with(const std::string& input) {
+  int ends[2];
+  checked(::pipe2(ends, O_CLOEXEC), "creating a pipe for a secret");
+  const UniqueFd write_end(ends[1]);
+  UniqueFd read_end(ends[0]);
+  const ssize_t written = ::write(write_end.get(), input.data(), input.size());
+  if (written != static_cast<ssize_t>(input.size())) throw_system_error("writing a secret");
+  return read_end;
+}
+
+/// glibc 2.36 declares these calls for C alone.
+int open_pidfd(pid_t pid) {
+  return static_cast<int>(
+      checked(::syscall(SYS_pidfd_open, pid, 0), "watching what starts an agent"));
+}
+
+}  // namespace
+
+Starters::~Starters() { kill(); }
+
+void Starters::start(const std::string& host, const std::vector<std::string>& command,
+                     const std::string& input) {
+  const UniqueFd secret = pipe_with(input);
+  const char* path = std::getenv("PATH");
+  RankCommand starter;
+  starter.path = find_program(command.front(), "", path != nullptr ? path : "/usr/bin:/bin");
+  starter.arguments = command;
+  starter.environment = own_environment();
+  starter.input_fd = secret.get();
+  checked(::getrlimit(RLIMIT_NOFILE, &starter.open_files), "reading the limit of open files");
+  Starter& started = starters_.emplace_back(Starter{host, start_rank(starter)});
+  started.number = UniqueFd(open_pidfd(started.process.pid));
+}
+
+UniqueFd& Starters::pipe(Starter& starter, OutputKind kind) {
+  return kind == OutputKind::standard_output ? starter.process.output : starter.process.error;
+}
+
+void Starters::add_polls(std::vector<pollfd>& entries) {
+  for (const OutputKind kind : kKinds) {
+    if (screen_.queue(kind).full()) continue;  // its writers shall wait
+    for (Starter& starter : starters_)
+      if (const UniqueFd& fd = pipe(starter, kind); fd.valid())
+        entries.push_back({fd.get(), POLLIN, 0});
+  }
+}
+
+void Starters::work() {
+  for (const OutputKind kind : kKinds)
+    for (Starter& starter : starters_)
+      if (!screen_.queue(kind).full()) read(starter, kind);
+}
+
+void Starters::read(Starter& starter, OutputKind kind) {
+  UniqueFd& fd = pipe(starter, kind);
+  if (!fd.valid()) return;
+  std::array<char, 64 * 1024> bytes;
+  const ssize_t count = ::read(fd.get(), bytes.data(), bytes.size());
+  if (count > 0) return print(starter, kind, {bytes.data(), static_cast<std::size_t>(count)});
+  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (!starter.partial[static_cast<int>(kind)].empty()) print(starter, kind, "\n");
+  fd.close();
+}
+
+void Starters::print(Starter& starter, OutputKind kind, std::string_view bytes) {
+  std::string& partial = starter.partial[static_cast<int>(kind)];
+  for (std::size_t end = 0; (end = bytes.find('\n')) != std::string_view::npos;) {
+    partial += bytes.substr(0, end);
+    bytes.remove_prefix(end + 1);
+    if (kind == OutputKind::standard_error) starter.last_line = partial;
+    screen_.print(kind, std::exchange(partial, {}));
+  }
+  partial += bytes;
+  if (partial.size() > Screen::kMaxLineBytes) screen_.print(kind, std::exchange(partial, {}));
+}
+
+std::vector<Starters::Ended> Starters::take_ended() {
+  std::vector<Ended> ended;
+  for (Starter& starter : starters_) {
+    if (starter.process.output.valid() || starter.process.error.valid() || starter.told) continue;
+    starter.told = true;
+    ended.push_back({starter.host, starter.last_line});
+  }
+  return ended;
+}
+
+bool Starters::any_left() const {
+  return std::ranges::any_of(starters_, [](const Starter& starter) { return !starter.told; });
+}
+
+void Starters::kill() {
+  for (const Starter& starter : starters_)
+    if (!starter.told)
+      (void)::syscall(SYS_pidfd_send_signal, starter.number.get(), SIGKILL, nullptr, 0);
+}
+
+}  // namespace strata::launcher

@@ -1,0 +1,99 @@
+// The connections between the coordinator of a run and the agents of its other hosts. mlaunch opens
+// the module that has them (libstrata_control.so: gRPC over TLS) when a run has several hosts.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "launcher/control/agent.h"
+#include "launcher/control/coordinator.h"
+#include "launcher/wire/run_secret.h"
+
+namespace strata::launcher {
+
+/// Version of the messages (grpc/control.proto); hosts with another one are refused.
+inline constexpr int kControlProtocol = 1;
+
+// What a wire tells, besides events of the coordinator (AgentSaid, ConnectionBroke) and of the
+// agent (CoordinatorSaid).
+
+/// To an agent: its connection stands. It says Hello on it.
+struct Connected {};
+/// To an agent: the coordinator let it in.
+struct Welcomed {
+  std::string run_id;
+  std::string master_address;  ///< MASTER_ADDR and MASTER_PORT of the ranks
+  int master_port = 0;
+};
+/// To an agent: the coordinator does not let it in, and will not later.
+struct NotWelcome {
+  std::string reason;  ///< one line
+};
+/// To an agent: the coordinator cannot be reached; the wire tries again.
+struct CoordinatorOutOfReach {
+  std::string reason;  ///< one line
+};
+using WireEvent = std::variant<AgentSaid, ConnectionBroke, Connected, Welcomed, NotWelcome,
+                               CoordinatorOutOfReach, CoordinatorSaid>;
+
+/// One end of the connections. Threads of the module receive and send; one thread calls all
+/// functions, none of which waits but `close`.
+class ControlWire {
+ public:
+  virtual ~ControlWire() = default;
+
+  /// Descriptor that is readable while take() has something.
+  [[nodiscard]] virtual int poll_fd() const = 0;
+  /// Returns what was received, in the order of each connection.
+  [[nodiscard]] virtual std::vector<WireEvent> take() = 0;
+  /// Sends to an agent, or to the coordinator. What is sent while there is no connection is lost:
+  /// both machines say again what must be heard.
+  virtual void send(const SendToAgent& message) = 0;
+  virtual void send(const SendToCoordinator& message) = 0;
+  /// Waits until all is sent, at most `limit`, and ends all connections.
+  virtual void close(std::chrono::milliseconds limit) = 0;
+};
+
+/// The coordinator's end.
+struct ListenSettings {
+  std::string address;  ///< numeric IPv4 or IPv6 address to listen at
+  int port = 0;         ///< 0: any
+  RunSecret secret;     ///< with certificate and key
+  std::string build;    ///< agents of another build are refused
+  Welcomed welcome;
+};
+
+/// An agent's end.
+struct AttachSettings {
+  std::string address;  ///< name or numeric address of the coordinator's host
+  int port = 0;
+  RunSecret secret;  ///< its token and certificate
+  std::string build;
+  std::string run_id;  ///< of which ranks have run here; empty: none yet
+};
+
+/// What the module has.
+class ControlModule {
+ public:
+  virtual ~ControlModule() = default;
+  /// Begins to listen. Throws HostError if the address cannot be bound; its message names who has
+  /// the port, where that is known.
+  [[nodiscard]] virtual std::unique_ptr<ControlWire> listen(const ListenSettings& settings) = 0;
+  /// Begins to connect, and connects again after a connection broke.
+  [[nodiscard]] virtual std::unique_ptr<ControlWire> attach(const AttachSettings& settings) = 0;
+  /// Makes a token, a certificate of the run and its key.
+  [[nodiscard]] virtual RunSecret make_secret() = 0;
+};
+
+/// Name and type of the module's only entry; the caller owns the result.
+inline constexpr const char* kControlModuleEntry = "strata_make_control_module";
+using ControlModuleEntry = ControlModule* (*)();
+
+/// Opens libstrata_control.so beside the program or in ../lib. Throws HostError that says what is
+/// missing.
+std::unique_ptr<ControlModule> open_control_module();
+
+}  // namespace strata::launcher

@@ -1,0 +1,90 @@
+#include "launcher/wire/grpc/agent_stream.h"
+
+#include <utility>
+
+#include "core/error.h"
+
+namespace strata::launcher {
+
+AgentStream::AgentStream(CoordinatorServer& server, const grpc::CallbackServerContext& context)
+    : server_(server) {
+  if (!server_.accepts_token(context)) {
+    finish({grpc::StatusCode::UNAUTHENTICATED, "this is not the token of the run"});
+    return;
+  }
+  StartSendInitialMetadata();
+  StartRead(&received_);
+}
+
+void AgentStream::send(proto::FromCoordinator message) {
+  const std::lock_guard lock(mutex_);
+  if (ending_ || finished_) return;
+  if (const auto* next = queue_.push(std::move(message))) StartWrite(next);
+}
+
+void AgentStream::end() {
+  const std::lock_guard lock(mutex_);
+  ending_ = true;
+  if (queue_.empty()) finish_locked(grpc::Status::OK);
+}
+
+void AgentStream::OnReadDone(bool ok) {
+  if (!ok) return finish(grpc::Status::OK);
+  try {
+    receive();
+  } catch (const Error& error) {
+    return refuse(error.what());
+  }
+  const std::lock_guard lock(mutex_);
+  if (!finished_) StartRead(&received_);
+}
+
+void AgentStream::receive() {
+  if (!hello_) {
+    if (!received_.has_hello()) throw DataError("an agent's first message must be Hello");
+    return begin(received_.hello());
+  }
+  server_.tell(AgentSaid{hello_->host, hello_->agent, from_proto(received_)});
+}
+
+void AgentStream::begin(const proto::Hello& hello) {
+  const Introduction introduction = introduction_of(hello);
+  if (const std::string reason = server_.refusal(introduction); !reason.empty())
+    return refuse(reason);
+  hello_ = std::get<Hello>(from_proto(received_));
+  send(to_proto(server_.welcome()));
+  server_.attach(*this, *hello_);
+}
+
+void AgentStream::refuse(const std::string& reason) {
+  send(to_proto(NotWelcome{reason}));
+  end();
+}
+
+void AgentStream::OnWriteDone(bool ok) {
+  if (!ok) return finish(grpc::Status::CANCELLED);
+  const std::lock_guard lock(mutex_);
+  if (finished_) return;
+  if (const auto* next = queue_.written())
+    StartWrite(next);
+  else if (ending_)
+    finish_locked(grpc::Status::OK);
+}
+
+void AgentStream::OnCancel() { finish(grpc::Status::CANCELLED); }
+
+void AgentStream::OnDone() {
+  server_.end(*this);
+  delete this;
+}
+
+void AgentStream::finish(const grpc::Status& status) {
+  const std::lock_guard lock(mutex_);
+  finish_locked(status);
+}
+
+void AgentStream::finish_locked(const grpc::Status& status) {
+  if (!std::exchange(finished_, true)) Finish(status);
+}
+
+}  // namespace strata::launcher

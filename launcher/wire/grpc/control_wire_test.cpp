@@ -1,0 +1,257 @@
+// Coordinator and agents over real connections on this host.
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "core/unique_fd.h"
+#include "launcher/wire/grpc/agent_client.h"
+#include "launcher/wire/grpc/coordinator_server.h"
+#include "launcher/wire/grpc/make_secret.h"
+#include "launcher/wire/grpc/quiet_log.h"
+
+namespace strata::launcher {
+namespace {
+
+using std::chrono::milliseconds;
+
+int free_port() {
+  const UniqueFd socket(::socket(AF_INET, SOCK_STREAM, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  EXPECT_EQ(::bind(socket.get(), generic, length), 0);
+  EXPECT_EQ(::getsockname(socket.get(), generic, &length), 0);
+  return ntohs(address.sin_port);
+}
+
+/// Keeps what a wire tells until a test looks for it.
+class Ear {
+ public:
+  explicit Ear(ControlWire& wire) : wire_(wire) {}
+
+  /// Waits for the next event of a kind; those of others stay.
+  template <typename Event>
+  std::optional<Event> next(milliseconds limit = milliseconds(10'000)) {
+    const auto end = std::chrono::steady_clock::now() + limit;
+    for (;;) {
+      for (auto at = events_.begin(); at != events_.end(); ++at) {
+        if (!std::holds_alternative<Event>(*at)) continue;
+        const Event found = std::get<Event>(std::move(*at));
+        events_.erase(at);
+        return found;
+      }
+      const auto left = std::chrono::ceil<milliseconds>(end - std::chrono::steady_clock::now());
+      if (left.count() <= 0) return {};
+      pollfd entry{wire_.poll_fd(), POLLIN, 0};
+      if (::poll(&entry, 1, static_cast<int>(left.count())) <= 0) continue;
+      for (WireEvent& event : wire_.take()) events_.push_back(std::move(event));
+    }
+  }
+
+ private:
+  ControlWire& wire_;
+  std::vector<WireEvent> events_;
+};
+
+class ControlWireTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { silence_grpc(); }
+  static const RunSecret& secret() {
+    static const RunSecret kSecret = make_secret();
+    return kSecret;
+  }
+  ListenSettings listen_settings() const {
+    return {"127.0.0.1", port_, secret(), "0.1", {"run-7", "127.0.0.1", 29500}};
+  }
+  AttachSettings attach_settings() const {
+    RunSecret for_agents = secret();
+    for_agents.key.clear();
+    return {"127.0.0.1", port_, for_agents, "0.1", ""};
+  }
+  void listen() {
+    server_ = std::make_unique<CoordinatorServer>(listen_settings());
+    at_server_ = std::make_unique<Ear>(*server_);
+  }
+  void attach(const AttachSettings& settings) {
+    client_ = std::make_unique<AgentClient>(settings);
+    at_agent_ = std::make_unique<Ear>(*client_);
+  }
+  /// Says Hello once the connection stands.
+  void say_hello() {
+    ASSERT_TRUE(at_agent_->next<Connected>());
+    client_->send(SendToCoordinator{Hello{.host = "a", .agent = "1", .slots = 2}});
+  }
+  /// The reason for which an agent is not let in.
+  std::string refusal_of(const AttachSettings& settings) {
+    attach(settings);
+    if (at_agent_->next<Connected>(milliseconds(300)))
+      client_->send(SendToCoordinator{Hello{.host = "a", .agent = "1"}});
+    const auto refused = at_agent_->next<NotWelcome>();
+    return refused ? refused->reason : "let in";
+  }
+
+  int port_ = free_port();
+  std::unique_ptr<CoordinatorServer> server_;
+  std::unique_ptr<Ear> at_server_;
+  std::unique_ptr<AgentClient> client_;
+  std::unique_ptr<Ear> at_agent_;
+};
+
+TEST_F(ControlWireTest, CarriesWordsBothWays) {
+  listen();
+  attach(attach_settings());
+  say_hello();
+  const auto hello = at_server_->next<AgentSaid>();
+  ASSERT_TRUE(hello);
+  EXPECT_EQ(hello->agent, "1");
+  EXPECT_EQ(std::get<Hello>(hello->message).slots, 2);
+  const auto welcome = at_agent_->next<Welcomed>();
+  ASSERT_TRUE(welcome);
+  EXPECT_EQ(welcome->run_id, "run-7");
+  EXPECT_EQ(welcome->master_port, 29500);
+  for (int i = 0; i < 100; ++i) client_->send(SendToCoordinator{Heartbeat{.number = i}});
+  for (int i = 0; i < 100; ++i) {
+    const auto beat = at_server_->next<AgentSaid>();
+    ASSERT_TRUE(beat);
+    EXPECT_EQ(std::get<Heartbeat>(beat->message).number, i);
+    server_->send(SendToAgent{"a", "1", Lease{i, 0}});
+  }
+  for (int i = 0; i < 100; ++i) {
+    const auto said = at_agent_->next<CoordinatorSaid>();
+    ASSERT_TRUE(said);
+    EXPECT_EQ(std::get<Lease>(said->message), (Lease{i, 0}));
+  }
+}
+
+TEST_F(ControlWireTest, AnAgentComesBackAfterItsCoordinatorHasListenedAnew) {
+  attach(attach_settings());
+  EXPECT_TRUE(at_agent_->next<CoordinatorOutOfReach>());
+  listen();
+  say_hello();
+  ASSERT_TRUE(at_server_->next<AgentSaid>());
+  server_.reset();
+  EXPECT_TRUE(at_agent_->next<CoordinatorOutOfReach>());
+  listen();
+  say_hello();
+  const auto hello = at_server_->next<AgentSaid>();
+  ASSERT_TRUE(hello);
+  EXPECT_TRUE(std::holds_alternative<Hello>(hello->message));
+}
+
+/// An agent beats whenever its time has come, on a new connection, too.
+TEST_F(ControlWireTest, NothingIsSaidBeforeHello) {
+  listen();
+  attach(attach_settings());
+  ASSERT_TRUE(at_agent_->next<Connected>());
+  client_->send(SendToCoordinator{Heartbeat{.number = 1}});
+  client_->send(SendToCoordinator{Hello{.host = "a", .agent = "1"}});
+  client_->send(SendToCoordinator{Heartbeat{.number = 2}});
+  const auto hello = at_server_->next<AgentSaid>(), beat = at_server_->next<AgentSaid>();
+  ASSERT_TRUE(hello && beat);
+  EXPECT_TRUE(std::holds_alternative<Hello>(hello->message));
+  EXPECT_EQ(std::get<Heartbeat>(beat->message).number, 2);
+  EXPECT_FALSE(at_agent_->next<NotWelcome>(milliseconds(100)));
+}
+
+TEST_F(ControlWireTest, TheEndOfAnAgentIsNoticed) {
+  listen();
+  attach(attach_settings());
+  say_hello();
+  ASSERT_TRUE(at_server_->next<AgentSaid>());
+  client_.reset();
+  const auto broke = at_server_->next<ConnectionBroke>();
+  ASSERT_TRUE(broke);
+  EXPECT_EQ(broke->host, "a");
+  EXPECT_EQ(broke->agent, "1");
+}
+
+TEST_F(ControlWireTest, LastWordsArriveBeforeTheEnd) {
+  listen();
+  attach(attach_settings());
+  say_hello();
+  ASSERT_TRUE(at_server_->next<AgentSaid>());
+  server_->send(SendToAgent{"a", "1", Dismiss{75, ""}});
+  server_->close(milliseconds(2000));
+  const auto said = at_agent_->next<CoordinatorSaid>();
+  ASSERT_TRUE(said);
+  EXPECT_EQ(std::get<Dismiss>(said->message), (Dismiss{75, ""}));
+  listen();
+  say_hello();
+  ASSERT_TRUE(at_server_->next<AgentSaid>());
+  client_->send(SendToCoordinator{SignalCame{15}});
+  client_->close(milliseconds(2000));
+  const auto came = at_server_->next<AgentSaid>();
+  ASSERT_TRUE(came);
+  EXPECT_EQ(std::get<SignalCame>(came->message).number, 15);
+}
+
+TEST_F(ControlWireTest, WhoDoesNotBelongToTheRunIsRefused) {
+  listen();
+  AttachSettings wrong = attach_settings();
+  wrong.secret.token = std::string(64, '0');
+  EXPECT_NE(refusal_of(wrong).find("another token"), std::string::npos);
+  wrong = attach_settings();
+  wrong.secret.certificate = make_secret().certificate;
+  EXPECT_NE(refusal_of(wrong).find("another certificate"), std::string::npos);
+  wrong = attach_settings();
+  wrong.build = "0.2";
+  EXPECT_EQ(refusal_of(wrong),
+            "this host has Strata 0.2, the coordinator 0.1: install the same everywhere");
+  wrong = attach_settings();
+  wrong.run_id = "run-6";
+  EXPECT_NE(refusal_of(wrong).find("ranks of run run-6"), std::string::npos);
+  EXPECT_FALSE(at_server_->next<AgentSaid>(milliseconds(100)));
+}
+
+/// What a program that is no agent does with the port.
+TEST_F(ControlWireTest, GarbageAndSilenceDoNotKeepAgentsOut) {
+  listen();
+  std::vector<UniqueFd> silent;
+  for (int i = 0; i < 300; ++i) {
+    silent.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<std::uint16_t>(port_));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ASSERT_EQ(::connect(silent.back().get(), reinterpret_cast<sockaddr*>(&address), sizeof address),
+              0);
+    const std::string garbage(1000, static_cast<char>(i));
+    if (i % 2 == 0) (void)::send(silent.back().get(), garbage.data(), garbage.size(), MSG_NOSIGNAL);
+  }
+  attach(attach_settings());
+  say_hello();
+  EXPECT_TRUE(at_server_->next<AgentSaid>());
+}
+
+TEST_F(ControlWireTest, AMessageThatIsTooLargeEndsTheConnectionOfItsSender) {
+  listen();
+  attach(attach_settings());
+  say_hello();
+  ASSERT_TRUE(at_server_->next<AgentSaid>());
+  client_->send(SendToCoordinator{RankFailed{0, 0, std::string(5 << 20, 'x'), false}});
+  EXPECT_TRUE(at_server_->next<ConnectionBroke>());
+  say_hello();
+  EXPECT_TRUE(at_server_->next<AgentSaid>());
+}
+
+TEST_F(ControlWireTest, APortInUseIsRefused) {
+  listen();
+  try {
+    CoordinatorServer second(listen_settings());
+    FAIL();
+  } catch (const HostError& error) {
+    EXPECT_NE(std::string(error.what()).find("another program has the port"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace strata::launcher

@@ -1,0 +1,61 @@
+// The coordinator's end of the connections: a gRPC server with one stream for each agent.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "launcher/wire/control_wire.h"
+#include "launcher/wire/event_queue.h"
+#include "launcher/wire/grpc/control.grpc.pb.h"
+#include "launcher/wire/grpc/message_codec.h"
+
+namespace strata::launcher {
+
+class AgentStream;
+
+class CoordinatorServer final : public ControlWire, public proto::Control::CallbackService {
+ public:
+  explicit CoordinatorServer(const ListenSettings& settings);
+  ~CoordinatorServer() override;
+
+  [[nodiscard]] int poll_fd() const override { return events_.poll_fd(); }
+  [[nodiscard]] std::vector<WireEvent> take() override { return events_.take(); }
+  void send(const SendToAgent& message) override;
+  void send(const SendToCoordinator& message) override;
+  void close(std::chrono::milliseconds limit) override;
+
+  grpc::ServerBidiReactor<proto::FromAgent, proto::FromCoordinator>* Attach(
+      grpc::CallbackServerContext* context) override;
+
+  // For streams, from any thread.
+  [[nodiscard]] bool accepts_token(const grpc::CallbackServerContext& context) const;
+  /// Returns why an agent may not come; "": it may.
+  [[nodiscard]] std::string refusal(const Introduction& introduction) const;
+  [[nodiscard]] const Welcomed& welcome() const { return settings_.welcome; }
+  /// Words to the agent go to this stream from now on.
+  void attach(AgentStream& stream, const Hello& hello);
+  void tell(WireEvent event) { events_.put(std::move(event)); }
+  void end(AgentStream& stream);
+
+ private:
+  using AgentName = std::pair<std::string, std::string>;  ///< host, agent
+
+  const ListenSettings settings_;
+  EventQueue<WireEvent> events_;
+  std::mutex mutex_;
+  std::condition_variable stream_ended_;
+  std::set<AgentStream*> streams_;
+  std::map<AgentName, AgentStream*> attached_;  ///< the newest stream of each agent
+  bool closing_ = false;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace strata::launcher

@@ -1,0 +1,202 @@
+#include "launcher/wire/grpc/message_codec.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include "core/error.h"
+
+namespace strata::launcher {
+namespace {
+
+proto::FromAgent sent(const AgentMessage& message) {
+  const std::string bytes = to_proto(message, {.build = "0.1"}).SerializeAsString();
+  proto::FromAgent received;
+  EXPECT_TRUE(received.ParseFromString(bytes));
+  return received;
+}
+template <typename Message>
+Message there(const AgentMessage& message) {
+  return std::get<Message>(from_proto(sent(message)));
+}
+template <typename Message>
+Message there(const CoordinatorMessage& message) {
+  const std::string bytes = to_proto(message).SerializeAsString();
+  proto::FromCoordinator received;
+  EXPECT_TRUE(received.ParseFromString(bytes));
+  return std::get<Message>(std::get<CoordinatorMessage>(from_proto(received)));
+}
+
+const RankState kState{.rank = 3,
+                       .phase = Phase::backward,
+                       .step = 12,
+                       .beats = 345,
+                       .quiet = std::chrono::seconds(7),
+                       .collective = 8,
+                       .collective_name = "reduce_scatter layer4",
+                       .where = "step 12 \xff",
+                       .committed = 10,
+                       .checkpoint = "out/step",
+                       .ended = true,
+                       .held = true,
+                       .traced = true,
+                       .frozen = true,
+                       .view = {.process = 4711,
+                                .phase_seconds = 1.5,
+                                .loss = 2.25,
+                                .tokens_per_second = 1000,
+                                .tier_bytes = {1, 2, 3, 4}}};
+
+TEST(MessageCodec, AgentsMessagesArriveAsTheyWereSent) {
+  const auto hello = there<Hello>(
+      Hello{.host = "a", .agent = "7", .slots = 4, .newest = 2, .host_name = "gpu-07"});
+  EXPECT_EQ(hello.host, "a");
+  EXPECT_EQ(hello.agent, "7");
+  EXPECT_EQ(hello.slots, 4);
+  EXPECT_EQ(hello.newest, 2);
+  EXPECT_EQ(hello.host_name, "gpu-07");
+  const auto beat = there<Heartbeat>(Heartbeat{9, 2, true, 1, {kState, RankState{}}});
+  EXPECT_EQ(beat.number, 9);
+  EXPECT_EQ(beat.newest, 2);
+  EXPECT_TRUE(beat.has_ranks);
+  EXPECT_EQ(beat.signals, 1U);
+  ASSERT_EQ(beat.ranks.size(), 2U);
+  EXPECT_EQ(beat.ranks[0], kState);
+  EXPECT_TRUE(std::isnan(beat.ranks[1].view.loss));
+  const auto failed = there<RankFailed>(RankFailed{1, 5, "rank 5 fell", true});
+  EXPECT_EQ(failed.attempt, 1);
+  EXPECT_EQ(failed.rank, 5);
+  EXPECT_EQ(failed.reason, "rank 5 fell");
+  EXPECT_TRUE(failed.blames_a_peer);
+  EXPECT_EQ(there<SignalCame>(SignalCame{15}).number, 15);
+  EXPECT_EQ(there<Evidence>(Evidence{3, "held\xff"}).text, "held\xff");
+  const ValueRequest request{
+      .id = 4, .is_put = true, .key = "k", .value = "v\xff", .timeout_ms = 9};
+  EXPECT_EQ(there<StoreRequest>(StoreRequest{2, request}).attempt, 2);
+  EXPECT_EQ(there<StoreRequest>(StoreRequest{2, request}).request, request);
+}
+
+TEST(MessageCodec, FactsOfAnAttemptArriveAsTheyWereSent) {
+  AttemptFacts facts{.exit_code = 137,
+                     .was_asked = true,
+                     .all_stopped = true,
+                     .user_signal = 15,
+                     .left_behind = true,
+                     .failed = AttemptFacts::Failed{1, "no such file", "tail\xfe"},
+                     .ranks = {{.ending = Ending{Ending::Kind::killed, 9},
+                                .where = "step 3",
+                                .error = "bad",
+                                .done = true,
+                                .step = 3,
+                                .peak_rss_bytes = 1 << 20,
+                                .phase_seconds = 1.5},
+                               {.ending = Ending{Ending::Kind::exited, 78}},
+                               {}},
+                     .out_of_memory_kills = 2,
+                     .committed = 2,
+                     .checkpoint = "out/2"};
+  const auto ended = there<AttemptEnded>(AttemptEnded{4, facts, true});
+  EXPECT_EQ(ended.attempt, 4);
+  EXPECT_TRUE(ended.lease_ended);
+  const AttemptFacts& got = ended.facts;
+  EXPECT_EQ(got.exit_code, 137);
+  EXPECT_TRUE(got.was_asked && got.all_stopped && got.left_behind);
+  EXPECT_EQ(got.user_signal, 15);
+  EXPECT_EQ(got.failed->rank, 1);
+  EXPECT_EQ(got.failed->spawn_error, "no such file");
+  EXPECT_EQ(got.failed->error_tail, "tail\xfe");
+  ASSERT_EQ(got.ranks.size(), 3U);
+  EXPECT_EQ(got.ranks[0].ending, facts.ranks[0].ending);
+  EXPECT_EQ(got.ranks[0].where, "step 3");
+  EXPECT_EQ(got.ranks[0].error, "bad");
+  EXPECT_TRUE(got.ranks[0].done);
+  EXPECT_EQ(got.ranks[0].step, 3);
+  EXPECT_EQ(got.ranks[0].peak_rss_bytes, 1 << 20);
+  EXPECT_EQ(got.ranks[0].phase_seconds, 1.5);
+  EXPECT_EQ(got.ranks[1].ending, facts.ranks[1].ending);
+  EXPECT_EQ(got.ranks[2].ending, std::nullopt);
+  EXPECT_EQ(got.ranks[2].step, -1);
+  EXPECT_EQ(got.out_of_memory_kills, 2);
+  EXPECT_EQ(got.committed, 2);
+  EXPECT_EQ(got.checkpoint, "out/2");
+}
+
+TEST(MessageCodec, TheCoordinatorsMessagesArriveAsTheyWereSent) {
+  const StartAttempt start{.placement = {.slots = {2, 3}, .attempt = 1}, .node = 1, .last_step = 9};
+  EXPECT_EQ(there<StartAttempt>(start), start);
+  const StopAttempt stop{3, "rank 1 fell"};
+  EXPECT_EQ(there<StopAttempt>(stop), stop);
+  const ForwardSignal signal{15, 2, 1};
+  EXPECT_EQ(there<ForwardSignal>(signal), signal);
+  const Lease lease{12, 3};
+  EXPECT_EQ(there<Lease>(lease), lease);
+  const StoreReply reply{2, {.id = 4, .kind = ValueAnswer::Kind::failed, .value = "v\xff"}};
+  EXPECT_EQ(there<StoreReply>(reply), reply);
+  const Hang hang{.kind = Hang::Kind::different,
+                  .rank = 3,
+                  .for_how_long = std::chrono::seconds(31),
+                  .where = "step 2 \xff",
+                  .collective = 9,
+                  .collective_name = "all_gather",
+                  .other_name = "barrier",
+                  .waiting = {0, 1},
+                  .held = {3}};
+  const auto collect = there<Collect>(Collect{4, hang});
+  EXPECT_EQ(collect.attempt, 4);
+  EXPECT_EQ(collect.hang, hang);
+  const Dismiss dismiss{75, "it was stopped"};
+  EXPECT_EQ(there<Dismiss>(dismiss), dismiss);
+  const auto welcome = std::get<Welcomed>(from_proto(to_proto(Welcomed{"run", "10.0.0.1", 29500})));
+  EXPECT_EQ(welcome.run_id, "run");
+  EXPECT_EQ(welcome.master_address, "10.0.0.1");
+  EXPECT_EQ(welcome.master_port, 29500);
+  EXPECT_EQ(std::get<NotWelcome>(from_proto(to_proto(NotWelcome{"no"}))).reason, "no");
+}
+
+/// Returns why a message is refused after `change`; "accepted" if it is not.
+template <typename Change>
+std::string refusal(const AgentMessage& message, Change change) {
+  proto::FromAgent received = sent(message);
+  change(received);
+  try {
+    (void)from_proto(received);
+  } catch (const DataError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(MessageCodec, WhatNoAgentSendsIsRefusedWithTheField) {
+  const AgentMessage hello = Hello{.host = "a", .agent = "1"};
+  EXPECT_EQ(refusal(hello, [](auto&) {}), "accepted");
+  EXPECT_EQ(refusal(hello, [](auto& m) { m.mutable_hello()->set_slots(0); }),
+            "field slots of a control message is 0, not from 1 to 1048576");
+  EXPECT_NE(refusal(hello, [](auto& m) { m.mutable_hello()->clear_host(); }).find("host"),
+            std::string::npos);
+  const AgentMessage beat = Heartbeat{.ranks = {kState}};
+  EXPECT_NE(refusal(beat, [](auto& m) { m.mutable_heartbeat()->mutable_ranks(0)->set_phase(11); })
+                .find("field phase"),
+            std::string::npos);
+  EXPECT_NE(
+      refusal(beat, [](auto& m) { m.mutable_heartbeat()->set_newest(-2); }).find("field newest"),
+      std::string::npos);
+  const AgentMessage ended = AttemptEnded{0, {.ranks = {{}}}, false};
+  EXPECT_NE(
+      refusal(ended,
+              [](auto& m) { m.mutable_attempt_ended()->mutable_ranks(0)->set_phase_seconds(NAN); })
+          .find("phase_seconds"),
+      std::string::npos);
+  EXPECT_NE(refusal(ended, [](auto& m) { m.Clear(); }).find("none of those"), std::string::npos);
+}
+
+TEST(MessageCodec, AStartOnAHostThatIsNotThereIsRefused) {
+  proto::FromCoordinator message = to_proto(StartAttempt{.placement = {.slots = {1}}, .node = 0});
+  message.mutable_start_attempt()->set_node(1);
+  EXPECT_THROW((void)from_proto(message), DataError);
+  message.mutable_start_attempt()->clear_slots();
+  EXPECT_THROW((void)from_proto(message), DataError);
+}
+
+}  // namespace
+}  // namespace strata::launcher

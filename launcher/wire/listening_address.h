@@ -1,0 +1,25 @@
+// Addresses of hosts: where the coordinator listens, and by which address others reach a host.
+#pragma once
+
+#include <string>
+
+namespace strata::launcher {
+
+/// Returns "10.0.0.1:29500", or "[fe80::1]:29500".
+std::string host_and_port(const std::string& address, int port);
+
+/// Returns the numeric address that a name leads to on this host; a numeric address as it is.
+/// Throws HostError for a name that leads nowhere.
+std::string numeric_address(const std::string& name);
+
+/// True for addresses that lead to the same host from everywhere.
+bool is_loopback(const std::string& numeric);
+
+/// Throws HostError if this host does not have the address, or the port is in use (0: any port).
+void check_listening_address(const std::string& numeric, int port);
+
+/// Returns the address of this host by which it reaches another one; nothing is sent. Throws
+/// HostError if there is no way there.
+std::string address_towards(const std::string& numeric, int port);
+
+}  // namespace strata::launcher

@@ -1,0 +1,174 @@
+"""Runs over several hosts: ranks die, agents die or fall silent, the coordinator dies, users stop runs and mistype."""
+import json
+import os
+import re
+import signal
+import time
+import unittest
+
+from several_hosts import ACTOR, BIN, HostsTest, children, is_running
+
+SAY_WHO = ["sh", "-c", 'echo "rank $RANK of $WORLD_SIZE, $LOCAL_RANK of $LOCAL_WORLD_SIZE on $GROUP_RANK of '
+                       '$GROUP_WORLD_SIZE, first $STRATA_FIRST_RANKS, at $STRATA_HOST_ADDRESS, cross $CROSS_RANK of '
+                       '$CROSS_SIZE, master $MASTER_ADDR:$MASTER_PORT, run $STRATA_RUN_ID"']
+
+
+class Hosts(HostsTest):
+    def ranks_of(self, host, count):
+        self.wait_until(lambda: len(children(host.pid)) == count, "the ranks of a host")
+        return children(host.pid)
+
+    def test_ranks_know_their_places(self):
+        first, second = (self.ended(host) for host in self.start_hosts([1, 2], SAY_WHO))
+        self.assertEqual((first[0], second[0]), (0, 0), (first, second))
+        lines = (first[1] + second[1]).splitlines()
+        place = r"first 0,1, at 127\.0\.0\.1, cross {} of {}, master 127\.0\.0\.1:(\d+), run (\w+)"
+        expected = [r"\[0\] rank 0 of 3, 0 of 1 on 0 of 2, " + place.format(0, 2),
+                    r"\[1\] rank 1 of 3, 0 of 2 on 1 of 2, " + place.format(1, 2),
+                    r"\[2\] rank 2 of 3, 1 of 2 on 1 of 2, " + place.format(0, 1)]
+        found = [re.fullmatch(pattern, line) for pattern, line in zip(expected, sorted(lines))]
+        self.assertTrue(all(found) and len(lines) == 3, lines)
+        self.assertEqual(len({match.groups() for match in found}), 1, "one port, one run")
+        self.assertNotEqual(found[0][1], str(self.port), "it is the coordinator's")
+
+    def test_a_rank_that_fails_ends_all_hosts_and_is_told_with_its_host(self):
+        for program, code, words in [([ACTOR, "fail", "2", "78"], 78, "the flux of rank 2 is wrong"),
+                                     ([ACTOR, "signal", "1", "9"], 137, "in collective 1 'reduce_scatter layer4'")]:
+            with self.subTest(code):
+                first, second = self.start_hosts([1, 2], program)
+                begin = time.monotonic()
+                code_of_first, _, report = self.ended(first)
+                code_of_second, _, said = self.ended(second)
+                self.assertLess(time.monotonic() - begin, 6)
+                self.assertEqual((code_of_first, code_of_second), (code, code), report + said)
+                self.assertRegex(report, r"mlaunch: rank [12] of 3 failed: .*rank_actor")
+                self.assertRegex(report, r"  host    1 \(.+\)\n")
+                self.assertIn(words, report)
+                self.assertIn(f"the run has ended with code {code}; its first host says why", said)
+
+    def test_a_run_starts_again_after_a_failure_elsewhere(self):
+        first, second = self.start_hosts([1, 1], [ACTOR, "commit", "5", "ks"])
+        code, _, said = self.ended(first)
+        self.assertEqual((code, self.ended(second)[0]), (0, 0), said)
+        self.assertIn("starting the ranks again from step 5", said)
+
+    def test_an_agent_that_dies_takes_its_ranks_along_and_is_a_lost_host(self):
+        first, second = self.start_hosts([1, 2], [ACTOR, "fail", "7", "1"], ["--max-restarts", "0"])
+        ranks = self.ranks_of(second, 2)
+        os.kill(second.pid, signal.SIGKILL)
+        begin = time.monotonic()
+        code, _, report = self.ended(first)
+        self.assertLess(time.monotonic() - begin, 7)
+        self.assertEqual(code, 75, report)
+        self.assertRegex(report, r"mlaunch: host 1 \(.+\) is lost: its agent has ended")
+        self.assertFalse([pid for pid in ranks if is_running(pid)])
+
+    def test_an_agent_that_comes_again_takes_part_in_the_next_attempt(self):
+        first, second = self.start_hosts([1, 1], [ACTOR, "commit", "5", "ws"], ["--max-restarts", "2"])
+        self.ranks_of(second, 1)
+        self.wait_until(lambda: children(first.pid), "rank 0")
+        time.sleep(1.5)  # until a heartbeat has told of the commit
+        os.kill(second.pid, signal.SIGKILL)
+        third = self.start(self.command(1, 2, 1, [ACTOR, "commit", "5", "ws"], ["--max-restarts", "2"]))
+        code, _, said = self.ended(first, 60)
+        self.assertEqual((code, self.ended(third)[0]), (0, 0), said)
+        self.assertIn("starting the ranks again", said)
+
+    def test_a_silent_host_is_lost_and_its_ranks_end(self):
+        first, second = self.start_hosts([1, 1], [ACTOR, "fail", "7", "1"], ["--max-restarts", "0"])
+        ranks = self.ranks_of(second, 1)
+        time.sleep(1)
+        os.kill(second.pid, signal.SIGSTOP)
+        begin = time.monotonic()
+        code, _, report = self.ended(first)
+        took = time.monotonic() - begin
+        self.assertEqual(code, 75, report)
+        self.assertRegex(report, r"host 1 \(.+\) is lost: it has given no sign of life for [56] s")
+        self.assertTrue(5 < took < 9, took)
+        os.kill(second.pid, signal.SIGCONT)
+        self.wait_until(lambda: not is_running(ranks[0]), "the end of a rank whose lease has ended", 2)
+        second.kill()
+
+    def test_ranks_end_with_the_lease_when_the_coordinator_dies(self):
+        first, second = self.start_hosts([1, 1], [ACTOR, "fail", "7", "1"])
+        ranks = self.ranks_of(second, 1)
+        time.sleep(1)
+        os.kill(first.pid, signal.SIGKILL)
+        begin = time.monotonic()
+        self.wait_until(lambda: not is_running(ranks[0]), "the end of the lease", 8)
+        self.assertTrue(3 < time.monotonic() - begin < 6)
+        os.kill(second.pid, signal.SIGKILL)
+        said = second.communicate()[1]
+        self.assertIn("has not answered this host in time: its ranks here are killed", said)
+        self.assertIn("the coordinator of the run does not answer, waiting for it up to 60 s", said)
+
+    def test_a_signal_to_one_host_or_all_lets_all_ranks_save(self):
+        for which in ([1], [0, 1]):
+            with self.subTest(which):
+                hosts = self.start_hosts([1, 2], [ACTOR, "save"])
+                for host, count in zip(hosts, [1, 2]):
+                    self.ranks_of(host, count)
+                time.sleep(1.2)  # until ranks have set up their handlers
+                for node in which:
+                    hosts[node].send_signal(signal.SIGTERM)
+                ends = [self.ended(host) for host in hosts]
+                self.assertEqual([end[0] for end in ends], [75, 75], ends)
+                self.assertEqual("".join(end[1] for end in ends).count("saved"), 3, ends)
+
+    def test_what_holds_a_rank_on_another_host_is_said(self):
+        first, second = self.start_hosts([1, 2], [ACTOR, "stop", "2"], ["--max-restarts", "0"])
+        code, _, report = self.ended(first)
+        self.assertEqual(code, 75, report)
+        self.assertRegex(report, r"mlaunch: rank 2 has been stopped or frozen for \d+ s")
+        self.assertRegex(report, r"(?m)^  held .*stopped", report)
+        self.assertEqual(self.ended(second)[0], 75)
+
+    def test_status_and_stop_reach_ranks_of_all_hosts(self):
+        first, second = self.start_hosts([1, 2], [ACTOR, "save"])
+        self.ranks_of(second, 2)
+        time.sleep(1.5)  # for a heartbeat
+        runs = json.loads(self.run_program([str(BIN / "mlaunch"), "status", "--json"]).stdout)["runs"]
+        run = next(run for run in runs if run["process"] == first.pid)
+        self.assertEqual([rank["rank"] for rank in run["ranks"]], [0, 1, 2])
+        hosts = [rank["host"] for rank in run["ranks"]]
+        self.assertTrue(hosts[0].startswith("0 (") and hosts[1] == hosts[2] and hosts[1].startswith("1 ("), hosts)
+        self.run_program([str(BIN / "mlaunch"), "stop", run["run"]])
+        self.assertEqual([self.ended(host)[0] for host in (first, second)], [75, 75])
+
+    def test_what_is_mistyped_is_said(self):
+        missing = self.run_program([str(BIN / "mlaunch"), "--nnodes", "2", "true"], expect=2)
+        self.assertIn("--nnodes 2 also needs, on each host: --node-rank R", missing.stderr)
+        nothing = self.run_program(self.command(0, 2, 1, ["true"], secret="nothing"), expect=69)
+        self.assertIn("cannot read the run's secret nothing", nothing.stderr)
+        (self.home / "open").write_text(self.read("secret"))
+        (self.home / "open").chmod(0o644)
+        readable = self.run_program(self.command(0, 2, 1, ["true"], secret="open"), expect=78)
+        self.assertIn("chmod 600 open", readable.stderr)
+        again = self.run_program([str(BIN / "mlaunch"), "secret", "secret"], expect=69)
+        self.assertIn("hosts of a run may have read it", again.stderr)
+
+    def test_a_host_with_another_secret_or_a_foreign_port_is_refused(self):
+        first, second = self.start_hosts([1, 1], [ACTOR, "fail", "7", "1"])
+        self.ranks_of(first, 1)
+        self.run_program([str(BIN / "mlaunch"), "secret", "other"])
+        wrong = self.run_program(self.command(1, 2, 1, ["true"], secret="other"), expect=78)
+        self.assertIn("host 0 does not let this one in: the coordinator has another certificate", wrong.stderr)
+        taken = self.run_program(self.command(0, 2, 1, ["true"]), expect=69)
+        self.assertIn("another program has the port", taken.stderr)
+        self.assertIsNone(first.poll())
+        self.assertIsNone(second.poll())
+
+    def test_a_number_that_two_hosts_have_leaves_the_later_one(self):
+        early = self.start(self.command(1, 3, 1, ["true"]))
+        first = self.start(self.command(0, 3, 1, ["true"]))
+        time.sleep(1)
+        late = self.start(self.command(1, 3, 1, ["true"]))
+        code, _, said = self.ended(early)
+        self.assertEqual(code, 75)
+        self.assertIn("another mlaunch has come as host 1", said)
+        third = self.start(self.command(2, 3, 1, ["true"]))
+        self.assertEqual([self.ended(host)[0] for host in (first, late, third)], [0, 0, 0])
+
+
+if __name__ == "__main__":
+    unittest.main()

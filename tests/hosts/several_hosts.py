@@ -1,0 +1,53 @@
+"""Starts an mlaunch for each host of a run and looks at what becomes of them. The hosts share one machine here."""
+import os
+import pathlib
+import socket
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "program"))
+from programs import BIN, ProgramTest, children  # noqa: F401 (for the tests)
+
+ACTOR = str(BIN.parent / "tests" / "rank_actor")
+HAS_MODULE = (BIN.parent / "lib" / "libstrata_control.so").exists()
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+class HostsTest(ProgramTest):
+    """A test with the secret and the port of a run."""
+
+    def setUp(self):
+        super().setUp()
+        if not HAS_MODULE:
+            self.skipTest("this build has no libstrata_control.so")
+        self.port = free_port()
+        self.run_program([str(BIN / "mlaunch"), "secret", "secret"])
+
+    def command(self, node, count, ranks, program, options=(), port=None, secret="secret"):
+        return [str(BIN / "mlaunch"), "--nnodes", str(count), "--node-rank", str(node), "--master-addr", "127.0.0.1",
+                "--master-port", str(port or self.port), "--run-secret", secret, "-np", str(ranks), *options, *program]
+
+    def start_hosts(self, ranks, program, options=()):
+        """Starts hosts with as many ranks as `ranks` says of each; returns their mlaunch processes, host 0 first."""
+        return [self.start(self.command(node, len(ranks), here, program, options)) for node, here in enumerate(ranks)]
+
+    def ended(self, host, limit_s=30):
+        """Waits for an mlaunch; returns its exit code, standard output and standard error."""
+        output, error = host.communicate(timeout=limit_s)
+        return host.returncode, output, error
+
+
+def is_gone(pid):
+    return not os.path.exists(f"/proc/{pid}/exe") and not is_running(pid)
+
+
+def is_running(pid):
+    try:
+        state = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return False
+    return state not in "ZX"

@@ -1,0 +1,116 @@
+"""Hosts that mlaunch starts by ssh, through a real sshd on this machine."""
+import os
+import pathlib
+import pwd
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+from several_hosts import ACTOR, BIN, HostsTest, children, free_port, is_running
+
+SSHD = shutil.which("sshd", path="/usr/sbin:/usr/bin:/sbin:/bin")
+CLIENT = """Host b c
+  HostName 127.0.0.1
+Host *
+  Port {port}
+  User {user}
+  IdentityFile {home}/key
+  IdentitiesOnly yes
+  UserKnownHostsFile {home}/known
+  StrictHostKeyChecking accept-new
+  LogLevel ERROR
+"""
+SERVER = """Port {port}
+ListenAddress 127.0.0.1
+HostKey {home}/host_key
+AuthorizedKeysFile {home}/key.pub
+PidFile {home}/sshd.pid
+StrictModes no
+UsePAM no
+PasswordAuthentication no
+PermitRootLogin yes
+"""
+
+
+class Ssh(HostsTest):
+    def setUp(self):
+        super().setUp()
+        if SSHD is None or shutil.which("ssh") is None:
+            self.skipTest("there is no sshd")
+        for name in ("key", "host_key"):
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.home / name], check=True)
+        facts = {"port": free_port(), "user": pwd.getpwuid(os.getuid()).pw_name, "home": self.home}
+        self.write("sshd_config", SERVER.format(**facts))
+        self.write("ssh_config", CLIENT.format(**facts))
+        # mlaunch calls ssh, as its users do; this one reads the configuration of the test.
+        self.write("bin/ssh", f'#!/bin/sh\nexec {shutil.which("ssh")} -F {self.home}/ssh_config "$@"\n').chmod(0o755)
+        os.makedirs("/run/sshd", exist_ok=True)
+        self.sshd = self.start([SSHD, "-D", "-e", "-f", str(self.home / "sshd_config")])
+        self.wait_until(lambda: subprocess.run([str(self.home / "bin/ssh"), "b", "true"], capture_output=True).returncode == 0, "sshd")
+        path = os.environ["PATH"]
+        os.environ["PATH"] = f"{self.home}/bin:{path}"
+        self.addCleanup(os.environ.__setitem__, "PATH", path)
+
+    def launch(self, *arguments):
+        # Both ends are this machine, so its agents reach the coordinator by the loopback.
+        return self.start([str(BIN / "mlaunch"), "--master-addr", "127.0.0.1", *arguments])
+
+    def test_ranks_run_on_listed_hosts_and_what_they_print_comes_here(self):
+        run = self.launch("-H", "localhost:1,b:2", "sh", "-c", 'echo "$RANK of $WORLD_SIZE on $GROUP_RANK in $PWD, $1"; '
+                          "echo to stderr >&2", "sh", "it's $HOME")
+        code, output, error = self.ended(run)
+        self.assertEqual(code, 0, error)
+        self.assertEqual(sorted(output.splitlines()),
+                         [f"[{rank}] {rank} of 3 on {int(rank > 0)} in {self.home}, it's $HOME" for rank in range(3)])
+        self.assertEqual(sorted(line for line in error.splitlines() if line.startswith("[")),
+                         [f"[{rank}] to stderr" for rank in range(3)])
+
+    def test_a_hostfile_may_leave_this_host_out(self):
+        self.write("hosts", "b slots=1\nc slots=1 # both play on this machine\n")
+        code, output, error = self.ended(self.launch("--hostfile", "hosts", ACTOR, "commit", "5", "ks"))
+        self.assertEqual(code, 0, error)
+        self.assertIn("attempt 1 after step 10", output)
+        self.assertRegex(error, r"rank 1 of 2 failed")
+
+    def test_all_ranks_may_be_on_one_other_host(self):
+        code, output, error = self.ended(self.launch("-H", "b:2", "sh", "-c", 'echo "$RANK of $WORLD_SIZE"'))
+        self.assertEqual((code, sorted(output.splitlines())), (0, ["[0] 0 of 2", "[1] 1 of 2"]), error)
+
+    def test_a_host_that_cannot_be_reached_ends_the_start(self):
+        self.sshd.terminate()
+        self.sshd.wait()
+        code, _, error = self.ended(self.launch("-H", "localhost,b", "true"))
+        self.assertEqual(code, 69, error)
+        self.assertRegex(error, r"host 1 cannot take part: ssh: connect to host .* refused")
+
+    def test_a_wrong_program_is_told_with_its_host(self):
+        code, _, error = self.ended(self.launch("-H", "localhost,b", "no_such_program"))
+        self.assertEqual(code, 2, error)
+
+    def test_ctrl_c_and_the_death_of_mlaunch_leave_nothing(self):
+        for number, limit in ((signal.SIGINT, 5), (signal.SIGKILL, 8)):
+            with self.subTest(number):
+                before = set(self.actors())
+                run = self.launch("-H", "localhost:1,b:1", ACTOR, "fail", "7", "1")
+                self.wait_until(lambda: len(set(self.actors()) - before) == 2, "two ranks")
+                ranks = set(self.actors()) - before
+                time.sleep(1)
+                os.kill(run.pid, number)
+                self.wait_until(lambda: not [pid for pid in ranks if is_running(pid)], "the end of all ranks", limit)
+
+    @staticmethod
+    def actors():
+        found = []
+        for entry in pathlib.Path("/proc").iterdir():
+            try:
+                if entry.name.isdigit() and os.readlink(entry / "exe") == os.path.realpath(ACTOR):
+                    found.append(int(entry.name))
+            except OSError:
+                pass
+        return found
+
+
+if __name__ == "__main__":
+    unittest.main()

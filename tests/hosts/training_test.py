@@ -1,0 +1,93 @@
+"""Training over hosts in namespaces of their own: the same bits as on one host, whatever dies on the way."""
+import json
+import os
+import pathlib
+import signal
+import time
+import unittest
+
+from namespaces import Namespaces
+from several_hosts import BIN, children
+
+JOB = ["--device", "cpu", "--threads", "1", "--sequence-length", "32", "--micro-batch", "1", "--calibrate", "off"]
+
+
+class Training(Namespaces):
+    HOSTS = 3
+
+    def train(self, *arguments):
+        return [str(BIN / "train"), *JOB, *map(str, arguments)]
+
+    def digest_of_one_host(self, ranks, name, *arguments):
+        self.run_program([str(BIN / "mlaunch"), "-np", str(ranks), *self.train(*arguments, "--dump-state", name)])
+        return self.read(name)
+
+    def test_the_same_bits_as_on_one_host(self):
+        cases = [([1, 1], 0), ([1, 1, 1], 3), ([2, 2], 3), ([2, 3], 1), ([2, 3], 2), ([2, 3], 3), ([1, 2, 1], 3)]
+        for number, (ranks, stage) in enumerate(cases):
+            with self.subTest(ranks=ranks, stage=stage):
+                job = ["--zero", stage, "--steps", 4]
+                ends = [self.ended(host, 60) for host in self.launch(ranks, self.train(*job, "--dump-state", f"hosts{number}"))]
+                self.assertEqual([end[0] for end in ends], [0] * len(ranks), ends)
+                self.assertIn(f"{sum(ranks)} ranks (hosts)", ends[0][1])
+                self.assertEqual(self.read(f"hosts{number}"), self.digest_of_one_host(sum(ranks), f"one{number}", *job))
+
+    def test_no_two_hosts_map_one_memory_file(self):
+        hosts = self.launch([2, 2], self.train("--zero", 3, "--steps", 100000, "--metrics", "metrics"))
+        self.wait_until(lambda: (self.home / "metrics").exists() and self.steps() > 2, "steps")
+        files = [self.memory_files(host) for host in hosts]
+        self.assertTrue(files[0] and files[1], "ranks of one host share memory")
+        self.assertEqual(files[0] & files[1], set())
+        hosts[1].send_signal(signal.SIGKILL)  # of the namespaces' first process: all of the host goes
+        self.assertEqual(self.ended(hosts[0])[0], 75)
+
+    @staticmethod
+    def descendants(pid):
+        found = children(pid)
+        for child in list(found):
+            found += Training.descendants(child)
+        return found
+
+    def memory_files(self, host):
+        """Returns (device, inode) of the memory files that two ranks of a host map."""
+        mapped = []
+        for pid in self.descendants(host.pid):
+            if os.path.basename(os.readlink(f"/proc/{pid}/exe")) == "train":
+                lines = pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines()
+                mapped.append({tuple(line.split()[3:5]) for line in lines if "memfd:" in line})
+        return set.union(*(one & other for one in mapped for other in mapped if one is not other))
+
+    def steps(self):
+        try:
+            return len([line for line in self.read("metrics").splitlines() if '"loss"' in line])
+        except FileNotFoundError:
+            return 0
+
+    def test_a_run_goes_on_after_deaths_and_ends_with_the_bits_of_one_that_nothing_happened_to(self):
+        job = ["--zero", 3, "--steps", 120, "--save-every", 4, "--output"]
+        undisturbed = self.digest_of_one_host(2, "undisturbed", *job, "out0")
+        for number, harm in enumerate([self.kill_a_rank, self.cut_off]):
+            with self.subTest(harm.__name__):
+                out = f"out{number + 1}"
+                hosts = self.launch([1, 1], self.train(*job, out, "--metrics", f"metrics{number}", "--dump-state", f"digest{number}"))
+                self.wait_until(lambda: (self.home / out / "latest").exists(), "a checkpoint")
+                harm(hosts)
+                ends = [self.ended(host, 60) for host in hosts]
+                self.assertEqual([end[0] for end in ends], [0, 0], ends)
+                self.assertIn("starting the ranks again from step", ends[0][2])
+                self.assertEqual(self.read(f"digest{number}"), undisturbed)
+                steps = [json.loads(line)["step"] for line in self.read(f"metrics{number}").splitlines() if '"loss"' in line]
+                self.assertEqual(steps[-1], 120)
+
+    def kill_a_rank(self, hosts):
+        ranks = [pid for pid in self.descendants(hosts[1].pid) if os.path.basename(os.readlink(f"/proc/{pid}/exe")) == "train"]
+        os.kill(ranks[0], signal.SIGKILL)
+
+    def cut_off(self, hosts):
+        self.cut(1)
+        time.sleep(8)  # until both sides have noticed
+        self.mend(1)
+
+
+if __name__ == "__main__":
+    unittest.main()
