@@ -11,13 +11,13 @@ namespace strata {
 /// Exit codes of all programs (design 2.20). Scripts that start runs again can decide by them.
 enum class ExitCode : int {
   done = 0,
-  usage = 2,
+  usage = 2,  ///< a flag of the command line is wrong by itself: its name, its value, its place
   data = 65,
   host = 69,
   internal = 70,
   io = 74,
   try_again = 75,
-  configuration = 78,
+  configuration = 78,  ///< settings contradict one another or the model; a file is wrong or missing
   do_not_restart = 93,
   signal_base = 128,
 };
@@ -32,13 +32,13 @@ class Error : public std::runtime_error {
   ExitCode code_;
 };
 
-/// The caller or the command line is wrong.
+/// The caller or a flag of the command line is wrong by itself, whatever else is given.
 class InvalidArgument : public Error {
  public:
   explicit InvalidArgument(const std::string& message) : Error(ExitCode::usage, message) {}
 };
 
-/// A configuration file is wrong; the message names file and JSON path.
+/// A file of settings is wrong, and the message names its JSON path; or settings contradict others.
 class ConfigError : public Error {
  public:
   explicit ConfigError(const std::string& message) : Error(ExitCode::configuration, message) {}

@@ -274,7 +274,7 @@ void Supervisor::watch_attempt() {
   attempt_.reset();
   if (logs_) {
     logs_->end_attempt();
-    logs_->note(fmt::format("none of its ranks is left; exit code {}", facts.exit_code));
+    logs_->note("the attempt has ended on this host");
   }
   tell(AgentEvent(GroupEnded{facts}));
 }

@@ -16,11 +16,11 @@ std::string advice_for_held(const std::vector<HangEvidence>& evidence) {
       thaws += (thaws.empty() ? "" : "; ") + one.process.thaw;
   const std::string ends = "; the ranks are ended now (mlaunch --hang-timeout 0 waits for ever)";
   if (!thaws.empty())
-    return "a job scheduler or container engine froze it: scontrol resume or docker unpause thaws "
+    return "a job scheduler or container engine did that: scontrol resume or docker unpause thaws "
            "it, or " +
            thaws + ends;
-  return "somebody stopped it (kill -STOP, a debugger, a job scheduler), and kill -CONT would have "
-         "let it go on" +
+  return "kill -STOP, a debugger or a job scheduler did that, and kill -CONT in time undoes it; to "
+         "suspend a run stop mlaunch itself (Ctrl-Z)" +
          ends;
 }
 

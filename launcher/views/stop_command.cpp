@@ -38,7 +38,8 @@ std::string held_text(const JsonValue& answer) {
   std::string ways;
   if (!stopped.empty()) ways = fmt::format("kill -CONT {}", fmt::join(stopped, " "));
   if (stopped.size() < ranks.size())
-    ways += (ways.empty() ? "" : ", ") + std::string("thaw their control group");
+    ways +=
+        fmt::format("{}thaw {} control group", ways.empty() ? "" : ", ", several ? "their" : "its");
   return fmt::format(
       "\nrank{} {} {} stopped or frozen, so nothing can be saved until {} on ({}); after {} s {} "
       "killed",

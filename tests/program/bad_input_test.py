@@ -20,7 +20,7 @@ class BadInput(ProgramTest):
         lines = done.stderr.splitlines()
         for word in words:
             self.assertEqual(sum(word in line for line in lines), 1, f"{word!r} in {done.stderr}")
-        self.assertRegex(lines[0], rf"^mlaunch: rank \d of {ranks} failed: .* exited with code {code}")
+        self.assertRegex(lines[0], rf"^mlaunch: rank \d of {ranks} failed(, and the others likewise)?: .* exited with code {code}")
         self.assertRegex(lines[-1], "^  advice  ")
         self.assertNotIn("step 1/", done.stdout)
         return done

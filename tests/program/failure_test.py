@@ -7,6 +7,7 @@ import shutil
 import signal
 import time
 import unittest
+import unittest.mock
 
 from programs import BIN, HAS_MPI, ProgramTest, children, living, mlaunch
 
@@ -20,8 +21,10 @@ PLACE = (r"step (\d+), (forward|backward|update|planning|loading), "
 class Failure(ProgramTest):
     def setUp(self):
         super().setUp()
-        os.environ["STRATA_RUNS_DIR"] = str(self.home / "runs")  # mlaunch status and stop see no other run
-        self.addCleanup(os.environ.pop, "STRATA_RUNS_DIR")
+        # mlaunch status and mlaunch stop see no other run.
+        environment = unittest.mock.patch.dict(os.environ, {"STRATA_RUNS_DIR": str(self.home / "runs")})
+        environment.start()
+        self.addCleanup(environment.stop)
 
     def steps_done(self):
         try:

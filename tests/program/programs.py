@@ -11,9 +11,10 @@ import time
 import unittest
 
 BIN = pathlib.Path(os.environ["STRATA_BIN"])
-# Tests neither read nor leave anything in the cache of whoever runs them.
+# Tests neither read nor leave anything in the cache of whoever runs them, nor among their runs.
 CACHE = tempfile.TemporaryDirectory(prefix="strata-cache-")
 os.environ["XDG_CACHE_HOME"] = CACHE.name
+os.environ["STRATA_RUNS_DIR"] = CACHE.name + "/runs"
 LIMIT_S = 60
 # These flags run two steps of a tiny model, for tests to which its result does not matter.
 QUICK = ["--steps", "2", "--sequence-length", "16", "--micro-batch", "1", "--threads", "1"]

@@ -159,9 +159,9 @@ class TargetMemory(TargetTest):
 
     def test_broken_targets(self):
         for arguments, code, message in (
-                (["--target-memory", "much"], CONFIGURATION, "--target-memory: found 'much', expected an amount of memory such as 24GB"),
-                (["--target-memory", "0"], CONFIGURATION, "--target-memory: found '0', expected an amount of memory"),
-                (["--target-memory", "24"], USAGE, "--target-memory 24: that is 24 bytes; give a unit, such as 24GB or 24GiB"),
+                (["--target-memory", "much"], USAGE, "--target-memory: found 'much', expected an amount of memory such as 24GB"),
+                (["--target-memory", "0"], USAGE, "--target-memory: found '0', expected an amount of memory"),
+                (["--target-memory", "24"], USAGE, "--target-memory: found '24', which is 24 bytes; give a unit, such as 24GB or 24GiB"),
                 (["--target-memory", "900TB"], USAGE, r"--target-memory 900TB: each process on this machine has .*; give at most that, or auto"),
                 (["--target-memory", "1MB"], USAGE, "--target-memory 1MB: a process without any arena alone takes 40.00 MiB; give more"),
                 (["--target-memory", "1GB", "--device-memory", "1GB"], CONFIGURATION, "cannot be combined with --device-memory: it limits the arena alone"),
@@ -176,6 +176,9 @@ class TargetMemory(TargetTest):
         self.write("ds.json", json.dumps({"train_batch_size": 16, "strata": {"target_memory": "120MB", "strategy": "balanced", "allow_offload": "none"}}))
         done = self.run_program(train(*RUN, "--config", "ds.json"))
         self.assertRegex(done.stdout, r"target memory 120MB \(balanced\): ")
+        for wrong in ("much", "24"):  # a file's value is no mistake of the command line
+            self.write("ds.json", json.dumps({"strata": {"target_memory": wrong}}))
+            self.assertIn(f"strata.target_memory: found '{wrong}'", self.run_program(train(*RUN, "--config", "ds.json"), expect=CONFIGURATION).stderr)
 
 
 class Resumed(TargetTest):
@@ -283,7 +286,7 @@ class Plan(TargetTest):
         self.assertLess(large["seconds_per_step"], small["seconds_per_step"])
         refused = self.run_program(plan(*MODEL, "--hardware", "rtx4090", "--target-memory", "24GB,", "--write-config", "x", "--target-memory", "24GB,8GB"), expect=USAGE)
         self.assertIn("--write-config writes the settings of one plan", refused.stderr)
-        self.assertIn("--target-memory: found 'much'", self.run_program(plan(*MODEL, "--target-memory", "24GB,much"), expect=CONFIGURATION).stderr)
+        self.assertIn("--target-memory: found 'much'", self.run_program(plan(*MODEL, "--target-memory", "24GB,much"), expect=USAGE).stderr)
 
     def test_a_wrong_machine_costs_no_planning(self):
         done = self.run_program(plan(*MODEL, "--hardware", "rtx4090, h1000"), expect=CONFIGURATION)
@@ -358,9 +361,20 @@ class Plan(TargetTest):
 
     def test_what_does_not_fit_is_told_apart(self):
         done = self.run_program(plan(*self.SEVEN_B, "--hardware", "rtx4090,8xh100", "--allow-offload", "none"), expect=1)
-        self.assertRegex(done.stdout, r"rtx4090: nothing fits; the least that works is --target-memory \d+MB")
+        self.assertRegex(done.stdout, r"rtx4090: nothing fits, and no --target-memory would do: the smallest plan, with .*, needs [\d.]+ GiB of the "
+                         r"device.* \(\d+MB as a target\), and the device has 24.00 GiB; it takes a machine with more memory, ")
+        self.assertRegex(done.stdout, r"with --nvme-path DIR: about --target-memory \d+MB would do, |without --allow-offload none")
         self.assertRegex(done.stdout, r"\nrtx4090 +1 +does not fit")
         self.assertRegex(done.stdout, r"\n8xh100 +8 +\d+\.\d+ GiB")
+
+    def test_a_limit_of_offload_counts_with_or_without_a_target(self):
+        """plan always chooses; train chooses within a target alone, and says so."""
+        self.assertEqual(self.run_program(plan(*MODEL, "--allow-offload", "none", "--write-plan", "plan.json")).stderr, "")
+        given = self.run_program(plan(*MODEL, "--allow-offload", "none", "--plan", "plan.json"))
+        self.assertEqual(given.stderr, "note: --allow-offload: accepted, unused: a Plan from a file is run as it is\n")
+        said = self.run_program(train(*QUICK, "--allow-offload", "none")).stdout
+        self.assertIn("note: --allow-offload: accepted, unused: it limits what --target-memory SIZE (or auto) may choose, and without that "
+                      "nothing is chosen; give both\n", said)
 
     def test_what_was_compared(self):
         done = self.run_program(plan(*MODEL, *SAMPLES, "--target-memory", "120MB", "--explain"))

@@ -15,6 +15,7 @@ struct ParsedCommandLine {
   bool strict = false;    ///< unknown keys are problems, not warnings
   std::string hardware;   ///< --hardware, if nothing is trained; empty: not given
   int assumed_world = 0;  ///< --world-size, if nothing is trained; 0: not given
+  bool chooses = false;   ///< settings that are not given are chosen without a target, too
   Settings settings;      ///< keyed by option name; `where` is the flag as typed
   std::vector<std::string> notes;
 };

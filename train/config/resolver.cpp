@@ -68,6 +68,11 @@ void Resolver::problem(const std::string& where, const std::string& text) {
   findings_.problems.push_back(where.empty() ? text : where + ": " + text);
 }
 
+void Resolver::wrong_value(std::string_view option, const std::string& text) {
+  problem(given(option)->where, text);
+  if (flag(option) != nullptr) ++wrong_flags_;
+}
+
 void Resolver::note_contradiction(const Given& flag, const Given& file) {
   if (std::equal(flag.words.begin(), flag.words.end(), file.words.begin(), file.words.end(),
                  same_word)) {
@@ -275,6 +280,7 @@ ResolvedConfig Resolver::finish() {
   if (!findings_.problems.empty()) {
     std::string message = joined(findings_.problems, "\n");
     for (const std::string& text : findings_.warnings) message += "\nwarning: " + text;
+    if (findings_.problems.size() == wrong_flags_) throw InvalidArgument(message);
     throw ConfigError(message);
   }
   for (const OptionField& field : fields_) {

@@ -38,7 +38,8 @@ class Resolver {
   void take_offload();
   /// Checks combinations of options.
   void check();
-  /// Throws ConfigError if there are problems.
+  /// Throws ConfigError if there are problems; InvalidArgument if all of them are values of flags
+  /// that are wrong by themselves, as parse_train_command_line() does.
   ResolvedConfig finish();
 
  private:
@@ -65,6 +66,8 @@ class Resolver {
   [[nodiscard]] bool waits_for_data(std::string_view option) const;
   void report_open_autos();
   void problem(const std::string& where, const std::string& text);
+  /// Reports a value of the option that is wrong whatever else is given.
+  void wrong_value(std::string_view option, const std::string& text);
   void take_min_lr();
   void take_warmup_ratio();
   void check_schedule();
@@ -92,6 +95,7 @@ class Resolver {
   ResolvedConfig resolved_;
   TrainOptions& options_;
   Findings findings_;
+  std::size_t wrong_flags_ = 0;  ///< problems that are values of flags
   std::vector<OptionField> fields_;
   std::map<std::string, Source, std::less<>> sources_;
   Settings open_autos_;  ///< values "auto" in the file that nothing has answered yet

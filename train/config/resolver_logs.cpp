@@ -42,8 +42,8 @@ void Resolver::check_logs() {
     } else if (!same_word(word, "none")) {
       std::vector<std::string_view> names(kWritten.begin(), kWritten.end());
       names.insert(names.end(), kNotBuilt.begin(), kNotBuilt.end());
-      problem(where, fmt::format("found '{}', expected tensorboard, csv or none{}", word,
-                                 suggestion(word, names)));
+      wrong_value("logs.report_to", fmt::format("found '{}', expected tensorboard, csv or none{}",
+                                                word, suggestion(word, names)));
     }
   }
   report_to = kept;

@@ -43,7 +43,8 @@ void Resolver::take_nvme_paths() {
   if (said == nullptr) return;
   std::vector<std::string> paths, seen;
   for (const std::string& path : options_.offload.nvme_paths) {
-    if (path.empty()) return problem(said->where, "found an empty path, expected a folder");
+    if (path.empty())
+      return wrong_value("offload.nvme_paths", "found an empty path, expected a folder");
     const std::string plain = plain_folder(path);
     if (std::find(seen.begin(), seen.end(), plain) != seen.end()) continue;
     seen.push_back(plain);

@@ -11,22 +11,33 @@ void Resolver::check_target() {
   const bool wanted = given("target.memory") != nullptr;
   if (!wanted && given("target.strategy") != nullptr) target.memory = "auto";
   if (!wanted && target.memory.empty()) {
-    if (const Given* unused = given("target.offload"))
-      findings_.notes.push_back(unused->where +
-                                ": accepted, unused: nothing is chosen without --target-memory");
+    const Given* limit = given("target.offload");
+    if (limit != nullptr && given("plan") != nullptr)
+      findings_.notes.push_back(limit->where +
+                                ": accepted, unused: a Plan from a file is run as it is");
+    else if (limit != nullptr && !command_line_.chooses)
+      findings_.notes.push_back(limit->where +
+                                ": accepted, unused: it limits what --target-memory SIZE (or auto) "
+                                "may choose, and without that nothing is chosen; give both");
     return;
   }
-  const std::string where = given(wanted ? "target.memory" : "target.strategy")->where;
+  const char* option = wanted ? "target.memory" : "target.strategy";
   if (target.memory != "auto") {
+    constexpr std::int64_t kLeast = 1'000'000;  // fewer are a number whose unit was forgotten
     const std::optional<std::int64_t> bytes = parse_byte_size(target.memory);
     if (!bytes || *bytes == 0 || *bytes == kUnlimitedMemory)
-      problem(where, fmt::format("found '{}', expected an amount of memory such as 24GB (GB is "
-                                 "1e9 bytes, GiB 2^30), or auto for what is free",
-                                 target.memory));
+      wrong_value(option, fmt::format("found '{}', expected an amount of memory such as 24GB (GB "
+                                      "is 1e9 bytes, GiB 2^30), or auto for what is free",
+                                      target.memory));
+    else if (*bytes < kLeast)
+      wrong_value(option, fmt::format("found '{}', which is {} bytes; give a unit, such as 24GB or "
+                                      "24GiB",
+                                      target.memory, *bytes));
   }
-  const auto excludes = [&](const char* option, const std::string& why) {
-    if (const Given* other = given(option))
-      problem(where, fmt::format("cannot be combined with {}: {}", other->where, why));
+  const auto excludes = [&](const char* excluded, const std::string& why) {
+    if (const Given* other = given(excluded))
+      problem(given(option)->where,
+              fmt::format("cannot be combined with {}: {}", other->where, why));
   };
   excludes("plan", "a Plan from a file is run as it is");
   excludes("offload.device_memory_bytes",

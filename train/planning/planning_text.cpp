@@ -75,6 +75,10 @@ std::string needs_text(const plan::MemoryNeeds& needs, const MemoryBudget& budge
   return text;
 }
 
+bool is_beyond(std::int64_t target, const MemoryBudget& budget) {
+  return budget.most_bytes > 0 && target > budget.most_bytes;
+}
+
 std::int64_t least_target(const plan::PlannedStep& smallest, const ResolvedConfig& config,
                           const MemoryBudget& budget) {
   constexpr std::int64_t kRound = 1'000'000;
@@ -150,6 +154,49 @@ std::string describe_attempts(const PlannedRun& planned, const ResolvedConfig& c
   return table.text();
 }
 
+/// The cheapest changes, and settings that forbid smaller plans.
+static std::string what_would_help(const PlannedRun& planned, const ResolvedConfig& config,
+                                   const MemoryBudget& budget) {
+  return forbidden_text(planned, config, budget) +
+         changes_text(planned.answer.changes, config.options, budget.machine);
+}
+
+/// What the host of a device or its drives lack for the plan; "": nothing.
+static std::string lacking_text(const plan::MemoryNeeds& needs, const MemoryBudget& budget) {
+  std::string text;
+  if (needs.disk > 0 && needs.disk > budget.disk_bytes / budget.local_ranks)
+    text += fmt::format(", which has {}", format_bytes(budget.disk_bytes));
+  const std::int64_t host = budget.machine.host_is_device() ? 0 : needs.host * budget.local_ranks;
+  if (budget.host_bytes > 0 && host > budget.host_bytes)
+    text += fmt::format(" (and the host has {} to give)", format_bytes(budget.host_bytes));
+  return text;
+}
+
+/// Says how much memory the smallest plan needs, and whether the machine can have it.
+static std::string smallest_text(plan::PlannedStep smallest, const ResolvedConfig& config,
+                                 const MemoryBudget& budget) {
+  smallest.limits = {};
+  const std::string flags = flags_text(changes_to(config.options, smallest, budget));
+  const std::string with = flags.empty() ? "" : ", with " + flags + ",";
+  const std::int64_t least = least_target(smallest, config, budget);
+  const std::string needs =
+      needs_text(smallest.needs, budget) + lacking_text(smallest.needs, budget);
+  if (!is_beyond(least, budget))
+    return fmt::format(
+        "nothing fits; the least that works is --target-memory {}{}: {}; give more memory, a "
+        "shorter --sequence-length or a smaller model",
+        byte_size_text(least), flags.empty() ? "" : ", with " + flags, needs);
+  return fmt::format(
+      "nothing fits, and no --target-memory would do: the smallest plan{} needs {} ({} as a "
+      "target), "
+      "and {} has {}; it takes a machine with more memory, a shorter --sequence-length or a "
+      "smaller "
+      "model",
+      with, needs, byte_size_text(least),
+      budget.machine.host_is_device() ? "each process on this host" : "the device",
+      format_bytes(budget.most_bytes));
+}
+
 std::string describe_refusal(const PlannedRun& planned, const ResolvedConfig& config,
                              const MemoryBudget& budget) {
   const plan::PlannerAnswer& answer = planned.answer;
@@ -163,25 +210,10 @@ std::string describe_refusal(const PlannedRun& planned, const ResolvedConfig& co
         100 * (answer.slowdown(fitting) - 1),
         flags_text(changes_to(config.options, fitting, budget)));
   }
-  std::string text = "nothing fits";
-  if (answer.smallest) {
-    plan::PlannedStep smallest = *answer.smallest;
-    smallest.limits = {};
-    const std::string flags = flags_text(changes_to(config.options, smallest, budget));
-    const std::int64_t least = least_target(smallest, config, budget);
-    text +=
-        fmt::format("; the least that works is --target-memory {}{}{}: {}", byte_size_text(least),
-                    flags.empty() ? "" : ", with " + flags,
-                    budget.most_bytes > 0 && least > budget.most_bytes
-                        ? fmt::format(", more than there is ({})", format_bytes(budget.most_bytes))
-                        : "",
-                    needs_text(smallest.needs, budget));
-    if (smallest.needs.disk > 0 && smallest.needs.disk > budget.disk_bytes / budget.local_ranks)
-      text += fmt::format(", which has {}", format_bytes(budget.disk_bytes));
-  }
-  text += "; give more memory, a shorter --sequence-length or a smaller model";
-  return text + forbidden_text(planned, config, budget) +
-         changes_text(answer.changes, config.options, budget.machine);
+  if (!answer.smallest)
+    return "nothing fits; give more memory, a shorter --sequence-length or a smaller model" +
+           what_would_help(planned, config, budget);
+  return smallest_text(*answer.smallest, config, budget) + what_would_help(planned, config, budget);
 }
 
 }  // namespace strata::train

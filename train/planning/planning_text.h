@@ -31,6 +31,9 @@ std::string describe_refusal(const PlannedRun& planned, const ResolvedConfig& co
 std::string needs_text(const plan::MemoryNeeds& needs, const MemoryBudget& budget);
 
 /// The smallest target with which the strategy of `config` accepts `smallest`, in whole MB.
+/// True if the machine cannot give a target of so many bytes.
+bool is_beyond(std::int64_t target, const MemoryBudget& budget);
+
 std::int64_t least_target(const plan::PlannedStep& smallest, const ResolvedConfig& config,
                           const MemoryBudget& budget);
 

@@ -132,8 +132,12 @@ std::string forbidden_text(const PlannedRun& planned, const ResolvedConfig& conf
       plan::PlannedStep smaller{.needs = answer.smallest->needs};
       smaller.needs.device += freed.more.device;
       smaller.needs.host += freed.more.host;
-      text += fmt::format("about --target-memory {} would do, ",
-                          byte_size_text(least_target(smaller, config, budget)));
+      const std::int64_t least = least_target(smaller, config, budget);
+      if (is_beyond(least, budget))
+        text += fmt::format("about {} as a target, which still is more than there is, ",
+                            byte_size_text(least));
+      else
+        text += fmt::format("about --target-memory {} would do, ", byte_size_text(least));
     }
     text += price_text(freed, budget.machine);
   }

@@ -139,7 +139,8 @@ are chosen by the planner; all flags of train work (train --help).
 compare says how far off a plan was, operation by operation, worst first, from two directories of
 train --memory-report: that of a plan (with --print-plan --steps 0) and that of a run.
 
-Exit status: 0 if every machine has a plan, 1 if one has none, 2 for wrong flags.
+Exit status: 0 if every machine has a plan, 1 if one has none, 2 for a flag or value that is wrong
+by itself, 78 for settings that contradict one another and for files and names that are not known.
 )";
 }
 

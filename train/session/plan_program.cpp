@@ -63,7 +63,10 @@ ParsedCommandLine train_line(const PlanCommandLine& line, const Planned& row) {
   if (world > 0) words.insert(words.end(), {"--world-size", std::to_string(world)});
   std::vector<const char*> arguments;
   for (const std::string& word : words) arguments.push_back(word.c_str());
-  return parse_train_command_line(static_cast<int>(arguments.size()), arguments.data());
+  ParsedCommandLine parsed =
+      parse_train_command_line(static_cast<int>(arguments.size()), arguments.data());
+  parsed.chooses = true;
+  return parsed;
 }
 
 RunRequest request_for(const PlanCommandLine& line, const Planned& row, const RankContext& context,
