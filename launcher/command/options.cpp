@@ -419,11 +419,11 @@ Options
     --node-rank R                the number of its host, from 0: that one watches over the run. It
     --master-addr ADDRESS        listens at this address of its, as the others reach it, and this
     --master-port PORT           port; ranks of other programs than Strata's get another one
-    --agent                      host 0 does not watch over the run: another mlaunch, elsewhere, does
+    --agent                      host 0 does not watch over the run: an mlaunch elsewhere does
     --run-secret FILE            what lets a host take part in the run: made once by mlaunch secret
                                  FILE, then brought to all hosts; keep it from others
-    --master_port PORT           on one host: MASTER_PORT of the ranks (default: a free one), for programs that
-                                 use torch.distributed; Strata itself needs no port
+    --master_port PORT           on one host: MASTER_PORT of the ranks (default: a free one), for
+                                 programs that use torch.distributed; Strata itself needs no port
     -h, --help                   this text
     -V, --version                version
 

@@ -43,7 +43,7 @@ def missing_packages(python, names):
 
 def clean_environment():
     """Drops variables of an outer launcher, and allows mpirun to run as root, which it refuses unless told twice."""
-    foreign = ("STRATA_R", "OMPI_", "SLURM_", "TORCHELASTIC_", "PMI", "RANK", "WORLD_SIZE")
+    foreign = ("STRATA_RANK", "STRATA_RUN_ID", "OMPI_", "SLURM_", "TORCHELASTIC_", "PMI", "RANK", "WORLD_SIZE")
     kept = {k: v for k, v in os.environ.items() if not k.startswith(foreign)}
     return kept | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
