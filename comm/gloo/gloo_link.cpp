@@ -129,26 +129,28 @@ void GlooLink::wake() {
     waited_->buffer->abortWaitRecv();
 }
 
-void GlooLink::begin(int peer, std::uint64_t tag, const void* data, std::size_t bytes, bool sends) {
+void GlooLink::begin(Lane lane, int peer, std::uint64_t tag, const void* data, std::size_t bytes,
+                     bool sends) {
   const PipeSignalBlock no_signal;
-  operations_.push_back({buffer_over(data, bytes), peer, sends});
+  std::vector<Operation>& operations = operations_[static_cast<std::size_t>(lane)];
+  operations.push_back({buffer_over(data, bytes), peer, sends});
   try {
     if (sends)
-      operations_.back().buffer->send(peer, tag);
+      operations.back().buffer->send(peer, tag);
     else
-      operations_.back().buffer->recv(peer, tag);
+      operations.back().buffer->recv(peer, tag);
   } catch (const gloo::Exception&) {
     // The connection is broken. The wait for it tells why, after what peers may have said.
     wakes_.fetch_add(1);
   }
 }
 
-void GlooLink::send(int peer, std::uint64_t tag, std::span<const std::byte> bytes) {
-  begin(peer, tag, bytes.data(), bytes.size(), true);
+void GlooLink::send(Lane lane, int peer, std::uint64_t tag, std::span<const std::byte> bytes) {
+  begin(lane, peer, tag, bytes.data(), bytes.size(), true);
 }
 
-void GlooLink::receive(int peer, std::uint64_t tag, std::span<std::byte> bytes) {
-  begin(peer, tag, bytes.data(), bytes.size(), false);
+void GlooLink::receive(Lane lane, int peer, std::uint64_t tag, std::span<std::byte> bytes) {
+  begin(lane, peer, tag, bytes.data(), bytes.size(), false);
 }
 
 bool GlooLink::wait(Operation& operation) {
@@ -184,17 +186,20 @@ void GlooLink::check_if_woken(const std::function<void()>& check) {
   if (std::exchange(seen_wakes_, wakes) != wakes) check();
 }
 
-void GlooLink::finish(const std::function<void()>& check) {
+void GlooLink::finish(Lane lane, const std::function<void()>& check) {
+  std::vector<Operation>& operations = operations_[static_cast<std::size_t>(lane)];
+  std::vector<Operation>& finished = finished_[static_cast<std::size_t>(lane)];
   check_if_woken(check);
-  for (Operation& operation : operations_)
+  for (Operation& operation : operations)
     while (!wait(operation)) check_if_woken(check);
   // Gloo's thread may still be on its way out of a buffer; whoever destroys it then spins.
-  finished_.clear();
-  std::swap(finished_, operations_);
+  finished.clear();
+  std::swap(finished, operations);
 }
 
 void GlooLink::cancel() noexcept {
-  std::erase_if(operations_, [](const Operation& operation) { return !operation.sends; });
+  for (std::vector<Operation>& operations : operations_)
+    std::erase_if(operations, [](const Operation& operation) { return !operation.sends; });
   const auto end = std::chrono::steady_clock::now() + kFarewellTimeout;
   {
     const std::lock_guard lock(farewell_mutex_);
@@ -209,8 +214,8 @@ void GlooLink::cancel() noexcept {
     }
     farewells_.clear();
   }
-  operations_.clear();
-  finished_.clear();
+  for (std::vector<Operation>& operations : operations_) operations.clear();
+  for (std::vector<Operation>& operations : finished_) operations.clear();
 }
 
 void GlooLink::send_farewell() {

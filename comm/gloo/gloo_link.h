@@ -5,6 +5,7 @@
 #include <gloo/transport/device.h>
 #include <gloo/transport/unbound_buffer.h>
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -29,9 +30,9 @@ class GlooLink final : public HostLink {
   GlooLink& operator=(const GlooLink&) = delete;
 
   void listen(std::function<void(std::string_view reason)> hear) override;
-  void send(int peer, std::uint64_t tag, std::span<const std::byte> bytes) override;
-  void receive(int peer, std::uint64_t tag, std::span<std::byte> bytes) override;
-  void finish(const std::function<void()>& check) override;
+  void send(Lane lane, int peer, std::uint64_t tag, std::span<const std::byte> bytes) override;
+  void receive(Lane lane, int peer, std::uint64_t tag, std::span<std::byte> bytes) override;
+  void finish(Lane lane, const std::function<void()>& check) override;
   void cancel() noexcept override;
   void give_up(std::string_view reason) noexcept override;
   [[nodiscard]] std::string death_of(int peer) const override;
@@ -73,7 +74,8 @@ class GlooLink final : public HostLink {
   void greet(const GlooPlace& place);
 
   std::unique_ptr<Buffer> buffer_over(const void* data, std::size_t bytes);
-  void begin(int peer, std::uint64_t tag, const void* data, std::size_t bytes, bool sends);
+  void begin(Lane lane, int peer, std::uint64_t tag, const void* data, std::size_t bytes,
+             bool sends);
   /// Waits for one operation: true when it is complete, false when it was woken.
   [[nodiscard]] bool wait(Operation& operation);
   void check_if_woken(const std::function<void()>& check);
@@ -88,9 +90,10 @@ class GlooLink final : public HostLink {
   std::shared_ptr<gloo::transport::Device> device_;
   std::shared_ptr<gloo::transport::Context> context_;
   std::vector<std::unique_ptr<Peer>> peers_;  ///< ranks of other hosts, rising
-  std::vector<Operation> operations_;         ///< under way, of the communicating thread
-  std::vector<Operation> finished_;           ///< of the last finish that had any
-  std::uint64_t seen_wakes_ = 0;              ///< of the communicating thread
+  // Of the communicating thread, by lane.
+  std::array<std::vector<Operation>, 2> operations_;  ///< under way
+  std::array<std::vector<Operation>, 2> finished_;    ///< of the last finish
+  std::uint64_t seen_wakes_ = 0;                      ///< of the communicating thread
   std::function<void(std::string_view)> hear_;
 
   mutable std::mutex mutex_;

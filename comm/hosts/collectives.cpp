@@ -120,9 +120,9 @@ void HostsCommunicator::reduce_scatter(const Collective& collective, const std::
   sums_.clear();
   receive_sums(collective, free);
   send_sums(collective, operands, free);
-  const int first = layout_.first(host_);
-  for (int peer = 0; peer < locals_; ++peer)
-    parts_[static_cast<std::size_t>(first + peer)] =
+  const auto first = static_cast<std::size_t>(layout_.first(host_));
+  for (std::size_t peer = 0; peer < operands.size(); ++peer)
+    parts_[first + peer] =
         operands[peer] + (partition.total() > 0 ? partition.begin(rank_) * size : 0);
   for (const Subtree& own : own_subtrees_)
     sums_.push_back({own,
@@ -204,9 +204,11 @@ void HostsCommunicator::send(const Collective& collective, const std::byte* inpu
   static_cast<void>(group_.arenas().locate(input, bytes, group_.what(), "input"));
   const std::uint64_t number = ++sent_to_[static_cast<std::size_t>(peer)];
   header_ = header_of(collective);
-  send_bytes(peer, tag_of(Message::pair_header, number, 0), &header_, sizeof header_);
+  send_bytes(Lane::operands, peer, tag_of(Message::pair_header, number, 0), &header_,
+             sizeof header_);
   if (bytes > 0)
-    send_bytes(peer, tag_of(Message::pair_data, number, header_.fingerprint), input, bytes);
+    send_bytes(Lane::operands, peer, tag_of(Message::pair_data, number, header_.fingerprint), input,
+               bytes);
   finish();
 }
 
@@ -218,16 +220,19 @@ void HostsCommunicator::receive(const Collective& collective, std::byte* output)
   const std::uint64_t number = ++received_from_[static_cast<std::size_t>(peer)];
   header_ = header_of(collective);
   Header& theirs = headers_[static_cast<std::size_t>(layout_.host_of(peer))];
-  receive_bytes(peer, tag_of(Message::pair_header, number, 0), &theirs, sizeof theirs);
+  receive_bytes(Lane::operands, peer, tag_of(Message::pair_header, number, 0), &theirs,
+                sizeof theirs);
   finish();
   if (theirs.fingerprint != header_.fingerprint) report_difference(peer, theirs, rank_, header_);
   if (bytes > 0)
-    receive_bytes(peer, tag_of(Message::pair_data, number, header_.fingerprint), output, bytes);
+    receive_bytes(Lane::operands, peer, tag_of(Message::pair_data, number, header_.fingerprint),
+                  output, bytes);
   finish();
 }
 
 void HostsCommunicator::meet(const Collective& collective) {
   meet_all(collective, nullptr, 0);
+  finish();
   group_.barrier();  // the leader has heard of the other hosts
 }
 

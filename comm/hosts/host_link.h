@@ -10,6 +10,9 @@
 
 namespace strata::comm {
 
+/// What a message is part of: `finish` waits for one kind, while the other stays under way.
+enum class Lane { headers, operands };
+
 /// The connections of one rank with every rank of every other host. Ranks are numbered in the
 /// world. One thread sends, receives, finishes, cancels and closes; any thread may call the rest.
 class HostLink {
@@ -22,13 +25,13 @@ class HostLink {
 
   /// Begin to send or receive. The bytes stay as they are, and valid, until `finish` returns or
   /// `cancel` has. A message meets the receive of the same two ranks and `tag`; these are in order
-  /// and of one size. Throw PeerError when the connection is broken.
-  virtual void send(int peer, std::uint64_t tag, std::span<const std::byte> bytes) = 0;
-  virtual void receive(int peer, std::uint64_t tag, std::span<std::byte> bytes) = 0;
-  /// Returns when all that was begun is complete, a send once its receiver has begun, too. Sleeps;
-  /// calls `check` before it does, every 200 ms, when a connection breaks and after a give_up on
-  /// either side, and lets its exception through.
-  virtual void finish(const std::function<void()>& check) = 0;
+  /// and of one size. A broken connection shows in `finish`.
+  virtual void send(Lane lane, int peer, std::uint64_t tag, std::span<const std::byte> bytes) = 0;
+  virtual void receive(Lane lane, int peer, std::uint64_t tag, std::span<std::byte> bytes) = 0;
+  /// Returns when all that was begun in the lane is complete, a send once its receiver has begun,
+  /// too. Sleeps; calls `check` before it does or soon after, every 200 ms, when a connection
+  /// breaks and after a give_up on either side, and lets its exception through.
+  virtual void finish(Lane lane, const std::function<void()>& check) = 0;
   /// Ends what is under way: from here on no memory of the caller is written.
   virtual void cancel() noexcept = 0;
 

@@ -46,7 +46,8 @@ void HostsCommunicator::register_arena(const ArenaRegion& region) {
     group_.register_arena(region);
     // Other hosts read nothing here, but nobody goes on, and perhaps fails, before all have come.
     ++rounds_;
-    if (leads()) compare_with_other_hosts({.kind = CollectiveKind::barrier});
+    if (leads()) begin_headers({.kind = CollectiveKind::barrier});
+    finish();
     group_.barrier();
   });
 }
@@ -96,11 +97,6 @@ void HostsCommunicator::require_living() {
   }
 }
 
-void HostsCommunicator::finish() {
-  const auto check = [this] { require_living(); };
-  link_->finish(std::cref(check));
-}
-
 void HostsCommunicator::finish_host() {
   finish();
   group_.barrier();
@@ -119,26 +115,40 @@ std::span<const std::byte*> HostsCommunicator::meet_all(const Collective& collec
   const auto operands = group_.exchange(collective, operand, bytes);
   ++rounds_;
   round_tag_ = tag_of(Message::data, rounds_, fingerprint(collective));
-  if (leads()) compare_with_other_hosts(collective);
+  if (leads()) begin_headers(collective);
   return operands;
 }
 
-void HostsCommunicator::compare_with_other_hosts(const Collective& collective) {
+void HostsCommunicator::begin_headers(const Collective& collective) {
   const std::uint64_t tag = tag_of(Message::header, rounds_, 0);
   header_ = header_of(collective);
   headers_[static_cast<std::size_t>(host_)] = header_;
   for (int host = 0; host < layout_.hosts(); ++host)
     if (host != host_)
-      receive_bytes(layout_.first(host), tag, &headers_[static_cast<std::size_t>(host)],
-                    sizeof(Header));
+      receive_bytes(Lane::headers, layout_.first(host), tag,
+                    &headers_[static_cast<std::size_t>(host)], sizeof(Header));
   for (int host = 0; host < layout_.hosts(); ++host)
-    if (host != host_) send_bytes(layout_.first(host), tag, &header_, sizeof(Header));
-  finish();
+    if (host != host_)
+      send_bytes(Lane::headers, layout_.first(host), tag, &header_, sizeof(Header));
+  headers_under_way_ = true;
+}
+
+void HostsCommunicator::finish_headers() {
+  const auto check = [this] { require_living(); };
+  link_->finish(Lane::headers, std::cref(check));
+  headers_under_way_ = false;
   for (int host = 1; host < layout_.hosts(); ++host) {
     const Header& other = headers_[static_cast<std::size_t>(host)];
     if (other.fingerprint != headers_[0].fingerprint)
       report_difference(0, headers_[0], layout_.first(host), other);
   }
+}
+
+void HostsCommunicator::finish() {
+  // Operands of another collective never come: its tags differ.
+  if (headers_under_way_) finish_headers();
+  const auto check = [this] { require_living(); };
+  link_->finish(Lane::operands, std::cref(check));
 }
 
 void HostsCommunicator::report_difference(int rank, const Header& one, int other_rank,
@@ -156,26 +166,28 @@ std::uint64_t HostsCommunicator::tag_of(Message message, std::uint64_t number,
   return (hash & ~std::uint64_t{3}) | static_cast<std::uint64_t>(message);
 }
 
-void HostsCommunicator::send_bytes(int peer, std::uint64_t tag, const void* data,
+void HostsCommunicator::send_bytes(Lane lane, int peer, std::uint64_t tag, const void* data,
                                    std::int64_t bytes) {
-  link_->send(peer, tag, {static_cast<const std::byte*>(data), static_cast<std::size_t>(bytes)});
+  link_->send(lane, peer, tag,
+              {static_cast<const std::byte*>(data), static_cast<std::size_t>(bytes)});
   sent_.fetch_add(bytes, std::memory_order_relaxed);
 }
 
-void HostsCommunicator::receive_bytes(int peer, std::uint64_t tag, void* data, std::int64_t bytes) {
-  link_->receive(peer, tag, {static_cast<std::byte*>(data), static_cast<std::size_t>(bytes)});
+void HostsCommunicator::receive_bytes(Lane lane, int peer, std::uint64_t tag, void* data,
+                                      std::int64_t bytes) {
+  link_->receive(lane, peer, tag, {static_cast<std::byte*>(data), static_cast<std::size_t>(bytes)});
 }
 
 void HostsCommunicator::send_data(int peer, const std::byte* data, std::int64_t bytes, int part) {
   if (bytes == 0) return;
-  send_bytes(peer, tag_of(Message::data, round_tag_, static_cast<std::uint64_t>(part)), data,
-             bytes);
+  send_bytes(Lane::operands, peer,
+             tag_of(Message::data, round_tag_, static_cast<std::uint64_t>(part)), data, bytes);
 }
 
 void HostsCommunicator::receive_data(int peer, std::byte* data, std::int64_t bytes, int part) {
   if (bytes == 0) return;
-  receive_bytes(peer, tag_of(Message::data, round_tag_, static_cast<std::uint64_t>(part)), data,
-                bytes);
+  receive_bytes(Lane::operands, peer,
+                tag_of(Message::data, round_tag_, static_cast<std::uint64_t>(part)), data, bytes);
 }
 
 void HostsCommunicator::abort(const std::string& reason, ExitCode /*code*/) noexcept {
@@ -202,8 +214,7 @@ void HostsCommunicator::close() {
   if (group_.closed() || group_.aborted()) return;
   begin("close", [this] {
     const Collective last{.kind = CollectiveKind::barrier};
-    meet_all(last, nullptr, 0);
-    group_.barrier();
+    meet(last);
     const auto check = [this] { group_.require_alive(); };
     link_->close(std::cref(check));
   });

@@ -53,15 +53,18 @@ class HostsCommunicator final : public HostCommunicator {
 
   // Meeting and waiting (hosts_communicator.cpp).
   void begin(std::string_view what, const std::function<void()>& step);
-  /// Exchanges as PeerGroup does, and compares the collective with those of the other hosts.
+  /// Exchanges as PeerGroup does, and begins to compare the collective with those of other hosts:
+  /// `finish` is called before the collective ends.
   std::span<const std::byte*> meet_all(const Collective& collective, const std::byte* operand,
                                        std::int64_t bytes);
-  void compare_with_other_hosts(const Collective& collective);
+  /// A leader's: begins to tell the others, and compares what they tell.
+  void begin_headers(const Collective& collective);
+  void finish_headers();
   [[nodiscard]] Header header_of(const Collective& collective) const;
   [[noreturn]] void report_difference(int rank, const Header& one, int other_rank,
                                       const Header& other) const;
   void require_living();
-  /// Waits for what was begun between hosts.
+  /// Waits for what was begun between hosts, headers first.
   void finish();
   /// Lets the ranks of this host read what arrived.
   void finish_host();
@@ -71,8 +74,8 @@ class HostsCommunicator final : public HostCommunicator {
                                      std::uint64_t detail) const;
   void send_data(int peer, const std::byte* data, std::int64_t bytes, int part = 0);
   void receive_data(int peer, std::byte* data, std::int64_t bytes, int part = 0);
-  void send_bytes(int peer, std::uint64_t tag, const void* data, std::int64_t bytes);
-  void receive_bytes(int peer, std::uint64_t tag, void* data, std::int64_t bytes);
+  void send_bytes(Lane lane, int peer, std::uint64_t tag, const void* data, std::int64_t bytes);
+  void receive_bytes(Lane lane, int peer, std::uint64_t tag, void* data, std::int64_t bytes);
 
   // The collectives (collectives.cpp).
   void all_gather(const Collective& collective, const std::byte* input, std::byte* output) override;
@@ -107,6 +110,7 @@ class HostsCommunicator final : public HostCommunicator {
   std::vector<std::uint64_t> received_from_;  ///< the same of `receive`
   Header header_{};                           ///< of this rank's collective
   std::vector<Header> headers_;               ///< of leaders, by host
+  bool headers_under_way_ = false;
   const std::vector<PartialSum> outgoing_;
   const std::vector<PartialSum> incoming_;
   const std::vector<Subtree> own_subtrees_;  ///< of this host

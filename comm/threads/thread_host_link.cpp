@@ -1,6 +1,7 @@
 #include "comm/threads/thread_host_link.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -21,6 +22,7 @@ struct Waiting {
   int to;
   std::uint64_t tag;
   bool is_send;
+  Lane lane;
   std::byte* data;
   std::size_t bytes;
 };
@@ -29,8 +31,8 @@ enum class Presence { open, closed, gone };
 
 struct LinkedRank {
   std::function<void(std::string_view)> hear;
-  std::string told;           ///< a reason that came before `hear`
-  std::size_t under_way = 0;  ///< sends and receives
+  std::string told;                        ///< a reason that came before `hear`
+  std::array<std::size_t, 2> under_way{};  ///< sends and receives, by lane
   std::uint64_t wakes = 0;
   Presence presence = Presence::open;
 };
@@ -46,6 +48,11 @@ class ThreadHosts {
 
   LinkedRank& of(int rank) { return ranks[static_cast<std::size_t>(rank)]; }
 
+  /// Messages under way of the rank at this end.
+  std::size_t& under_way(const Waiting& end) {
+    return of(end.is_send ? end.from : end.to).under_way[static_cast<std::size_t>(end.lane)];
+  }
+
   /// Completes the message if its other end waits, else lets it wait.
   void begin(const Waiting& mine) {
     const std::lock_guard lock(mutex);
@@ -53,7 +60,7 @@ class ThreadHosts {
       return theirs.from == mine.from && theirs.to == mine.to && theirs.tag == mine.tag &&
              theirs.is_send != mine.is_send;
     });
-    ++of(mine.is_send ? mine.from : mine.to).under_way;
+    ++under_way(mine);
     if (other == waiting.end()) {
       waiting.push_back(mine);
       return;
@@ -63,9 +70,9 @@ class ThreadHosts {
     const auto [source, target] =
         mine.is_send ? std::pair{mine.data, other->data} : std::pair{other->data, mine.data};
     copy_bytes(target, source, static_cast<std::int64_t>(mine.bytes));
+    --under_way(mine);
+    --under_way(*other);
     waiting.erase(other);
-    --of(mine.from).under_way;
-    --of(mine.to).under_way;
     changed.notify_all();
   }
 
@@ -106,25 +113,27 @@ class ThreadHostLink final : public HostLink {
     if (!mine.told.empty()) mine.hear(mine.told);
   }
 
-  void send(int peer, std::uint64_t tag, std::span<const std::byte> bytes) override {
+  void send(Lane lane, int peer, std::uint64_t tag, std::span<const std::byte> bytes) override {
     // const_cast, since one type serves both ends.
-    hosts_->begin({rank_, peer, tag, true, const_cast<std::byte*>(bytes.data()), bytes.size()});
+    hosts_->begin(
+        {rank_, peer, tag, true, lane, const_cast<std::byte*>(bytes.data()), bytes.size()});
   }
 
-  void receive(int peer, std::uint64_t tag, std::span<std::byte> bytes) override {
-    hosts_->begin({peer, rank_, tag, false, bytes.data(), bytes.size()});
+  void receive(Lane lane, int peer, std::uint64_t tag, std::span<std::byte> bytes) override {
+    hosts_->begin({peer, rank_, tag, false, lane, bytes.data(), bytes.size()});
   }
 
-  void finish(const std::function<void()>& check) override {
+  void finish(Lane lane, const std::function<void()>& check) override {
     std::unique_lock lock(hosts_->mutex);
     const LinkedRank& mine = hosts_->of(rank_);
-    while (mine.under_way > 0) {
+    const std::size_t& under_way = mine.under_way[static_cast<std::size_t>(lane)];
+    while (under_way > 0) {
       const std::uint64_t seen = mine.wakes;
       lock.unlock();
       check();
       lock.lock();
       hosts_->changed.wait_for(lock, kCheckInterval,
-                               [&] { return mine.under_way == 0 || mine.wakes != seen; });
+                               [&] { return under_way == 0 || mine.wakes != seen; });
     }
   }
 
@@ -133,7 +142,7 @@ class ThreadHostLink final : public HostLink {
     std::erase_if(hosts_->waiting, [this](const Waiting& message) {
       return (message.is_send ? message.from : message.to) == rank_;
     });
-    hosts_->of(rank_).under_way = 0;
+    hosts_->of(rank_).under_way = {};
   }
 
   void give_up(std::string_view reason) noexcept override {
