@@ -24,14 +24,14 @@ bool is_to_blame(const Hang& hang, int rank) {
 
 }  // namespace
 
-Attempt::Attempt(const Run& run, const StartAttempt& start, Screen& screen)
-    : start_(start),
+Attempt::Attempt(const Run& run, const StartGroup& group, Screen& screen)
+    : start_(group.start),
       screen_(screen),
       kills_before_(out_of_memory_kills()),
-      machine_(start.placement.ranks_of(start.node), run.options.grace),
-      ranks_(run, start, screen) {
+      machine_(start_.placement.ranks_of(start_.node), run.options.grace),
+      ranks_(run, start_, screen) {
   screen_.begin(first_rank());
-  tell_all(ranks_.start());
+  tell_all(ranks_.start(group.lease));
 }
 
 std::optional<TimePoint> Attempt::next_deadline() const {

@@ -9,6 +9,7 @@
 
 #include "core/clock.h"
 #include "launcher/command/run.h"
+#include "launcher/control/agent.h"
 #include "launcher/control/attempt_facts.h"
 #include "launcher/control/hang_watch.h"
 #include "launcher/control/messages.h"
@@ -25,7 +26,7 @@ inline TimePoint now() { return TimePoint(std::chrono::nanoseconds(boot_time_ns(
 class Attempt {
  public:
   /// Starts the ranks. Borrows run and screen.
-  Attempt(const Run& run, const StartAttempt& start, Screen& screen);
+  Attempt(const Run& run, const StartGroup& group, Screen& screen);
 
   /// Adds what to poll for.
   void add_polls(std::vector<pollfd>& entries) { ranks_.add_polls(entries); }

@@ -53,13 +53,11 @@ std::unique_ptr<RunControl> make_control(RunControl::TimePoint now, const Run& r
       run.options.hang_timeout);
 }
 
-std::unique_ptr<ControlWire> attach(ControlModule& module, Run& run) {
+std::unique_ptr<ControlWire> attach(ControlModule& module, const Run& run) {
   const Options::Hosts& hosts = run.options.hosts;
   RunSecret secret = read_run_secret(hosts.secret);
   secret.key.clear();
-  const std::string address = numeric_address(hosts.address);
-  run.host_address = address_towards(address, hosts.port);
-  return module.attach({.address = address,
+  return module.attach({.address = hosts.address,
                         .port = hosts.port,
                         .secret = std::move(secret),
                         .build = STRATA_VERSION,
@@ -148,6 +146,7 @@ RunParts make_run_parts(RunControl::TimePoint now, Run& run) {
                                      .port = hosts.port,
                                      .secret = secret,
                                      .build = STRATA_VERSION,
+                                     .hosts = settings_of(run).hosts,
                                      .welcome = {run.run_id, run.master_address, run.master_port}});
   parts.starts = starts_of(run.options);
   secret.key.clear();

@@ -122,7 +122,8 @@ Supervisor::Supervisor(const Run& run)
 
 void Supervisor::keep_logs() {
   if (run_.options.log_directory.empty() || logs_) return;
-  logs_.emplace(run_.options.log_directory, run_.run_id);
+  logs_.emplace(run_.options.log_directory, run_.run_id,
+                is_agent(run_) ? std::optional(run_.options.hosts.node) : std::nullopt);
   run_.logs = &*logs_;
   note_beginning();
   screen_.listen([this](std::string_view line) { logs_->note(line); });
@@ -198,15 +199,23 @@ int Supervisor::poll_timeout_ms() const {
   std::optional<TimePoint> next = control_.next_deadline();
   if (attempt_) next = sooner(next, attempt_->next_deadline());
   if (control_socket_) next = sooner(next, control_socket_->next_deadline());
-  if (is_agent(run_)) next = sooner(next, reach_.next_deadline());
+  if (is_agent(run_) && !leaving_) next = sooner(next, reach_.next_deadline());
   if (!next) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - now()).count();
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
 }
 
 void Supervisor::read_signals() {
-  while (const int number = signals_.next())
-    if (number != SIGCHLD) tell(CoordinatorEvent(RunSignal{number}));
+  while (const int number = signals_.next()) {
+    if (number == SIGCHLD) continue;
+    tell(CoordinatorEvent(RunSignal{number}));
+    const bool ends = number == SIGINT || number == SIGTERM || number == SIGHUP;
+    // Nobody hears of it now, and who sent it may wait for the end of this process.
+    if (ends && is_agent(run_) && reach_.is_lost() && !leaving_)
+      leave(number == SIGINT ? static_cast<int>(ExitCode::signal_base) + number
+                             : static_cast<int>(ExitCode::try_again),
+            "ended by " + signal_name(number) + " without a coordinator");
+  }
 }
 
 RunStatus Supervisor::status() const {
@@ -304,7 +313,7 @@ void Supervisor::act(const ControlAction& action) {
     if (logs_)
       logs_->note(fmt::format("attempt {} starts with {} ranks", start->start.placement.attempt,
                               start->start.placement.world()));
-    attempt_ = std::make_unique<Attempt>(run_, start->start, screen_);
+    attempt_ = std::make_unique<Attempt>(run_, *start, screen_);
   } else if (const auto* to_agent = std::get_if<SendToAgent>(&action)) {
     if (parts_.wire) parts_.wire->send(*to_agent);
   } else if (const auto* to_coordinator = std::get_if<SendToCoordinator>(&action)) {
@@ -377,14 +386,15 @@ void Supervisor::hear(const Connected&) {
 void Supervisor::hear(const Welcomed& event) {
   reach_.found();
   run_.run_id = event.run_id;
+  const Options::Hosts& hosts = run_.options.hosts;
+  run_.host_address = address_towards(numeric_address(hosts.address), hosts.port);
   run_.master_address = event.master_address;
   run_.master_port = event.master_port;
   keep_logs();
 }
 
 void Supervisor::hear(const NotWelcome& event) {
-  leave(static_cast<int>(ExitCode::configuration),
-        "host 0 does not let this one in: " + event.reason);
+  leave(event.exit_code, "host 0 does not let this one in: " + event.reason);
 }
 
 /// Without a coordinator the lease ends the ranks; the agent hopes for longer.

@@ -224,7 +224,8 @@ void GlooLink::send_farewell() {
   for (const auto& peer : peers_) {
     {
       const std::lock_guard lock(mutex_);
-      if (peer->presence != Presence::connected) continue;
+      // One that has closed waits for this rank's farewell, too.
+      if (peer->presence == Presence::gave_up || peer->presence == Presence::gone) continue;
     }
     try {
       auto buffer = buffer_over(&farewell_, sizeof farewell_);

@@ -15,6 +15,7 @@ std::vector<AgentAction> Agent::connect(TimePoint now) {
   kill_if_lease_ended();
   send(hello_);
   if (last_end_) send(*last_end_);
+  for (const SignalCame& came : came_) send(came);
   for (const auto& [id, request] : asked_) send(StoreRequest{hello_.newest, request});
   next_beat_ = now_;  // at once, so that a lease begins
   return std::exchange(actions_, {});
@@ -38,10 +39,14 @@ void Agent::on(const CoordinatorSaid& event) {
   std::visit([this](const auto& message) { obey(message); }, event.message);
 }
 
-void Agent::on(const FirstFailure& event) { send(event.failed); }
+/// Ranks that the agent itself has killed did not fail.
+void Agent::on(const FirstFailure& event) {
+  if (!lease_ended_) send(event.failed);
+}
 
 void Agent::on(const GroupEnded& event) {
   has_ranks_ = false;
+  left_behind_ = event.facts.left_behind;
   asked_.clear();
   last_end_ = AttemptEnded{hello_.newest, event.facts, lease_ended_};
   send(*last_end_);
@@ -49,7 +54,11 @@ void Agent::on(const GroupEnded& event) {
   end_if_dismissed();
 }
 
-void Agent::on(const AgentSignal& event) { send(SignalCame{event.number}); }
+void Agent::on(const AgentSignal& event) {
+  const auto before = std::ranges::count(came_, event.number, &SignalCame::number);
+  came_.push_back({event.number, static_cast<int>(before)});
+  send(came_.back());
+}
 
 void Agent::on(const RankAsks& event) {
   if (!has_ranks_) return;
@@ -65,15 +74,15 @@ void Agent::on(const AgentTick& event) {
 
 /// A late message must start nothing: the coordinator may count on this host no longer.
 void Agent::obey(const StartAttempt& start) {
-  if (has_ranks_ || dismissed_ || start.placement.attempt <= hello_.newest || !may_have_ranks())
+  if (has_ranks_ || left_behind_ || dismissed_ || start.placement.attempt <= hello_.newest ||
+      !may_have_ranks())
     return;
   hello_.newest = start.placement.attempt;
   has_ranks_ = true;
   lease_ended_ = false;
   signals_ = 0;
   last_end_.reset();
-  actions_.emplace_back(StartGroup{start});
-  if (lease_end_) actions_.emplace_back(SetLease{*lease_end_});
+  actions_.emplace_back(StartGroup{start, lease_end_});
   next_beat_ = now_;
 }
 
@@ -137,7 +146,8 @@ void Agent::kill_if_lease_ended() {
 bool Agent::may_have_ranks() const { return !lease_ || (lease_end_ && now_ < *lease_end_); }
 
 void Agent::beat(std::vector<RankState> ranks) {
-  const Heartbeat heartbeat{beats_++, hello_.newest, has_ranks_, signals_, std::move(ranks)};
+  const Heartbeat heartbeat{beats_++, hello_.newest, has_ranks_ || left_behind_, signals_,
+                            std::move(ranks)};
   if (lease_) unanswered_.emplace_back(heartbeat.number, now_);
   // Without answers for long, old ones could not give a lease any more.
   constexpr std::size_t kMostUnanswered = 64;

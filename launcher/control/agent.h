@@ -52,6 +52,7 @@ struct SendToCoordinator {
 };
 struct StartGroup {
   StartAttempt start;
+  std::optional<std::chrono::steady_clock::time_point> lease = {};  ///< as SetLease has it
 };
 struct EndGroup {  ///< as after the failure of a peer
   std::string reason;
@@ -118,12 +119,14 @@ class Agent {
   std::optional<std::chrono::milliseconds> lease_;
   TimePoint now_{};
   bool has_ranks_ = false;
+  bool left_behind_ = false;  ///< ranks that were killed and did not end: no others start here
   std::optional<Dismiss> dismissed_;
   std::int64_t beats_ = 0;
   std::optional<TimePoint> next_beat_;
   std::optional<TimePoint> lease_end_;
   std::deque<std::pair<std::int64_t, TimePoint>> unanswered_;  ///< heartbeats, oldest first
   std::map<std::uint64_t, ValueRequest> asked_;                ///< by ranks, and not answered yet
+  std::vector<SignalCame> came_;                               ///< signals to the agent
   std::size_t signals_ = 0;                                    ///< that the ranks got
   bool lease_ended_ = false;                                   ///< while the ranks lived
   std::optional<AttemptEnded> last_end_;

@@ -1,6 +1,7 @@
 #include "launcher/control/agent.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <algorithm>
 
@@ -67,7 +68,39 @@ TEST_F(AgentTest, StartsRanksOnlyUnderALease) {
   get_lease();
   hear(attempt(0));
   EXPECT_EQ(done<StartGroup>().value().start, attempt(0));
-  EXPECT_EQ(done<SetLease>().value().until, now_ + kLease);
+  EXPECT_EQ(done<StartGroup>().value().lease, now_ + kLease);
+}
+
+TEST_F(AgentTest, TellsSignalsAgainOnEachConnection) {
+  keep(agent_.handle(now_, AgentSignal{SIGTERM}));
+  keep(agent_.handle(now_, AgentSignal{SIGTERM}));
+  EXPECT_EQ(sent<SignalCame>().value().index, 1);
+  connect();
+  EXPECT_EQ(sent<SignalCame>().value().index, 0);
+}
+
+TEST_F(AgentTest, RanksThatItKillsItselfDidNotFail) {
+  connect();
+  get_lease();
+  hear(attempt(0));
+  now_ += kLease;
+  tick();
+  ASSERT_TRUE(done<KillGroup>());
+  keep(agent_.handle(now_, FirstFailure{}));
+  EXPECT_FALSE(sent<RankFailed>());
+}
+
+TEST_F(AgentTest, StartsNothingBesideRanksThatDoNotEnd) {
+  connect();
+  get_lease();
+  hear(attempt(0));
+  AttemptFacts facts;
+  facts.left_behind = true;
+  keep(agent_.handle(now_, GroupEnded{facts}));
+  tick();
+  EXPECT_TRUE(sent<Heartbeat>().value().has_ranks);
+  hear(attempt(1));
+  EXPECT_FALSE(done<StartGroup>());
 }
 
 TEST_F(AgentTest, StartsNoAttemptTwiceAndNoneBesideAnother) {
@@ -90,7 +123,7 @@ TEST_F(AgentTest, CountsALeaseFromWhenItsHeartbeatWasSent) {
   const Agent::TimePoint sent = now_;
   get_lease(milliseconds(3000));
   hear(attempt(0));
-  EXPECT_EQ(done<SetLease>().value().until, sent + kLease);
+  EXPECT_EQ(done<StartGroup>().value().lease, sent + kLease);
 }
 
 TEST_F(AgentTest, KillsItsRanksWhenTheLeaseEnds) {

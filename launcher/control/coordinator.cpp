@@ -99,8 +99,13 @@ void Coordinator::on(const ConnectionBroke& event) {
 
 void Coordinator::on(const RunSignal& event) { take_signal(event.number, ""); }
 
+/// It may have been told before, on a connection that broke.
 void Coordinator::hear(const Host& host, const SignalCame& came) {
-  take_signal(came.number, host.name);
+  const std::string source = host.name + "/" + host.agent;
+  int& heard = signals_heard_[{source, came.number}];
+  if (came.index < heard) return;
+  heard = came.index + 1;
+  take_signal(came.number, source);
 }
 
 std::vector<Coordinator::RankOfHost> Coordinator::ranks() const {
@@ -123,13 +128,16 @@ void Coordinator::answer(const std::vector<SharedValues::Answered>& answers) {
     if (const Host* host = find(name)) send(*host, StoreReply{attempt(), answer});
 }
 
-/// A scheduler signals every host of a job, and ranks take a second SIGTERM as haste. So a signal
-/// counts if no other source has sent as many of its number.
+/// A scheduler signals every host of a job, and ranks take a second SIGTERM as haste. So equal
+/// signals of several sources within a time are one.
 void Coordinator::take_signal(int number, const std::string& source) {
-  std::map<std::string, int>& sources = signals_of_[number];
-  int most = 0;
-  for (const auto& [name, count] : sources) most = std::max(most, count);
-  if (++sources[source] <= most) return;
+  const auto last = last_signals_.find(number);
+  if (last != last_signals_.end() && last->second.source != source &&
+      now_ < last->second.when + kSameSignal)
+    return;
+  last_signals_[number] = {now_, source};
+  // To suspend this mlaunch alone would end all ranks with their leases.
+  if (number == SIGTSTP && settings_.lease) return;
   if (ends_the_run(number)) user_signal_ = number;
   // A scheduler warns with SIGUSR1, and ranks may take it as SIGTERM.
   asked_to_stop_ |= user_signal_ != 0 || number == SIGUSR1;
@@ -251,16 +259,23 @@ void Coordinator::hear(Host& host, const RankFailed& failed) {
   fail({.node = host.node, .blames_a_peer = failed.blames_a_peer}, failed.reason);
 }
 
+/// False for what no agent of the host tells.
+bool Coordinator::is_of_host(const AttemptFacts& facts, const Host& host) const {
+  const int first = placement_->first_rank(host.node), ranks = placement_->ranks_of(host.node);
+  return std::cmp_equal(facts.ranks.size(), ranks) &&
+         (!facts.failed || (facts.failed->rank >= first && facts.failed->rank < first + ranks));
+}
+
 void Coordinator::hear(Host& host, const AttemptEnded& ended) {
   if (!is_in_attempt(host) || ended.attempt != placement_->attempt || host.facts) return;
-  host.facts = ended.facts;
+  if (is_of_host(ended.facts, host)) host.facts = ended.facts;
   host.is_over = true;
   host.has_ranks = false;
-  if (ended.facts.failed && !ended.facts.was_asked)
+  if (ended.lease_ended)
+    lose(host, "it had no answer from here for too long, and has ended its ranks");
+  else if (ended.facts.failed && !ended.facts.was_asked)
     fail({.node = host.node, .blames_a_peer = ended.facts.exit_code == kTryAgain},
          fmt::format("rank {} failed", ended.facts.failed->rank));
-  if (ended.lease_ended && !ended.facts.was_asked)
-    lose(host, "it had no answer from here for too long, and has ended its ranks");
 }
 
 void Coordinator::learn(const AttemptFacts& facts) {

@@ -13,6 +13,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -25,6 +26,8 @@ namespace strata::launcher {
 /// After the last heartbeat of a host came, its ranks have ended for certain: a lease, and a margin
 /// for clocks whose rates differ by up to 10 % and for late timers.
 inline constexpr std::chrono::milliseconds kLeaseMargin{1500};
+/// Equal signals of several hosts within this time are one.
+inline constexpr std::chrono::milliseconds kSameSignal{10'000};
 /// A connection that breaks may be made again within this time, and nothing is lost.
 inline constexpr std::chrono::milliseconds kReconnect{800};
 
@@ -176,6 +179,7 @@ class Coordinator {
   void hear(const Host& host, const Evidence& evidence);
   void answer(const std::vector<SharedValues::Answered>& answers);
   void take_signal(int number, const std::string& source);
+  [[nodiscard]] bool is_of_host(const AttemptFacts& facts, const Host& host) const;
 
   void settle();
   void dismiss(Host& host, const std::string& agent);
@@ -217,7 +221,12 @@ class Coordinator {
   int user_signal_ = 0;         ///< that ends the run; 0: none
   bool asked_to_stop_ = false;  ///< by a signal after which ranks may save
   std::vector<int> signals_;    ///< to the attempt
-  std::map<int, std::map<std::string, int>> signals_of_;  ///< how many, by number and source
+  struct TakenSignal {
+    TimePoint when{};
+    std::string source;
+  };
+  std::map<int, TakenSignal> last_signals_;                   ///< by number
+  std::map<std::pair<std::string, int>, int> signals_heard_;  ///< how many, by agent and number
   std::int64_t committed_ = -1;
   std::string checkpoint_;
   std::int64_t last_step_ = -1;

@@ -112,7 +112,7 @@ TEST_F(TwoHostsTest, StartsOnBothOnceTheOtherHasCome) {
   const auto own = found<StartGroup>(last_).value().start;
   EXPECT_EQ(own.placement.slots, (std::vector{2, 3}));
   EXPECT_EQ(own.node, 0);
-  EXPECT_TRUE(found<SetLease>(last_)) << "the own ranks end with the lease, too";
+  EXPECT_TRUE(found<StartGroup>(last_).value().lease) << "the own ranks end with theirs, too";
   const auto sent = found<SendToAgent>(last_).value();
   EXPECT_EQ(sent.host, "b");
   EXPECT_EQ(sent.agent, "9");

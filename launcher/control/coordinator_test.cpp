@@ -430,12 +430,19 @@ TEST_F(CoordinatorTest, ASignalThatASchedulerSendsToAllHostsIsOneSignal) {
   EXPECT_EQ(sent<ForwardSignal>("a").value(), (ForwardSignal{SIGTERM, 0, 0}));
   tell(RunSignal{SIGTERM});
   tell(AgentSaid{"c", "1", SignalCame{SIGTERM}});
-  EXPECT_EQ(signals_to_a(), 1);
+  tell(AgentSaid{"b", "1", SignalCame{SIGTERM}});
+  EXPECT_EQ(signals_to_a(), 1) << "the last one was told again";
   EXPECT_TRUE(run_->is_asked_to_end());
-  tell(AgentSaid{"c", "1", SignalCame{SIGTERM}});
-  EXPECT_EQ(sent<ForwardSignal>("a").value(), (ForwardSignal{SIGTERM, 0, 1}));
+  tell(AgentSaid{"b", "1", SignalCame{SIGTERM, 1}});
+  EXPECT_EQ(sent<ForwardSignal>("a").value(), (ForwardSignal{SIGTERM, 0, 1})) << "haste";
+  tell(RunSignal{SIGTSTP});
+  EXPECT_EQ(signals_to_a(), 2) << "a suspended coordinator would end all ranks";
+  tell(AgentSaid{"b", "1", SignalCame{SIGUSR2}});
+  now_ += kSameSignal;
+  tell(AgentSaid{"c", "1", SignalCame{SIGUSR2}});
+  EXPECT_EQ(signals_to_a(), 4) << "days later it is another one";
   tell(RunSignal{SIGINT});
-  EXPECT_EQ(sent<ForwardSignal>("b").value(), (ForwardSignal{SIGINT, 0, 2}));
+  EXPECT_EQ(sent<ForwardSignal>("b").value(), (ForwardSignal{SIGINT, 0, 4}));
 }
 
 TEST_F(CoordinatorTest, AHostThatCannotComeEndsARunThatWaitsForIt) {
@@ -449,6 +456,14 @@ TEST_F(CoordinatorTest, AHostThatCannotComeEndsARunThatWaitsForIt) {
   EXPECT_NE(done<Announce>().value().text.find("host b cannot take part: ssh: connect"),
             std::string::npos);
   EXPECT_EQ(sent<Dismiss>("a").value().exit_code, 69);
+}
+
+TEST_F(CoordinatorTest, RanksThatALeaseEndedDidNotFail) {
+  open({"a", "b"});
+  tell(AgentSaid{"b", "1", AttemptEnded{0, killed(1, 57, 40), true}});
+  EXPECT_NE(sent<StopAttempt>("a").value().reason.find("host b is lost"), std::string::npos);
+  ended("a", blames_a_peer(40));
+  EXPECT_FALSE(done<TellReport>().value().report.lost_because.empty());
 }
 
 TEST_F(CoordinatorTest, AgentsEndWithTheCodeOfTheRun) {

@@ -55,8 +55,10 @@ struct AttemptEnded {
 
 /// The agent got a signal, as from a scheduler that wants its host back. What it asks for is asked
 /// of the whole run. Schedulers signal all hosts: the same number from several is one signal.
+/// Told again on each new connection.
 struct SignalCame {
   int number = 0;
+  int index = 0;  ///< among the signals of this number to the agent
 };
 
 /// What holds the ranks of this host that Collect asked for, in several lines for people.

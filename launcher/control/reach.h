@@ -35,6 +35,8 @@ class Reach {
     reason_ = reason;
   }
 
+  [[nodiscard]] bool is_lost() const { return since_.has_value(); }
+
   /// What to say now, once for each time without a coordinator.
   [[nodiscard]] std::optional<std::string> complaint(TimePoint now);
   [[nodiscard]] bool has_given_up(TimePoint now) const {

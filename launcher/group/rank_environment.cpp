@@ -74,7 +74,7 @@ std::vector<std::string> rank_environment(const std::vector<std::string>& inheri
                                           const RankIdentity& identity) {
   std::map<std::string, std::string> variables = variables_of(identity);
   const auto names_interface = [](const std::string& entry) {
-    return entry.starts_with("STRATA_INTERFACE=");
+    return entry.starts_with("STRATA_INTERFACE=") && !entry.ends_with('=');
   };
   if (std::ranges::any_of(inherited, names_interface)) variables.erase("STRATA_HOST_ADDRESS");
   std::vector<std::string> environment;

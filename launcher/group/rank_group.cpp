@@ -18,11 +18,21 @@
 #include "launcher/output/log_folder.h"
 
 namespace strata::launcher {
+namespace {
+
+/// Pages belong to ranks, which may write anything to them.
+Phase phase_of(const StatusPageData& page) {
+  const std::uint32_t phase = page.phase.load();
+  return phase <= static_cast<std::uint32_t>(Phase::failed) ? static_cast<Phase>(phase)
+                                                            : Phase::starting;
+}
+
+}  // namespace
 
 RankGroup::RankGroup(const Run& run, StartAttempt attempt, Screen& screen)
     : run_(run), attempt_(std::move(attempt)), screen_(screen), foreign_children_(children()) {}
 
-std::vector<Event> RankGroup::start() {
+std::vector<Event> RankGroup::start(const std::optional<TimePoint>& lease) {
   std::vector<Event> events;
   if (run_.logs != nullptr) run_.logs->begin_attempt(attempt_.placement, attempt_.node);
   const Placement& placement = attempt_.placement;
@@ -30,6 +40,7 @@ std::vector<Event> RankGroup::start() {
   for (int rank = 0; rank < placement.ranks_of(attempt_.node); ++rank) {
     const int number = placement.first_rank(attempt_.node) + rank;
     ranks_.push_back({StatusPage::create(number, placement.attempt), {}});
+    if (lease) set_lease(*lease);
     if (!events.empty()) {
       events.emplace_back(SpawnFailed{rank, "an earlier rank could not be started"});
       continue;
@@ -157,21 +168,23 @@ std::vector<RankState> RankGroup::look() const {
     const StatusPageData& page = at(rank).page.data();
     const pid_t pid = at(rank).process.pid;
     const ProcessState process = pid > 0 ? read_process_state(pid) : ProcessState{};
-    states.push_back({.rank = page.rank,
-                      .phase = static_cast<Phase>(page.phase.load()),
-                      .step = page.step.load(),
-                      .beats = page.beats.load(),
-                      .quiet = std::chrono::nanoseconds(page.quiet_ns.load()),
-                      .collective = page.collective.load(),
-                      .collective_name = at(rank).page.collective_name(),
-                      .where = where(rank),
-                      .committed = page.committed_step.load(std::memory_order_acquire),
-                      .checkpoint = checkpoint_of(rank),
-                      .ended = pid <= 0,
-                      .held = process.held(),
-                      .traced = process.traced,
-                      .frozen = process.frozen,
-                      .view = view(rank)});
+    states.push_back(
+        {.rank = page.rank,
+         .phase = phase_of(page),
+         .step = std::max<std::int64_t>(page.step.load(), -1),
+         .beats = page.beats.load(),
+         .quiet = std::chrono::nanoseconds(std::max<std::int64_t>(page.quiet_ns.load(), 0)),
+         .collective = std::max<std::int64_t>(page.collective.load(), 0),
+         .collective_name = at(rank).page.collective_name(),
+         .where = where(rank),
+         .committed =
+             std::max<std::int64_t>(page.committed_step.load(std::memory_order_acquire), -1),
+         .checkpoint = checkpoint_of(rank),
+         .ended = pid <= 0,
+         .held = process.held(),
+         .traced = process.traced,
+         .frozen = process.frozen,
+         .view = view(rank)});
   }
   return states;
 }

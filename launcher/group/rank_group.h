@@ -29,8 +29,9 @@ class RankGroup {
   /// Borrows run and screen. Children that the process has already are not the group's.
   RankGroup(const Run& run, StartAttempt attempt, Screen& screen);
 
-  /// Starts all ranks. A rank that cannot be started, and those after it, are SpawnFailed.
-  std::vector<Event> start();
+  /// Starts all ranks, which may write until `lease` (nullopt: for ever). A rank that cannot be
+  /// started, and those after it, are SpawnFailed.
+  std::vector<Event> start(const std::optional<TimePoint>& lease);
 
   /// Adds what to poll for: the rendezvous, and outputs that the screen has room for.
   void add_polls(std::vector<pollfd>& entries);

@@ -40,22 +40,27 @@ void remove_folders(const std::vector<std::string>& made) {
 
 }  // namespace
 
-LogFolder::LogFolder(const std::string& directory, const std::string& run_id)
+LogFolder::LogFolder(const std::string& directory, const std::string& run_id,
+                     std::optional<int> host)
     : path_(std::filesystem::absolute(directory) / run_id), attempt_path_(path_) {
   std::vector<std::string> made;
-  if (!make_folders(directory, made) || ::mkdir(path_.c_str(), kFolderMode) != 0) {
+  const bool has_parent = make_folders(directory, made);
+  const bool is_made = has_parent && ::mkdir(path_.c_str(), kFolderMode) == 0;
+  if (!is_made && !(has_parent && host && errno == EEXIST)) {
     const int error = errno;
     remove_folders(made);
     throw HostError(fmt::format("--log-dir {}: the folder {} cannot be made: {}; name another one",
                                 directory, path_, std::strerror(error)));
   }
   // A full disk has room for folders, and for no byte in a file.
-  const std::string probe = path_ + "/.room";
+  const std::string own = host ? fmt::format(".{}", *host) : std::string();
+  const std::string probe = path_ + "/.room" + own;
   keep(probe, std::string(kProbeBytes, ' '));
   (void)::unlink(probe.c_str());  // all that was written there
-  if (!lost_) notes_ = create(path_ + "/mlaunch.log");
+  notes_path_ = path_ + "/mlaunch" + own + ".log";
+  if (!lost_) notes_ = create(notes_path_);
   if (!lost_) return;
-  made.push_back(path_);
+  if (is_made) made.push_back(path_);
   remove_folders(made);
   throw Error(ExitCode::io,
               fmt::format("--log-dir {}: {}; make room, or name another one", directory, failure_));
@@ -63,8 +68,7 @@ LogFolder::LogFolder(const std::string& directory, const std::string& run_id)
 
 void LogFolder::note(std::string_view text) {
   const std::string time = utc_text(std::chrono::system_clock::now());
-  append(notes_, path_ + "/mlaunch.log",
-         fmt::format("{} {}\n", time, text.substr(0, text.find('\n'))));
+  append(notes_, notes_path_, fmt::format("{} {}\n", time, text.substr(0, text.find('\n'))));
 }
 
 void LogFolder::begin_attempt(const Placement& placement, int node) {
@@ -128,7 +132,9 @@ UniqueFd LogFolder::create(const std::string& file) {
 }
 
 void LogFolder::make_folder(const std::string& folder) {
-  if (!lost_ && ::mkdir(folder.c_str(), kFolderMode) != 0) give_up("making", folder, errno);
+  // That of an attempt is common to all hosts.
+  if (!lost_ && ::mkdir(folder.c_str(), kFolderMode) != 0 && errno != EEXIST)
+    give_up("making", folder, errno);
 }
 
 bool LogFolder::append(const UniqueFd& file, const std::string& name, std::string_view bytes) {

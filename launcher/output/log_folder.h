@@ -22,7 +22,9 @@ class LogFolder {
  public:
   /// Makes DIR and DIR/RUN (mode 0700). Throws HostError if that cannot be done, Error (io) if
   /// nothing can be written there, as on a full disk; no folder is left then that was not there.
-  LogFolder(const std::string& directory, const std::string& run_id);
+  /// `host`: number of an agent's host, whose DIR/RUN others may have made (its own file is
+  /// mlaunch.HOST.log); nullopt: the run's first or only one.
+  LogFolder(const std::string& directory, const std::string& run_id, std::optional<int> host = {});
 
   [[nodiscard]] const std::string& path() const { return path_; }  ///< absolute
 
@@ -50,7 +52,7 @@ class LogFolder {
   bool append(const UniqueFd& file, const std::string& name, std::string_view bytes);
   void give_up(const std::string& what, const std::string& name, int error);
 
-  std::string path_, attempt_path_;
+  std::string path_, attempt_path_, notes_path_;
   UniqueFd notes_;
   std::vector<std::array<UniqueFd, 2>> files_;  ///< per rank of this host: output, error
   bool lost_ = false;

@@ -16,7 +16,7 @@ namespace {
 std::string why_it_ended(const AttemptFacts& facts) {
   const int number = facts.user_signal;
   const std::string who = number == SIGINT ? "Ctrl-C" : signal_name(number);
-  const std::string& where = facts.ranks.front().where;
+  const std::string where = facts.ranks.empty() ? "" : facts.ranks.front().where;
   if (facts.all_stopped)
     return "mlaunch: stopped on request" + (number != 0 ? " (" + who + ")" : "");
   if (number != 0)
@@ -63,13 +63,14 @@ FailureFacts facts_of_failure(const Run& run, const AttemptReport& report) {
 std::string attempt_text(const Run& run, const AttemptReport& report) {
   const AttemptReport::OfHost& host = report.hosts[static_cast<std::size_t>(report.failed_host)];
   std::string text;
-  if (!report.hung_rank && host.facts && host.facts->failed) {
+  if (!report.hung_rank && report.lost_because.empty() && host.facts && host.facts->failed) {
     text = failure_report(facts_of_failure(run, report));
   } else {
     if (report.hung_rank)
       text = "mlaunch: " + report.hung_because;
     else
-      text = host.facts ? why_it_ended(*host.facts) : "mlaunch: " + report.lost_because;
+      text = !report.lost_because.empty() || !host.facts ? "mlaunch: " + report.lost_because
+                                                         : why_it_ended(*host.facts);
     if (text.empty()) return "";
     text += '\n';
     add_field(text, "resume", how_to_go_on(report));

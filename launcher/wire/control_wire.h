@@ -31,6 +31,7 @@ struct Welcomed {
 /// To an agent: the coordinator does not let it in, and will not later.
 struct NotWelcome {
   std::string reason;  ///< one line
+  int exit_code = 78;  ///< that the agent ends with
 };
 /// To an agent: the coordinator cannot be reached; the wire tries again.
 struct CoordinatorOutOfReach {
@@ -59,10 +60,11 @@ class ControlWire {
 
 /// The coordinator's end.
 struct ListenSettings {
-  std::string address;  ///< numeric IPv4 or IPv6 address to listen at
-  int port = 0;         ///< 0: any
-  RunSecret secret;     ///< with certificate and key
-  std::string build;    ///< agents of another build are refused
+  std::string address;             ///< numeric IPv4 or IPv6 address to listen at
+  int port = 0;                    ///< 0: any
+  RunSecret secret;                ///< with certificate and key
+  std::string build;               ///< agents of another build are refused
+  std::vector<std::string> hosts;  ///< of the run; others are refused
   Welcomed welcome;
 };
 

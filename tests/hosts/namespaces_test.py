@@ -1,10 +1,11 @@
 """Runs over hosts that share neither memory nor processes nor a network interface."""
 import concurrent.futures
+import os
 import time
 import unittest
 
 from namespaces import Namespaces
-from several_hosts import ACTOR
+from several_hosts import ACTOR, children
 
 
 class Apart(Namespaces):
@@ -50,6 +51,23 @@ class Apart(Namespaces):
             if words in line:
                 return time.monotonic()
         raise AssertionError(f"the stream ended without: {words}")
+
+    def test_agents_of_a_coordinator_that_is_cut_off_wait_for_it_a_minute(self):
+        hosts = self.launch([1, 1], [ACTOR, "fail", "7", "1"])
+        self.wait_for_process(hosts[1], "rank_actor")
+        time.sleep(1.5)
+        self.cut(0)
+        begin = time.monotonic()
+        self.wait_for_line(hosts[1].stderr, "the coordinator of the run does not answer, waiting for it up to 60 s")
+        self.assertLess(time.monotonic() - begin, 15)
+
+    def wait_for_process(self, host, name):
+        def there(pid):
+            try:
+                return os.path.basename(os.readlink(f"/proc/{pid}/exe")) == name or any(there(child) for child in children(pid))
+            except OSError:
+                return False
+        self.wait_until(lambda: there(host.pid), name)
 
     def test_an_address_that_others_cannot_reach_is_refused(self):
         refused = self.on_host(0, ["sh", "-c", 'echo "127.0.1.1 node0" > /tmp/hosts; mount --bind /tmp/hosts /etc/hosts; exec "$@"', "sh",

@@ -111,6 +111,7 @@ void SimulatedAgent::act(const StartGroup& action) {
                        action.start.placement.attempt);
   });
   group_ = &ranks_.start(*this, host_, action.start, place_.lease.has_value());
+  if (action.lease) group_->lease_end = *action.lease;
 }
 
 void SimulatedAgent::act(const EndGroup&) {

@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kBetweenTries{200};
 constexpr int kFirstBackoffMs = 100, kMostBackoffMs = 1000;
+// A coordinator that has lost its power ends no connection: its silence does.
+constexpr int kBetweenPingsMs = 2000, kPingTimeoutMs = 3000;
 
 std::unique_ptr<proto::Control::Stub> stub_of(const AttachSettings& settings) {
   grpc::SslCredentialsOptions options;
@@ -22,6 +24,9 @@ std::unique_ptr<proto::Control::Stub> stub_of(const AttachSettings& settings) {
   arguments.SetSslTargetNameOverride(kCertificateName);
   arguments.SetMaxReceiveMessageSize(kMostMessageBytes);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kBetweenPingsMs);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMs);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstBackoffMs);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kMostBackoffMs);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMostBackoffMs);

@@ -33,7 +33,9 @@ void AgentStream::OnReadDone(bool ok) {
   try {
     receive();
   } catch (const Error& error) {
-    return refuse(error.what());
+    // An agent that was let in may come again; what is wrong may be a rank's doing.
+    if (hello_) return finish({grpc::StatusCode::INVALID_ARGUMENT, error.what()});
+    return refuse({error.what()});
   }
   const std::lock_guard lock(mutex_);
   if (!finished_) StartRead(&received_);
@@ -49,15 +51,15 @@ void AgentStream::receive() {
 
 void AgentStream::begin(const proto::Hello& hello) {
   const Introduction introduction = introduction_of(hello);
-  if (const std::string reason = server_.refusal(introduction); !reason.empty())
-    return refuse(reason);
-  hello_ = std::get<Hello>(from_proto(received_));
+  const Hello said = std::get<Hello>(from_proto(received_));
+  if (const auto refusal = server_.refusal(said, introduction)) return refuse(*refusal);
+  hello_ = said;
   send(to_proto(server_.welcome()));
   server_.attach(*this, *hello_);
 }
 
-void AgentStream::refuse(const std::string& reason) {
-  send(to_proto(NotWelcome{reason}));
+void AgentStream::refuse(const NotWelcome& refusal) {
+  send(to_proto(refusal));
   end();
 }
 

@@ -29,7 +29,7 @@ class AgentStream final : public grpc::ServerBidiReactor<proto::FromAgent, proto
  private:
   void receive();
   void begin(const proto::Hello& hello);
-  void refuse(const std::string& reason);
+  void refuse(const NotWelcome& refusal);
   void finish(const grpc::Status& status);
   void finish_locked(const grpc::Status& status);
 

@@ -70,7 +70,7 @@ class ControlWireTest : public testing::Test {
     return kSecret;
   }
   ListenSettings listen_settings() const {
-    return {"127.0.0.1", port_, secret(), "0.1", {"run-7", "127.0.0.1", 29500}};
+    return {"127.0.0.1", port_, secret(), "0.1", {"a", "b"}, {"run-7", "127.0.0.1", 29500}};
   }
   AttachSettings attach_settings() const {
     RunSecret for_agents = secret();
@@ -208,7 +208,14 @@ TEST_F(ControlWireTest, WhoDoesNotBelongToTheRunIsRefused) {
             "this host has Strata 0.2, the coordinator 0.1: install the same everywhere");
   wrong = attach_settings();
   wrong.run_id = "run-6";
-  EXPECT_NE(refusal_of(wrong).find("ranks of run run-6"), std::string::npos);
+  EXPECT_NE(refusal_of(wrong).find("part in run run-6"), std::string::npos);
+  attach(attach_settings());
+  ASSERT_TRUE(at_agent_->next<Connected>());
+  client_->send(SendToCoordinator{Hello{.host = "c", .agent = "1"}});
+  const auto stranger = at_agent_->next<NotWelcome>();
+  ASSERT_TRUE(stranger);
+  EXPECT_EQ(stranger->exit_code, 78);
+  EXPECT_NE(stranger->reason.find("hosts a to b, and this is c"), std::string::npos);
   EXPECT_FALSE(at_server_->next<AgentSaid>(milliseconds(100)));
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "core/check.h"
 #include "core/error.h"
 #include "launcher/wire/grpc/agent_stream.h"
@@ -14,6 +16,8 @@ namespace {
 // A connection that is silent ends after this time, before and after its TLS handshake.
 constexpr int kHandshakeMs = 5000;
 constexpr int kIdleMs = 10'000;
+// Agents ping every two seconds. A silent host is lost by its lease, long before its connection.
+constexpr int kLeastBetweenPingsMs = 500, kBetweenPingsMs = 20'000;
 
 }  // namespace
 
@@ -28,6 +32,9 @@ CoordinatorServer::CoordinatorServer(const ListenSettings& settings) : settings_
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMs);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMs);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+                             kLeastBetweenPingsMs);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kBetweenPingsMs);
   builder.SetMaxReceiveMessageSize(kMostMessageBytes);
   builder.RegisterService(this);
   server_ = builder.BuildAndStart();
@@ -52,19 +59,29 @@ bool CoordinatorServer::accepts_token(const grpc::CallbackServerContext& context
          equal_secrets({found->second.data(), found->second.size()}, settings_.secret.token);
 }
 
-std::string CoordinatorServer::refusal(const Introduction& introduction) const {
+std::optional<NotWelcome> CoordinatorServer::refusal(const Hello& hello,
+                                                     const Introduction& introduction) const {
   if (introduction.protocol != kControlProtocol)
-    return fmt::format(
-        "this host speaks version {} of the control protocol, the coordinator {}: "
-        "install the same Strata everywhere",
-        introduction.protocol, kControlProtocol);
+    return NotWelcome{
+        fmt::format("this host speaks version {} of the control protocol, the "
+                    "coordinator {}: install the same Strata everywhere",
+                    introduction.protocol, kControlProtocol)};
   if (introduction.build != settings_.build)
-    return fmt::format("this host has Strata {}, the coordinator {}: install the same everywhere",
-                       introduction.build, settings_.build);
+    return NotWelcome{
+        fmt::format("this host has Strata {}, the coordinator {}: install the same "
+                    "everywhere",
+                    introduction.build, settings_.build)};
+  // One that was started anew may be meant: the scheduler shall start this host anew, too.
   if (!introduction.run_id.empty() && introduction.run_id != settings_.welcome.run_id)
-    return fmt::format("this host has had ranks of run {}, and the coordinator has run {}",
-                       introduction.run_id, settings_.welcome.run_id);
-  return "";
+    return NotWelcome{fmt::format("this host takes part in run {}, and the coordinator has run {}",
+                                  introduction.run_id, settings_.welcome.run_id),
+                      static_cast<int>(ExitCode::try_again)};
+  if (std::ranges::find(settings_.hosts, hello.host) == settings_.hosts.end())
+    return NotWelcome{
+        fmt::format("the run has hosts {} to {}, and this is {}: give all of them "
+                    "the same --nnodes",
+                    settings_.hosts.front(), settings_.hosts.back(), hello.host)};
+  return {};
 }
 
 void CoordinatorServer::attach(AgentStream& stream, const Hello& hello) {

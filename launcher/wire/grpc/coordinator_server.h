@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -37,8 +38,9 @@ class CoordinatorServer final : public ControlWire, public proto::Control::Callb
 
   // For streams, from any thread.
   [[nodiscard]] bool accepts_token(const grpc::CallbackServerContext& context) const;
-  /// Returns why an agent may not come; "": it may.
-  [[nodiscard]] std::string refusal(const Introduction& introduction) const;
+  /// Returns why an agent may not come; nullopt: it may.
+  [[nodiscard]] std::optional<NotWelcome> refusal(const Hello& hello,
+                                                  const Introduction& introduction) const;
   [[nodiscard]] const Welcomed& welcome() const { return settings_.welcome; }
   /// Words to the agent go to this stream from now on.
   void attach(AgentStream& stream, const Hello& hello);

@@ -93,6 +93,7 @@ void set(const EndedRank& rank, proto::EndedRank& out) {
   out.set_step(rank.step);
   out.set_peak_rss_bytes(rank.peak_rss_bytes);
   out.set_phase_seconds(rank.phase_seconds);
+  out.set_stays(rank.stays);
 }
 
 EndedRank ended_rank_of(const proto::EndedRank& in) {
@@ -102,7 +103,8 @@ EndedRank ended_rank_of(const proto::EndedRank& in) {
                  .done = in.done(),
                  .step = within(in.step(), -1, kMostNumber, "step"),
                  .peak_rss_bytes = within(in.peak_rss_bytes(), 0, kMostNumber, "peak_rss_bytes"),
-                 .phase_seconds = in.phase_seconds()};
+                 .phase_seconds = in.phase_seconds(),
+                 .stays = in.stays()};
   if (!std::isfinite(rank.phase_seconds))
     throw DataError("field phase_seconds of a control message is no number");
   if (in.has_ending())
@@ -211,6 +213,11 @@ void set(const StoreRequest& asked, proto::StoreRequest& out) {
   out.set_key(asked.request.key);
   out.set_value(asked.request.value);
   out.set_timeout_ms(asked.request.timeout_ms);
+}
+
+void set(const SignalCame& came, proto::SignalCame& out) {
+  out.set_number(came.number);
+  out.set_index(came.index);
 }
 
 void set(const Evidence& evidence, proto::Evidence& out) {
@@ -342,7 +349,7 @@ proto::FromAgent to_proto(const AgentMessage& message, const Introduction& intro
   else if (const auto* evidence = std::get_if<Evidence>(&message))
     set(*evidence, *out.mutable_evidence());
   else
-    out.mutable_signal_came()->set_number(std::get<SignalCame>(message).number);
+    set(std::get<SignalCame>(message), *out.mutable_signal_came());
   return out;
 }
 
@@ -363,6 +370,7 @@ proto::FromCoordinator to_proto(const Welcomed& welcome) {
 proto::FromCoordinator to_proto(const NotWelcome& refusal) {
   proto::FromCoordinator out;
   out.mutable_refused()->set_reason(refusal.reason);
+  out.mutable_refused()->set_exit_code(refusal.exit_code);
   return out;
 }
 
@@ -377,7 +385,8 @@ AgentMessage from_proto(const proto::FromAgent& message) {
     case proto::FromAgent::kAttemptEnded:
       return attempt_ended_of(message.attempt_ended());
     case proto::FromAgent::kSignalCame:
-      return SignalCame{within(message.signal_came().number(), 1, kMostSignal, "number")};
+      return SignalCame{within(message.signal_came().number(), 1, kMostSignal, "number"),
+                        within(message.signal_came().index(), 0, kMostInt, "index")};
     case proto::FromAgent::kStoreRequest:
       return store_request_of(message.store_request());
     case proto::FromAgent::kEvidence:
@@ -400,7 +409,8 @@ std::variant<CoordinatorMessage, Welcomed, NotWelcome> from_proto(
       return Welcomed{message.welcome().run(), message.welcome().master_address(),
                       within(message.welcome().master_port(), 1, 65535, "master_port")};
     case proto::FromCoordinator::kRefused:
-      return NotWelcome{message.refused().reason()};
+      return NotWelcome{message.refused().reason(),
+                        within(message.refused().exit_code(), 1, kMostCode, "exit_code")};
     case proto::FromCoordinator::kStartAttempt:
       return start_of(message.start_attempt());
     case proto::FromCoordinator::kStopAttempt:

@@ -69,7 +69,7 @@ TEST(MessageCodec, AgentsMessagesArriveAsTheyWereSent) {
   EXPECT_EQ(failed.rank, 5);
   EXPECT_EQ(failed.reason, "rank 5 fell");
   EXPECT_TRUE(failed.blames_a_peer);
-  EXPECT_EQ(there<SignalCame>(SignalCame{15}).number, 15);
+  EXPECT_EQ(there<SignalCame>(SignalCame{15, 3}).index, 3);
   EXPECT_EQ(there<Evidence>(Evidence{3, "held\xff"}).text, "held\xff");
   const ValueRequest request{
       .id = 4, .is_put = true, .key = "k", .value = "v\xff", .timeout_ms = 9};
@@ -90,7 +90,8 @@ TEST(MessageCodec, FactsOfAnAttemptArriveAsTheyWereSent) {
                                 .done = true,
                                 .step = 3,
                                 .peak_rss_bytes = 1 << 20,
-                                .phase_seconds = 1.5},
+                                .phase_seconds = 1.5,
+                                .stays = "frozen"},
                                {.ending = Ending{Ending::Kind::exited, 78}},
                                {}},
                      .out_of_memory_kills = 2,
@@ -114,6 +115,7 @@ TEST(MessageCodec, FactsOfAnAttemptArriveAsTheyWereSent) {
   EXPECT_EQ(got.ranks[0].step, 3);
   EXPECT_EQ(got.ranks[0].peak_rss_bytes, 1 << 20);
   EXPECT_EQ(got.ranks[0].phase_seconds, 1.5);
+  EXPECT_EQ(got.ranks[0].stays, "frozen");
   EXPECT_EQ(got.ranks[1].ending, facts.ranks[1].ending);
   EXPECT_EQ(got.ranks[2].ending, std::nullopt);
   EXPECT_EQ(got.ranks[2].step, -1);
@@ -151,7 +153,7 @@ TEST(MessageCodec, TheCoordinatorsMessagesArriveAsTheyWereSent) {
   EXPECT_EQ(welcome.run_id, "run");
   EXPECT_EQ(welcome.master_address, "10.0.0.1");
   EXPECT_EQ(welcome.master_port, 29500);
-  EXPECT_EQ(std::get<NotWelcome>(from_proto(to_proto(NotWelcome{"no"}))).reason, "no");
+  EXPECT_EQ(std::get<NotWelcome>(from_proto(to_proto(NotWelcome{"no", 75}))).exit_code, 75);
 }
 
 /// Returns why a message is refused after `change`; "accepted" if it is not.
