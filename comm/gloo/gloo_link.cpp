@@ -224,8 +224,9 @@ void GlooLink::send_farewell() {
   for (const auto& peer : peers_) {
     {
       const std::lock_guard lock(mutex_);
-      // One that has closed waits for this rank's farewell, too.
-      if (peer->presence == Presence::gave_up || peer->presence == Presence::gone) continue;
+      // A peer that closes waits for this rank's farewell, too, though it has sent its own.
+      const bool closes_too = peer->presence == Presence::closed && farewell_.gives_up == 0;
+      if (peer->presence != Presence::connected && !closes_too) continue;
     }
     try {
       auto buffer = buffer_over(&farewell_, sizeof farewell_);
@@ -266,7 +267,7 @@ void GlooLink::close(const std::function<void()>& check) {
       try {
         buffer->waitSend(nullptr, kForever);
       } catch (const gloo::Exception&) {
-        // It died between the last meeting and its farewell, when nobody needs it any more.
+        // It has died since the last meeting, when nobody needs it any more.
       }
     }
     farewells_.clear();

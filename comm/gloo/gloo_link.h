@@ -82,7 +82,7 @@ class GlooLink final : public HostLink {
   void wake();
   void hear_farewell(Peer& peer);
   void tick();
-  /// Sends the farewell to all peers that are connected; the buffers go to farewells_.
+  /// Sends the farewell to all peers that wait for it; the buffers go to farewells_.
   void send_farewell();
   [[nodiscard]] Peer& peer_of(int rank);
 

@@ -1,9 +1,13 @@
 // How ranks of different hosts find, connect and check one another.
+#include <arpa/inet.h>
 #include <fmt/core.h>
 #include <gloo/common/error.h>
 #include <gloo/transport/tcp/device.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <string>
@@ -11,6 +15,7 @@
 #include "comm/gloo/gloo_link.h"
 #include "comm/gloo/signal_block.h"
 #include "core/error.h"
+#include "core/unique_fd.h"
 
 namespace strata::comm {
 namespace {
@@ -49,20 +54,40 @@ std::vector<char> address_for(int rank, int of, const std::string& text) {
   return bytes_of(std::string_view(text).substr(begin, text.find(' ', begin) - begin));
 }
 
+/// Returns the errno with which a socket cannot be bound to an IP address; 0: it can.
+int error_of_binding(const std::string& address) {
+  sockaddr_in four{};
+  four.sin_family = AF_INET;
+  sockaddr_in6 six{};
+  six.sin6_family = AF_INET6;
+  const bool is_four = ::inet_pton(AF_INET, address.c_str(), &four.sin_addr) == 1;
+  if (!is_four && ::inet_pton(AF_INET6, address.c_str(), &six.sin6_addr) != 1) return EINVAL;
+  const UniqueFd socket(::socket(is_four ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!socket.valid()) return errno;
+  const int result = is_four ? ::bind(socket.get(), reinterpret_cast<sockaddr*>(&four), sizeof four)
+                             : ::bind(socket.get(), reinterpret_cast<sockaddr*>(&six), sizeof six);
+  return result == 0 ? 0 : errno;
+}
+
 }  // namespace
 
 void GlooLink::open_device(const std::string& address) {
-  gloo::transport::tcp::attr attributes(address.c_str());
+  const auto refuse = [&](const std::string& why) {
+    throw ConfigError(
+        fmt::format("rank {} cannot listen on {}, the address of this host for other hosts: {}; "
+                    "set STRATA_HOST_ADDRESS to an IP address of this host that the others reach, "
+                    "or STRATA_INTERFACE to the interface that has one",
+                    rank_, address, why));
+  };
+  // Before Gloo does, which leaks when it fails.
+  if (const int error = error_of_binding(address); error != 0) refuse(std::strerror(error));
+  const gloo::transport::tcp::attr attributes(address.c_str());
   // Gloo's thread takes over the mask of this one.
   const AllSignalsBlock no_signals;
   try {
     device_ = gloo::transport::tcp::CreateDevice(attributes);
   } catch (const std::exception& error) {
-    throw ConfigError(
-        fmt::format("rank {} cannot listen on {}, the address of this host for other hosts: {}; "
-                    "set STRATA_HOST_ADDRESS to an IP address of this host that the others reach, "
-                    "or STRATA_INTERFACE to the interface that has one",
-                    rank_, address, reason_of(error)));
+    refuse(reason_of(error));
   }
 }
 

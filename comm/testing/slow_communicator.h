@@ -54,6 +54,7 @@ class SlowCommunicator final : public Communicator {
   void register_arena(const ArenaRegion& region) override { inner_.register_arena(region); }
   void unregister_arena(const std::byte* base) override { inner_.unregister_arena(base); }
   [[nodiscard]] Exchange exchange() const override { return inner_.exchange(); }
+  [[nodiscard]] Seat seat() const override { return inner_.seat(); }
   void abort(const std::string& reason, ExitCode code) noexcept override {
     inner_.abort(reason, code);
   }
