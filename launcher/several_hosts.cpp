@@ -61,7 +61,9 @@ std::unique_ptr<ControlWire> attach(ControlModule& module, const Run& run) {
                         .port = hosts.port,
                         .secret = std::move(secret),
                         .build = STRATA_VERSION,
-                        .run_id = {}});
+                        .run_id = {},
+                        .host_count = hosts.count,
+                        .command = run.options.command});
 }
 
 std::string without_user(const std::string& name) { return name.substr(name.find('@') + 1); }
@@ -119,7 +121,7 @@ std::vector<AgentStart> starts_of(const Options& options) {
   for (int node = 0; std::cmp_less(node, hosts.listed.size()); ++node) {
     const ListedHost& host = hosts.listed[static_cast<std::size_t>(node)];
     if (node == hosts.node) continue;
-    starts.push_back({std::to_string(node),
+    starts.push_back({std::to_string(node), host.name,
                       ssh_command(host.name, std::filesystem::current_path().string(),
                                   own_directory() + "/mlaunch",
                                   agent_arguments(options, {host.name, node, host.slots}))});
@@ -147,6 +149,7 @@ RunParts make_run_parts(RunControl::TimePoint now, Run& run) {
                                      .secret = secret,
                                      .build = STRATA_VERSION,
                                      .hosts = settings_of(run).hosts,
+                                     .command = run.options.command,
                                      .welcome = {run.run_id, run.master_address, run.master_port}});
   parts.starts = starts_of(run.options);
   secret.key.clear();

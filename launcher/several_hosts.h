@@ -14,6 +14,7 @@ namespace strata::launcher {
 /// An agent to start on another host.
 struct AgentStart {
   std::string host;                  ///< its name in the run
+  std::string name;                  ///< for people
   std::vector<std::string> command;  ///< of the program that starts it
 };
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <deque>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/own_files.h"
 #include "core/system_call.h"
 #include "launcher/attempt.h"
 #include "launcher/command/command_text.h"
@@ -38,6 +40,8 @@ namespace {
 constexpr std::chrono::milliseconds kLastWords{500};
 /// Other hosts get the run's last words in this time, or learn of its end by their leases.
 constexpr std::chrono::milliseconds kLastWordsToHosts{2000};
+/// An agent that has ended is started again after this time.
+constexpr std::chrono::seconds kBetweenStarts{5};
 
 class Supervisor {
  public:
@@ -49,9 +53,11 @@ class Supervisor {
   void tell_end();
   void wait_for_something();
   void read_signals();
+  void take_signal(int number);
   void watch_attempt();
   void read_wire();
   void watch_starters();
+  void start_agents_again();
   void wait_for_starters();
   void watch_coordinator();
   void leave(int exit_code, const std::string& why);
@@ -88,6 +94,11 @@ class Supervisor {
   SignalQueue signals_;
   Screen screen_;
   Starters starters_{screen_};
+  struct Again {
+    TimePoint when;
+    AgentStart start;
+  };
+  std::deque<Again> again_;  ///< agents to start again, soonest first
   RunParts parts_;
   RunControl& control_;
   Reach reach_{now()};                ///< of an agent to its coordinator
@@ -199,6 +210,7 @@ int Supervisor::poll_timeout_ms() const {
   std::optional<TimePoint> next = control_.next_deadline();
   if (attempt_) next = sooner(next, attempt_->next_deadline());
   if (control_socket_) next = sooner(next, control_socket_->next_deadline());
+  if (!again_.empty()) next = sooner(next, again_.front().when);
   if (is_agent(run_) && !leaving_) next = sooner(next, reach_.next_deadline());
   if (!next) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - now()).count();
@@ -206,16 +218,18 @@ int Supervisor::poll_timeout_ms() const {
 }
 
 void Supervisor::read_signals() {
-  while (const int number = signals_.next()) {
-    if (number == SIGCHLD) continue;
-    tell(CoordinatorEvent(RunSignal{number}));
-    const bool ends = number == SIGINT || number == SIGTERM || number == SIGHUP;
-    // Nobody hears of it now, and who sent it may wait for the end of this process.
-    if (ends && is_agent(run_) && reach_.is_lost() && !leaving_)
-      leave(number == SIGINT ? static_cast<int>(ExitCode::signal_base) + number
-                             : static_cast<int>(ExitCode::try_again),
-            "ended by " + signal_name(number) + " without a coordinator");
-  }
+  while (const int number = signals_.next())
+    if (number != SIGCHLD) take_signal(number);
+}
+
+void Supervisor::take_signal(int number) {
+  tell(CoordinatorEvent(RunSignal{number}));
+  const bool ends = number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGPIPE;
+  // Nobody hears of it now, and who sent it may wait for the end of this process.
+  if (ends && is_agent(run_) && reach_.is_lost() && !leaving_)
+    leave(number == SIGINT ? static_cast<int>(ExitCode::signal_base) + number
+                           : static_cast<int>(ExitCode::try_again),
+          "ended by " + signal_name(number) + " without a coordinator");
 }
 
 RunStatus Supervisor::status() const {
@@ -295,7 +309,7 @@ void Supervisor::write_outputs() {
     bool& told = output_error_told_[static_cast<int>(kind)];
     if (queue.error() == 0 || std::exchange(told, true)) continue;
     if (queue.error() == EPIPE)
-      tell(CoordinatorEvent(RunSignal{SIGPIPE}));
+      take_signal(SIGPIPE);
     else
       say(std::string("standard ") + (kind == OutputKind::standard_output ? "output" : "error") +
           " is lost, the ranks go on: " + std::strerror(queue.error()));
@@ -361,10 +375,30 @@ void Supervisor::read_wire() {
 
 void Supervisor::watch_starters() {
   starters_.work();
-  for (const Starters::Ended& ended : starters_.take_ended())
-    tell(CoordinatorEvent(HostCannotCome{ended.host, ended.last_words.empty()
-                                                         ? "what was to start its agent has ended"
-                                                         : ended.last_words}));
+  for (const Starters::Ended& ended : starters_.take_ended()) {
+    const auto start = std::ranges::find(parts_.starts, ended.host, &AgentStart::host);
+    const std::string why = ended.last_words.empty()
+                                ? fmt::format("ssh {} has ended without a word; is {} there?",
+                                              start->name, own_directory() + "/mlaunch")
+                                : ended.last_words;
+    tell(CoordinatorEvent(HostCannotCome{ended.host, why}));
+    again_.push_back({now() + kBetweenStarts, *start});
+  }
+  start_agents_again();
+}
+
+/// An agent that has ended may be of use in the next attempt.
+void Supervisor::start_agents_again() {
+  if (exit_code_ || again_.empty() || control_.coordinator()->is_asked_to_end()) return;
+  while (!again_.empty() && again_.front().when <= now()) {
+    const AgentStart start = again_.front().start;
+    again_.pop_front();
+    try {
+      starters_.start(start.host, start.command, parts_.agents_secret);
+    } catch (const HostError& error) {
+      say(fmt::format("host {} cannot be started again: {}", start.name, error.what()));
+    }
+  }
 }
 
 /// Agents have been told to end: what they print comes until they have.

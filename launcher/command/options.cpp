@@ -38,7 +38,7 @@ std::int64_t integer_of(const Given& given, std::int64_t smallest, std::int64_t 
 [[noreturn]] void refuse_several_hosts(const std::string& typed) {
   throw InvalidArgument(
       typed +
-      ": mlaunch starts no ranks on other hosts by itself; start it on each host, with "
+      ": only GPUs of this host are chosen so; on other hosts start mlaunch yourself, with "
       "--nnodes N --node-rank R and what these need (mlaunch --help)");
 }
 
@@ -241,8 +241,12 @@ void Parser::settle_listed_hosts() {
   hosts.count = static_cast<int>(hosts.listed.size());
   hosts.node = -1;
   const int usual = options_.ranks;
+  const bool is_usual_given = options_.ranks_given;
   for (std::size_t node = 0; node < hosts.listed.size(); ++node) {
     ListedHost& host = hosts.listed[node];
+    if (is_usual_given && host.slots != 0 && host.slots != usual)
+      throw InvalidArgument(fmt::format("{} contradicts the {} slots of {}; give one of them",
+                                        ranks_given_by_, host.slots, host.name));
     if (host.slots == 0) host.slots = usual;
     if (!is_this_host(host.name)) continue;
     if (hosts.node >= 0)

@@ -77,7 +77,7 @@ TEST(Options, GpusOfOtherHostsAreChosenThere) {
     words.push_back("train");
     const std::string text = refusal(words);
     EXPECT_EQ(text.rfind(name, 0), 0u) << text;
-    EXPECT_NE(text.find("start it on each host"), std::string::npos) << text;
+    EXPECT_NE(text.find("only GPUs of this host"), std::string::npos) << text;
   }
 }
 
@@ -103,12 +103,15 @@ TEST(Options, AHostOfSeveralNeedsAllThatLetsItTakePart) {
 }
 
 TEST(Options, ListedHostsAreStartedFromHere) {
-  const Options options = parse_options({"-H", "a:2,localhost:3,b", "-np", "4", "train"});
+  const Options options = parse_options({"-H", "a:4,localhost,b", "-np", "4", "train"});
   EXPECT_EQ(options.hosts.count, 3);
   EXPECT_EQ(options.hosts.node, 1);
   EXPECT_TRUE(options.hosts.coordinates);
-  EXPECT_EQ(options.ranks, 3) << "of this host";
-  EXPECT_EQ(options.hosts.listed, (std::vector<ListedHost>{{"a", 2}, {"localhost", 3}, {"b", 4}}));
+  EXPECT_EQ(options.ranks, 4) << "of this host";
+  EXPECT_EQ(parse_options({"-H", "a:2,localhost:3,b", "train"}).ranks, 3);
+  EXPECT_EQ(refusal({"-H", "a:2,b", "-np", "4", "train"}),
+            "-np 4 contradicts the 2 slots of a; give one of them");
+  EXPECT_EQ(options.hosts.listed, (std::vector<ListedHost>{{"a", 4}, {"localhost", 4}, {"b", 4}}));
   const Options elsewhere = parse_options({"-H", "a:2,b:2,c:2", "--num_nodes", "2", "train"});
   EXPECT_EQ(elsewhere.hosts.count, 2);
   EXPECT_EQ(elsewhere.hosts.node, -1) << "this host has no ranks";

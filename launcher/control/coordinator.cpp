@@ -328,14 +328,23 @@ void Coordinator::gather() {
   if (may_start(free.size())) return start(free);
   if (now_ < gathers_until()) return;
   actions_.emplace_back(Announce{
-      fmt::format("{} of {} hosts are there, and the run needs {}; start it again when they are",
-                  free.size(), hosts_.size(), settings_.least_hosts)});
+      fmt::format("{} of {} hosts are there, and the run needs {}; missing: {}. Start it again "
+                  "when they are",
+                  free.size(), hosts_.size(), settings_.least_hosts, hosts_that_miss())});
   finish(kTryAgain);
 }
 
 /// Returns when hosts have had their time to come.
 Coordinator::TimePoint Coordinator::gathers_until() const {
   return gathering_since_ + (attempt() < 0 ? settings_.join : settings_.rejoin);
+}
+
+/// Lists the hosts that are not there: "1 (gpu-07), 2".
+std::string Coordinator::hosts_that_miss() const {
+  std::string names;
+  for (const Host& host : hosts_)
+    if (!host.connected) names += (names.empty() ? "" : ", ") + shown(host);
+  return names;
 }
 
 /// True if `free` hosts are all there will be: at first each has the time to come, later those that
@@ -388,6 +397,10 @@ void Coordinator::conclude() {
   state_ = State::gathering;
   gathering_since_ = now_;
   gather();
+  if (const std::string missing = hosts_that_miss(); state_ == State::gathering && !missing.empty())
+    actions_.emplace_back(Announce{
+        fmt::format("waiting up to {} s for host {}",
+                    std::chrono::ceil<std::chrono::seconds>(settings_.rejoin).count(), missing)});
 }
 
 AttemptReport Coordinator::report() const {

@@ -187,6 +187,7 @@ class Coordinator {
   void gather();
   [[nodiscard]] bool may_start(std::size_t free) const;
   [[nodiscard]] TimePoint gathers_until() const;
+  [[nodiscard]] std::string hosts_that_miss() const;
   void start(const std::vector<Host*>& hosts);
   void remind(Host& host);
   void forward_signals(const Host& host, std::size_t first);

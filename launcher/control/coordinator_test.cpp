@@ -458,6 +458,19 @@ TEST_F(CoordinatorTest, AHostThatCannotComeEndsARunThatWaitsForIt) {
   EXPECT_EQ(sent<Dismiss>("a").value().exit_code, 69);
 }
 
+TEST_F(CoordinatorTest, SaysForWhomItWaits) {
+  open({"a", "b"});
+  tell(ConnectionBroke{"b", "1"});
+  tick_after(kReconnect);
+  ended("a", blames_a_peer(40));
+  tick_after(milliseconds(5000) + kLeaseMargin);
+  EXPECT_EQ(done<Announce>().value().text, "waiting up to 60 s for host b");
+  forget();
+  tick_after(seconds(60));
+  EXPECT_NE(done<Announce>().value().text.find("missing: b."), std::string::npos);
+  EXPECT_EQ(done<EndRun>().value().exit_code, 75);
+}
+
 TEST_F(CoordinatorTest, RanksThatALeaseEndedDidNotFail) {
   open({"a", "b"});
   tell(AgentSaid{"b", "1", AttemptEnded{0, killed(1, 57, 40), true}});

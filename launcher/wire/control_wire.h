@@ -60,11 +60,12 @@ class ControlWire {
 
 /// The coordinator's end.
 struct ListenSettings {
-  std::string address;             ///< numeric IPv4 or IPv6 address to listen at
-  int port = 0;                    ///< 0: any
-  RunSecret secret;                ///< with certificate and key
-  std::string build;               ///< agents of another build are refused
-  std::vector<std::string> hosts;  ///< of the run; others are refused
+  std::string address;               ///< numeric IPv4 or IPv6 address to listen at
+  int port = 0;                      ///< 0: any
+  RunSecret secret;                  ///< with certificate and key
+  std::string build;                 ///< agents of another build are refused
+  std::vector<std::string> hosts;    ///< of the run; others are refused
+  std::vector<std::string> command;  ///< of the ranks; agents with another one are refused
   Welcomed welcome;
 };
 
@@ -74,7 +75,9 @@ struct AttachSettings {
   int port = 0;
   RunSecret secret;  ///< its token and certificate
   std::string build;
-  std::string run_id;  ///< of which ranks have run here; empty: none yet
+  std::string run_id;                ///< of which ranks have run here; empty: none yet
+  int host_count = 1;                ///< as this host was told
+  std::vector<std::string> command;  ///< of its ranks
 };
 
 /// What the module has.

@@ -69,7 +69,7 @@ void check_listening_address(const std::string& numeric, int port) {
   const char* advice =
       errno == EADDRINUSE      ? "; another program has the port: name another one with "
                                  "--master-port, the same on all hosts"
-      : errno == EADDRNOTAVAIL ? "; it is no address of this host, which starts with --node-rank 0"
+      : errno == EADDRNOTAVAIL ? "; it is no address of this host, which watches over the run"
                                : "";
   throw HostError(fmt::format("cannot listen at {}: {}{}", host_and_port(numeric, port),
                               std::strerror(errno), advice));

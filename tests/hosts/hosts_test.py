@@ -147,7 +147,7 @@ class Hosts(HostsTest):
         first = self.start(self.command(0, 2, 1, ["true"]))
         code, _, said = self.ended(self.start(self.command(2, 3, 1, ["true"])))
         self.assertEqual(code, 78, said)
-        self.assertIn("the run has hosts 0 to 1, and this is 2: give all of them the same --nnodes", said)
+        self.assertIn("this host was told --nnodes 3, the coordinator 2", said)
         self.assertIsNone(first.poll())
 
     def test_an_agent_without_a_coordinator_ends_by_signals(self):
@@ -181,16 +181,25 @@ class Hosts(HostsTest):
         self.assertIsNone(first.poll())
         self.assertIsNone(second.poll())
 
-    def test_a_number_that_two_hosts_have_leaves_the_later_one(self):
+    def test_a_number_that_two_hosts_have_is_refused_to_the_later_one(self):
         early = self.start(self.command(1, 3, 1, ["true"]))
         first = self.start(self.command(0, 3, 1, ["true"]))
         time.sleep(1)
-        late = self.start(self.command(1, 3, 1, ["true"]))
-        code, _, said = self.ended(early)
-        self.assertEqual(code, 75)
-        self.assertIn("another mlaunch has come as host 1", said)
+        code, _, said = self.ended(self.start(self.command(1, 3, 1, ["true"])))
+        self.assertEqual(code, 78)
+        self.assertRegex(said, r"host 1 is there already \(.+\), and answers: give each host a --node-rank of its own")
         third = self.start(self.command(2, 3, 1, ["true"]))
-        self.assertEqual([self.ended(host)[0] for host in (first, late, third)], [0, 0, 0])
+        self.assertEqual([self.ended(host)[0] for host in (first, early, third)], [0, 0, 0])
+
+    def test_hosts_that_would_run_different_things_are_refused(self):
+        first = self.start(self.command(0, 2, 1, ["sh", "-c", "exit 0"]))
+        for count, program, words in [(2, ["sh", "-c", "exit 1"], "word 3 is 'exit 1' on this host and 'exit 0' there"),
+                                      (3, ["sh", "-c", "exit 0"], "this host was told --nnodes 3, the coordinator 2")]:
+            code, _, said = self.ended(self.start(self.command(1, count, 1, program)))
+            self.assertEqual(code, 78, said)
+            self.assertIn(words, said)
+        second = self.start(self.command(1, 2, 1, ["sh", "-c", "exit 0"]))
+        self.assertEqual([self.ended(host)[0] for host in (first, second)], [0, 0])
 
 
 if __name__ == "__main__":

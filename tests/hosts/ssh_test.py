@@ -85,6 +85,25 @@ class Ssh(HostsTest):
         self.assertEqual(code, 69, error)
         self.assertRegex(error, r"host 1 cannot take part: ssh: connect to host .* refused")
 
+    def test_an_agent_that_dies_is_started_again(self):
+        run = self.launch("-H", "localhost:1,b:1", "--max-restarts", "1", ACTOR, "commit", "5", "ws")
+        self.wait_until(lambda: len(self.actors()) == 2, "two ranks")
+        time.sleep(1.5)
+        for entry in pathlib.Path("/proc").iterdir():
+            words = self.words_of(entry)
+            if entry.name.isdigit() and b"--agent" in words and words[0].endswith(b"mlaunch"):
+                os.kill(int(entry.name), signal.SIGKILL)
+        code, _, error = self.ended(run, 60)
+        self.assertEqual(code, 0, error)
+        self.assertIn("starting the ranks again from step 5", error)
+
+    @staticmethod
+    def words_of(process):
+        try:
+            return (process / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            return [b""]
+
     def test_a_wrong_program_is_told_with_its_host(self):
         code, _, error = self.ended(self.launch("-H", "localhost,b", "no_such_program"))
         self.assertEqual(code, 2, error)

@@ -87,9 +87,11 @@ bool AgentClient::connect_once() {
 void AgentClient::send(const SendToCoordinator& message) {
   const std::lock_guard lock(mutex_);
   if (stream_ != nullptr)
-    stream_->send(
-        to_proto(message.message,
-                 {.protocol = kControlProtocol, .build = settings_.build, .run_id = run_id_}));
+    stream_->send(to_proto(message.message, {.protocol = kControlProtocol,
+                                             .build = settings_.build,
+                                             .run_id = run_id_,
+                                             .host_count = settings_.host_count,
+                                             .command = settings_.command}));
 }
 
 void AgentClient::send(const SendToAgent&) {

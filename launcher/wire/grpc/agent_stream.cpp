@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/clock.h"
 #include "core/error.h"
 
 namespace strata::launcher {
@@ -41,7 +42,12 @@ void AgentStream::OnReadDone(bool ok) {
   if (!finished_) StartRead(&received_);
 }
 
+std::chrono::nanoseconds AgentStream::silence() const {
+  return std::chrono::nanoseconds(monotonic_ns() - heard_ns_.load());
+}
+
 void AgentStream::receive() {
+  heard_ns_ = monotonic_ns();
   if (!hello_) {
     if (!received_.has_hello()) throw DataError("an agent's first message must be Hello");
     return begin(received_.hello());

@@ -1,6 +1,9 @@
 // One agent's stream, at the coordinator.
 #pragma once
 
+#include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -20,6 +23,10 @@ class AgentStream final : public grpc::ServerBidiReactor<proto::FromAgent, proto
   void send(proto::FromCoordinator message);
   /// Ends the stream once all is sent.
   void end();
+  /// Time since the agent was heard of last. Any thread may call, as for send.
+  [[nodiscard]] std::chrono::nanoseconds silence() const;
+  /// Name of its host, for people. Call it once the stream is attached.
+  [[nodiscard]] const std::string& host_name() const { return hello_->host_name; }
 
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
@@ -36,6 +43,7 @@ class AgentStream final : public grpc::ServerBidiReactor<proto::FromAgent, proto
   CoordinatorServer& server_;
   proto::FromAgent received_;
   std::optional<Hello> hello_;  ///< the first message
+  std::atomic<std::int64_t> heard_ns_{0};
   std::mutex mutex_;
   MessageQueue<proto::FromCoordinator> queue_;
   bool ending_ = false;    ///< takes no more messages

@@ -70,12 +70,18 @@ class ControlWireTest : public testing::Test {
     return kSecret;
   }
   ListenSettings listen_settings() const {
-    return {"127.0.0.1", port_, secret(), "0.1", {"a", "b"}, {"run-7", "127.0.0.1", 29500}};
+    return {"127.0.0.1",
+            port_,
+            secret(),
+            "0.1",
+            {"a", "b"},
+            {"train", "--zero", "3"},
+            {"run-7", "127.0.0.1", 29500}};
   }
   AttachSettings attach_settings() const {
     RunSecret for_agents = secret();
     for_agents.key.clear();
-    return {"127.0.0.1", port_, for_agents, "0.1", ""};
+    return {"127.0.0.1", port_, for_agents, "0.1", "", 2, {"train", "--zero", "3"}};
   }
   void listen() {
     server_ = std::make_unique<CoordinatorServer>(listen_settings());
@@ -209,6 +215,12 @@ TEST_F(ControlWireTest, WhoDoesNotBelongToTheRunIsRefused) {
   wrong = attach_settings();
   wrong.run_id = "run-6";
   EXPECT_NE(refusal_of(wrong).find("part in run run-6"), std::string::npos);
+  wrong = attach_settings();
+  wrong.host_count = 3;
+  EXPECT_NE(refusal_of(wrong).find("told --nnodes 3, the coordinator 2"), std::string::npos);
+  wrong = attach_settings();
+  wrong.command = {"train", "--zero", "2"};
+  EXPECT_NE(refusal_of(wrong).find("word 3 is '2' on this host and '3' there"), std::string::npos);
   attach(attach_settings());
   ASSERT_TRUE(at_agent_->next<Connected>());
   client_->send(SendToCoordinator{Hello{.host = "c", .agent = "1"}});
@@ -217,6 +229,23 @@ TEST_F(ControlWireTest, WhoDoesNotBelongToTheRunIsRefused) {
   EXPECT_EQ(stranger->exit_code, 78);
   EXPECT_NE(stranger->reason.find("hosts a to b, and this is c"), std::string::npos);
   EXPECT_FALSE(at_server_->next<AgentSaid>(milliseconds(100)));
+}
+
+TEST_F(ControlWireTest, ASecondAgentOfAHostIsRefusedWhileTheFirstAnswers) {
+  listen();
+  attach(attach_settings());
+  say_hello();
+  ASSERT_TRUE(at_server_->next<AgentSaid>());
+  AgentClient second(attach_settings());
+  Ear at_second(second);
+  ASSERT_TRUE(at_second.next<Connected>());
+  second.send(SendToCoordinator{Hello{.host = "a", .agent = "2"}});
+  const auto refused = at_second.next<NotWelcome>();
+  ASSERT_TRUE(refused);
+  EXPECT_NE(refused->reason.find("host a is there already"), std::string::npos);
+  client_.reset();
+  ASSERT_TRUE(at_server_->next<ConnectionBroke>());
+  EXPECT_EQ(refusal_of(attach_settings()), "let in");
 }
 
 /// What a program that is no agent does with the port.

@@ -19,6 +19,21 @@ constexpr int kIdleMs = 10'000;
 // Agents ping every two seconds. A silent host is lost by its lease, long before its connection.
 constexpr int kLeastBetweenPingsMs = 500, kBetweenPingsMs = 20'000;
 
+/// An agent that was heard of within this time lives.
+constexpr std::chrono::seconds kAnswers{3};
+
+/// Says where two commands differ first; "": nowhere.
+std::string difference(const std::vector<std::string>& its, const std::vector<std::string>& own) {
+  for (std::size_t i = 0; i < std::max(its.size(), own.size()); ++i) {
+    const auto word = [i](const std::vector<std::string>& command) {
+      return i < command.size() ? "'" + command[i] + "'" : std::string("nothing");
+    };
+    if (word(its) != word(own))
+      return fmt::format("word {} is {} on this host and {} there", i + 1, word(its), word(own));
+  }
+  return "";
+}
+
 }  // namespace
 
 CoordinatorServer::CoordinatorServer(const ListenSettings& settings) : settings_(settings) {
@@ -61,6 +76,7 @@ bool CoordinatorServer::accepts_token(const grpc::CallbackServerContext& context
 
 std::optional<NotWelcome> CoordinatorServer::refusal(const Hello& hello,
                                                      const Introduction& introduction) const {
+  const std::lock_guard lock(mutex_);
   if (introduction.protocol != kControlProtocol)
     return NotWelcome{
         fmt::format("this host speaks version {} of the control protocol, the "
@@ -76,12 +92,34 @@ std::optional<NotWelcome> CoordinatorServer::refusal(const Hello& hello,
     return NotWelcome{fmt::format("this host takes part in run {}, and the coordinator has run {}",
                                   introduction.run_id, settings_.welcome.run_id),
                       static_cast<int>(ExitCode::try_again)};
+  if (std::cmp_not_equal(introduction.host_count, settings_.hosts.size()))
+    return NotWelcome{
+        fmt::format("this host was told --nnodes {}, the coordinator {}: give all "
+                    "of them the same",
+                    introduction.host_count, settings_.hosts.size())};
+  if (const std::string differs = difference(introduction.command, settings_.command);
+      !differs.empty())
+    return NotWelcome{"its ranks would run another command than those of the coordinator: " +
+                      differs + "; give all hosts the same"};
+  if (const AgentStream* other = other_agent(hello))
+    return NotWelcome{
+        fmt::format("host {} is there already ({}), and answers: give each host a "
+                    "--node-rank of its own",
+                    hello.host, other->host_name())};
   if (std::ranges::find(settings_.hosts, hello.host) == settings_.hosts.end())
     return NotWelcome{
         fmt::format("the run has hosts {} to {}, and this is {}: give all of them "
                     "the same --nnodes",
                     settings_.hosts.front(), settings_.hosts.back(), hello.host)};
   return {};
+}
+
+/// The mutex is held.
+const AgentStream* CoordinatorServer::other_agent(const Hello& hello) const {
+  for (const auto& [name, stream] : attached_)
+    if (name.first == hello.host && name.second != hello.agent && stream->silence() < kAnswers)
+      return stream;
+  return nullptr;
 }
 
 void CoordinatorServer::attach(AgentStream& stream, const Hello& hello) {

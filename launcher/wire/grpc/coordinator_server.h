@@ -50,9 +50,12 @@ class CoordinatorServer final : public ControlWire, public proto::Control::Callb
  private:
   using AgentName = std::pair<std::string, std::string>;  ///< host, agent
 
+  /// Returns the stream of another agent of the same host that lives; null: there is none.
+  [[nodiscard]] const AgentStream* other_agent(const Hello& hello) const;
+
   const ListenSettings settings_;
   EventQueue<WireEvent> events_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable stream_ended_;
   std::set<AgentStream*> streams_;
   std::map<AgentName, AgentStream*> attached_;  ///< the newest stream of each agent

@@ -193,6 +193,8 @@ void set(const Hello& hello, const Introduction& introduction, proto::Hello& out
   out.set_slots(hello.slots);
   out.set_newest(hello.newest);
   out.set_run(introduction.run_id);
+  out.set_hosts(introduction.host_count);
+  for (const std::string& word : introduction.command) out.add_command(word);
   out.set_host_name(hello.host_name);
 }
 
@@ -399,7 +401,11 @@ AgentMessage from_proto(const proto::FromAgent& message) {
 }
 
 Introduction introduction_of(const proto::Hello& hello) {
-  return {hello.protocol(), hello.build(), hello.run()};
+  return {hello.protocol(),
+          hello.build(),
+          hello.run(),
+          hello.hosts(),
+          {hello.command().begin(), hello.command().end()}};
 }
 
 std::variant<CoordinatorMessage, Welcomed, NotWelcome> from_proto(

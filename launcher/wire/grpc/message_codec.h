@@ -2,7 +2,9 @@
 // is received is checked: a message that no agent or coordinator writes is refused, with the field.
 #pragma once
 
+#include <string>
 #include <variant>
+#include <vector>
 
 #include "launcher/control/messages.h"
 #include "launcher/wire/control_wire.h"
@@ -17,6 +19,8 @@ struct Introduction {
   int protocol = kControlProtocol;
   std::string build;
   std::string run_id;  ///< of which it has run ranks; empty: of none
+  int host_count = 1;
+  std::vector<std::string> command = {};
 };
 
 proto::FromAgent to_proto(const AgentMessage& message, const Introduction& introduction);
