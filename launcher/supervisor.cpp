@@ -389,7 +389,8 @@ void Supervisor::watch_starters() {
 
 /// An agent that has ended may be of use in the next attempt.
 void Supervisor::start_agents_again() {
-  if (exit_code_ || again_.empty() || control_.coordinator()->is_asked_to_end()) return;
+  if (again_.empty()) return;
+  if (exit_code_ || control_.coordinator()->is_asked_to_end()) return again_.clear();
   while (!again_.empty() && again_.front().when <= now()) {
     const AgentStart start = again_.front().start;
     again_.pop_front();
