@@ -181,17 +181,16 @@ bool GlooLink::wait(Operation& operation) {
   return complete;
 }
 
-void GlooLink::check_if_woken(const std::function<void()>& check) {
+void GlooLink::check_if_woken(const std::function<void(int)>& check, int peer) {
   const std::uint64_t wakes = wakes_.load();
-  if (std::exchange(seen_wakes_, wakes) != wakes) check();
+  if (std::exchange(seen_wakes_, wakes) != wakes) check(peer);
 }
 
-void GlooLink::finish(Lane lane, const std::function<void()>& check) {
+void GlooLink::finish(Lane lane, const std::function<void(int)>& check) {
   std::vector<Operation>& operations = operations_[static_cast<std::size_t>(lane)];
   std::vector<Operation>& finished = finished_[static_cast<std::size_t>(lane)];
-  check_if_woken(check);
   for (Operation& operation : operations)
-    while (!wait(operation)) check_if_woken(check);
+    while (!wait(operation)) check_if_woken(check, operation.peer);
   // Gloo's thread may still be on its way out of a buffer; whoever destroys it then spins.
   finished.clear();
   std::swap(finished, operations);
