@@ -118,6 +118,7 @@ std::vector<std::unique_ptr<Communicator>> make_thread_communicators(const HostL
   validate(layout);
   const std::shared_ptr<ThreadHosts> hosts = make_thread_hosts(layout.world);
   std::vector<std::unique_ptr<Communicator>> communicators;
+  communicators.reserve(static_cast<std::size_t>(layout.world));
   for (int host = 0; host < layout.hosts(); ++host) {
     const std::shared_ptr<std::byte> board = make_thread_board(layout.ranks(host));
     for (int rank = layout.first(host); rank < layout.end(host); ++rank)

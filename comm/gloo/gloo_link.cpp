@@ -181,17 +181,18 @@ bool GlooLink::wait(Operation& operation) {
   return complete;
 }
 
-void GlooLink::check_if_woken(const std::function<void()>& check) {
-  const std::uint64_t wakes = wakes_.load();
-  if (std::exchange(seen_wakes_, wakes) != wakes) check();
-}
-
-void GlooLink::finish(Lane lane, const std::function<void()>& check) {
+void GlooLink::finish(Lane lane, const Check& check) {
   std::vector<Operation>& operations = operations_[static_cast<std::size_t>(lane)];
   std::vector<Operation>& finished = finished_[static_cast<std::size_t>(lane)];
-  check_if_woken(check);
-  for (Operation& operation : operations)
-    while (!wait(operation)) check_if_woken(check);
+  for (Operation& operation : operations) {
+    while (!wait(operation)) {
+      seen_wakes_ = wakes_.load();
+      const std::string fate = death_of(operation.peer);
+      // The peer may have done its part before it died.
+      if (!fate.empty() && wait(operation)) break;
+      check(operation.peer, fate);
+    }
+  }
   // Gloo's thread may still be on its way out of a buffer; whoever destroys it then spins.
   finished.clear();
   std::swap(finished, operations);

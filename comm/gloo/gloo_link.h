@@ -32,7 +32,7 @@ class GlooLink final : public HostLink {
   void listen(std::function<void(std::string_view reason)> hear) override;
   void send(Lane lane, int peer, std::uint64_t tag, std::span<const std::byte> bytes) override;
   void receive(Lane lane, int peer, std::uint64_t tag, std::span<std::byte> bytes) override;
-  void finish(Lane lane, const std::function<void()>& check) override;
+  void finish(Lane lane, const Check& check) override;
   void cancel() noexcept override;
   void give_up(std::string_view reason) noexcept override;
   [[nodiscard]] std::string death_of(int peer) const override;
@@ -78,7 +78,6 @@ class GlooLink final : public HostLink {
              bool sends);
   /// Waits for one operation: true when it is complete, false when it was woken.
   [[nodiscard]] bool wait(Operation& operation);
-  void check_if_woken(const std::function<void()>& check);
   void wake();
   void hear_farewell(Peer& peer);
   void tick();

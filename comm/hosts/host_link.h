@@ -28,10 +28,13 @@ class HostLink {
   /// and of one size. A broken connection shows in `finish`.
   virtual void send(Lane lane, int peer, std::uint64_t tag, std::span<const std::byte> bytes) = 0;
   virtual void receive(Lane lane, int peer, std::uint64_t tag, std::span<std::byte> bytes) = 0;
+  /// Asks whether waiting for `peer` may go on. `fate` is "", or what became of a peer that is dead
+  /// and has not done its part.
+  using Check = std::function<void(int peer, std::string_view fate)>;
   /// Returns when all that was begun in the lane is complete, a send once its receiver has begun,
   /// too. Sleeps; calls `check` before it does or soon after, every 200 ms, when a connection
   /// breaks and after a give_up on either side, and lets its exception through.
-  virtual void finish(Lane lane, const std::function<void()>& check) = 0;
+  virtual void finish(Lane lane, const Check& check) = 0;
   /// Ends what is under way: from here on no memory of the caller is written.
   virtual void cancel() noexcept = 0;
 

@@ -63,7 +63,8 @@ class HostsCommunicator final : public HostCommunicator {
   [[nodiscard]] Header header_of(const Collective& collective) const;
   [[noreturn]] void report_difference(int rank, const Header& one, int other_rank,
                                       const Header& other) const;
-  void require_living();
+  /// Throws PeerError if a rank gave up, this one must end, or `peer` of another host has a fate.
+  void require_living(int peer, std::string_view fate);
   /// Waits for what was begun between hosts, headers first.
   void finish();
   /// Lets the ranks of this host read what arrived.

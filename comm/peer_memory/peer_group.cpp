@@ -110,11 +110,6 @@ void PeerGroup::miss(int peer, std::string_view fate) const {
                   owner_.begun(), what_));
 }
 
-void PeerGroup::look_for_the_dead(int from_peer, int to_peer) const {
-  for (int peer = from_peer; peer < to_peer; ++peer)
-    if (const std::string fate = fate_of(peer); !fate.empty()) miss(peer, fate);
-}
-
 void PeerGroup::register_arena(const ArenaRegion& region) {
   begin("register_arena", [&] {
     const int arena = arenas_.add(region);

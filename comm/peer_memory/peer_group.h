@@ -47,8 +47,6 @@ class PeerGroup {
   void require_alive() const;
   /// Throws PeerError, and kills the group, if the watch or a dead peer says that it must end.
   void check();
-  /// Throws PeerError if a peer from `from_peer` to `to_peer` (excluded) is dead.
-  void look_for_the_dead(int from_peer, int to_peer) const;
   /// From here on peers do not miss this rank.
   void close();
   [[nodiscard]] bool closed() const { return closed_; }

@@ -76,6 +76,19 @@ class ThreadHosts {
     changed.notify_all();
   }
 
+  /// Returns the other end of a message that waits for it.
+  [[nodiscard]] int awaited_by(int rank, Lane lane) const {
+    const auto found = std::ranges::find_if(waiting, [&](const Waiting& end) {
+      return (end.is_send ? end.from : end.to) == rank && end.lane == lane;
+    });
+    STRATA_CHECK(found != waiting.end(), "rank", rank, "waits for nobody");
+    return found->is_send ? found->to : found->from;
+  }
+
+  [[nodiscard]] std::string_view fate_of(int peer) {
+    return of(peer).presence == Presence::gone ? "(a thread) has left without closing" : "";
+  }
+
   /// Wakes all ranks, whose `finish` then checks.
   void wake() {
     for (LinkedRank& rank : ranks) ++rank.wakes;
@@ -123,14 +136,16 @@ class ThreadHostLink final : public HostLink {
     hosts_->begin({peer, rank_, tag, false, lane, bytes.data(), bytes.size()});
   }
 
-  void finish(Lane lane, const std::function<void()>& check) override {
+  void finish(Lane lane, const Check& check) override {
     std::unique_lock lock(hosts_->mutex);
     const LinkedRank& mine = hosts_->of(rank_);
     const std::size_t& under_way = mine.under_way[static_cast<std::size_t>(lane)];
     while (under_way > 0) {
       const std::uint64_t seen = mine.wakes;
+      const int peer = hosts_->awaited_by(rank_, lane);
+      const std::string_view fate = hosts_->fate_of(peer);
       lock.unlock();
-      check();
+      check(peer, fate);
       lock.lock();
       hosts_->changed.wait_for(lock, kCheckInterval,
                                [&] { return under_way == 0 || mine.wakes != seen; });
@@ -159,7 +174,7 @@ class ThreadHostLink final : public HostLink {
 
   [[nodiscard]] std::string death_of(int peer) const override {
     const std::lock_guard lock(hosts_->mutex);
-    return hosts_->of(peer).presence == Presence::gone ? "(a thread) has left without closing" : "";
+    return std::string(hosts_->fate_of(peer));
   }
 
   void close(const std::function<void()>& /*check*/) override {

@@ -78,6 +78,18 @@ TEST(HostsCommunicator, SendsEachByteToAHostOnce) {
   }
 }
 
+TEST(HostsCommunicator, ARankMayLeaveOnceItHasDoneItsPart) {
+  for (int round = 0; round < 100 && !testing::Test::HasFailure(); ++round)
+    run_hosts(
+        {{0, 1, 2, 3}, 4},
+        [](Communicator& communicator) {
+          HostStream stream;
+          for (int call = 0; call < 3; ++call)
+            communicator.run(stream, {.kind = CollectiveKind::barrier}, nullptr, nullptr, {});
+        },
+        false);
+}
+
 TEST(HostsCommunicator, NamesCollectivesThatDifferBetweenHosts) {
   run_hosts(
       {{0, 2}, 4},
