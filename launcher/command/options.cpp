@@ -66,6 +66,7 @@ class Parser {
 
   Options options_;
   std::optional<int> count_;  ///< of hosts
+  std::string count_given_by_;
   std::optional<int> node_;
   bool is_agent_ = false;
   std::string listed_by_;
@@ -121,6 +122,7 @@ void Parser::take(const Given& given) {
       break;
     case OptionUse::node_count:
       count_ = static_cast<int>(integer_of(given, 1, kMaxHosts));
+      count_given_by_ = given.name + " " + given.value;
       break;
     case OptionUse::node_rank:
       node_ = static_cast<int>(integer_of(given, 0, kMaxHosts - 1));
@@ -274,8 +276,7 @@ void Parser::settle_joining_host() {
   need(options_.master_port.has_value(), "--master-port PORT");
   need(!hosts.secret.empty(), "--run-secret FILE, made once by: mlaunch secret FILE");
   if (!missing.empty())
-    throw InvalidArgument(
-        fmt::format("--nnodes {} also needs, on each host: {}", hosts.count, missing));
+    throw InvalidArgument(count_given_by_ + " also needs, on each host: " + missing);
   if (*node_ >= hosts.count)
     throw InvalidArgument(
         fmt::format("--node-rank {}: with --nnodes {} hosts have the numbers 0 to {}", *node_,

@@ -166,7 +166,7 @@ TEST(Options, AllThatIsWrongIsSaidAtOnce) {
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4) << text;
   for (const char* part :
        {"unknown option --nosuch", "-np x: expected", "--hostfile: hosts: cannot open",
-        "--launcher pdsh: known", "--nnodes 2 also needs"})
+        "--launcher pdsh: known", "--num_nodes 2 also needs"})
     EXPECT_NE(text.find(part), std::string::npos) << text;
 }
 

@@ -79,7 +79,7 @@ class BadConfiguration(BadInput):
                 self.refuse(USAGE, words, *arguments)
 
     def test_launcher_s_command_line(self):
-        for word, options in [("--hostfile", ["--hostfile", "hosts"]), ("--host", ["--host", "a,b"]),
+        for word, options in [("--hostfile", ["--hostfile", "hosts"]), ("--host", ["--host", "a;b"]),
                               ("--num_nodes", ["--num_nodes", "2"]), ("--nosuch", ["--nosuch"])]:
             with self.subTest(options=options):
                 done = self.run_program(mlaunch(2, options=options), expect=USAGE)

@@ -32,7 +32,7 @@ TEST(ResolveLogs, UnknownToolsAreRefusedWithTheNearest) {
   try {
     resolve_flags({"--report-to", "tensorbord"});
     FAIL() << "not refused";
-  } catch (const ConfigError& error) {
+  } catch (const InvalidArgument& error) {
     EXPECT_THAT(error.what(), HasSubstr("--report-to: found 'tensorbord', expected tensorboard, "
                                         "csv or none, did you mean 'tensorboard'?"));
   }
