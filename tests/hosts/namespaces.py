@@ -44,10 +44,13 @@ class Namespaces(HostsTest):
         self.home = pathlib.Path(folder.name)
         self.remove_network()
         self.addCleanup(self.remove_network)
-        run("ip", "link", "add", BRIDGE, "type", "bridge")
-        run("ip", "link", "set", BRIDGE, "up")
-        for host in range(self.HOSTS):
-            self.add_host(host)
+        try:
+            run("ip", "link", "add", BRIDGE, "type", "bridge")
+            run("ip", "link", "set", BRIDGE, "up")
+            for host in range(self.HOSTS):
+                self.add_host(host)
+        except subprocess.CalledProcessError as error:
+            self.skipTest(f"this system has no bridge or no network namespaces: {error.stderr.strip()}")
 
     def add_host(self, host):
         name, outside = f"stratahost{host}", f"stratave{host}"
