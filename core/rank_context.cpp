@@ -245,7 +245,10 @@ RankContext from_torch() {
   context.rank = index_below("RANK", "WORLD_SIZE", context.world);
   const char* hosts = first_given("GROUP_WORLD_SIZE", "CROSS_SIZE");  // DeepSpeed sets the latter
   if (integer_or(hosts, 1, 1) > 1)
-    refuse_torch(assignment(hosts) + ": ranks on several hosts are started by mlaunch itself (mlaunch -H a:2,b:2 train ..., docs/hosts.md)", context.world);
+    refuse_torch(assignment(hosts) +
+                     ": ranks on several hosts are started by mlaunch itself (mlaunch -H a:2,b:2 "
+                     "train ..., docs/hosts.md)",
+                 context.world);
   const char* local_size = first_given("LOCAL_WORLD_SIZE", "LOCAL_SIZE");
   if (!is_given(local_size))
     refuse_torch(assignment("RANK") + " of " + assignment("WORLD_SIZE") + ", but " +
@@ -256,7 +259,8 @@ RankContext from_torch() {
   context.local_world = integer(local_size, 1);
   if (context.local_world < context.world)
     refuse_torch(assignment(local_size) + " of " + assignment("WORLD_SIZE") +
-                     ": ranks on several hosts are started by mlaunch itself (mlaunch -H a:2,b:2 train ..., docs/hosts.md)",
+                     ": ranks on several hosts are started by mlaunch itself (mlaunch -H a:2,b:2 "
+                     "train ..., docs/hosts.md)",
                  context.world);
   if (context.local_world > context.world)
     throw ConfigError(assignment(local_size) + " contradicts " + assignment("WORLD_SIZE") +

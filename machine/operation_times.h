@@ -43,8 +43,9 @@ class OperationTimes {
   /// this resource and in this type: `law` of it, or `guess_ns` times the slowness of most of the
   /// measured time where there are too few kinds for a law. Where there are none: as slow as most
   /// of the measured time of the host's other updates on the host, since memory is what limits
-  /// each of them; `guess_ns` elsewhere. A law that is fitted to short kinds promises long ones rates that no processor has: it does not get
-  /// below `guess_ns` by more FLOPs per second than any measured kind had. > 0.
+  /// each of them; `guess_ns` elsewhere. A law that is fitted to short kinds promises long ones
+  /// rates that no processor has: it does not get below `guess_ns` by more FLOPs per second than
+  /// any measured kind had. > 0.
   [[nodiscard]] double foreseen_ns(std::string_view operation, Resource resource, DType type,
                                    const Work& work, double guess_ns) const;
 

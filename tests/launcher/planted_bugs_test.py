@@ -25,7 +25,7 @@ BUGS = {
     "no margin": ("coordinator.cpp", "*settings_.lease + kLeaseMargin", "*settings_.lease"),
     "lease counted from the answer": ("agent.cpp", "const TimePoint until = *sent + *lease_;", "const TimePoint until = now_ + *lease_;"),
     "an old attempt may start": ("agent.cpp", "start.placement.attempt <= hello_.newest ||", ""),
-    "lease not looked at when ranks start": ("agent.cpp", "|| !may_have_ranks())\n    return;", ")\n    return;"),
+    "lease not looked at when ranks start": ("agent.cpp", " ||\n      !may_have_ranks())\n    return;", ")\n    return;"),
     "ranks live on without a lease": ("agent.cpp", "if (!has_ranks_ || !lease_end_ || now_ < *lease_end_) return;", "return;"),
     "StopAttempt refuses no start under way": ("agent.cpp", "  hello_.newest = stop.attempt;", "  "),
     "StopAttempt of another attempt": ("agent.cpp", "if (has_ranks_ && stop.attempt == hello_.newest)", "if (has_ranks_)"),
@@ -41,7 +41,7 @@ BUGS = {
     "a broken connection ends a host": ("coordinator.cpp", 'lose(host, "its agent has ended, or the connection to it broke");', 'lose(host, "it broke"), host.is_over = true;'),
     "starts are told once": ("coordinator.cpp", "if (state_ == State::running && !has_heard)\n    send(", "if (false)\n    send("),
     "the first cause is kept": ("coordinator.cpp", "if (!cause_ || (cause_->blames_a_peer && !cause.blames_a_peer)) cause_", "if (!cause_) cause_"),
-    "ended leases are no cause": ("coordinator.cpp", "if (ended.lease_ended && !ended.facts.was_asked)", "if (false)"),
+    "ended leases are no cause": ("coordinator.cpp", "if (ended.lease_ended)", "if (false)"),
     "too few hosts start": ("coordinator.cpp", "if (free < static_cast<std::size_t>(settings_.least_hosts)) return false;", ""),
     "no restart at all": ("restart_policy.cpp", "  return {.restart = true};", "  return ends;"),
     "signals do not end the run": ("coordinator.cpp", "AttemptEnd end{.was_asked = asked_to_stop_ || !cause_ ||", "AttemptEnd end{.was_asked = !cause_ ||"),
@@ -68,6 +68,7 @@ class Workplace:
             shutil.copytree(ROOT / name, self.folder / name)
         control = self.folder / CONTROL
         sources = [*(control / "testing").glob("*.cpp"), control / "simulation_test.cpp", control / "ending.cpp",
+                   control / "hang_watch.cpp", self.folder / "core/shared_values.cpp",
                    *(control / f"{name}.cpp" for name in MACHINES)]
         self.objects = {source.stem: self.folder / f"{source.stem}.o" for source in sources}
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
