@@ -89,7 +89,7 @@ class GlooLink final : public HostLink {
   std::shared_ptr<gloo::transport::Device> device_;
   std::shared_ptr<gloo::transport::Context> context_;
   std::vector<std::unique_ptr<Peer>> peers_;  ///< ranks of other hosts, rising
-  // Of the communicating thread, by lane.
+  // The communicating thread alone uses these, by lane.
   std::array<std::vector<Operation>, 2> operations_;  ///< under way
   std::array<std::vector<Operation>, 2> finished_;    ///< of the last finish
   std::uint64_t seen_wakes_ = 0;                      ///< of the communicating thread

@@ -11,7 +11,7 @@
 
 namespace strata::comm {
 
-/// What a rank's connections with other hosts need.
+/// Facts that a rank's connections with other hosts are made from.
 struct GlooPlace {
   int rank = 0;
   HostLayout layout;

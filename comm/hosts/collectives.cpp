@@ -1,4 +1,4 @@
-// What ranks send to other hosts, and what they read on their own.
+// The collectives: each sends to other hosts what they need, then reads within its host.
 #include <algorithm>
 #include <cstring>
 #include <functional>

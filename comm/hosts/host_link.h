@@ -10,7 +10,7 @@
 
 namespace strata::comm {
 
-/// What a message is part of: `finish` waits for one kind, while the other stays under way.
+/// Kinds of messages: `finish` waits for one kind, while the other stays under way.
 enum class Lane { headers, operands };
 
 /// The connections of one rank with every rank of every other host. Ranks are numbered in the

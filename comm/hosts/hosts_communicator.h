@@ -16,7 +16,7 @@
 
 namespace strata::comm {
 
-/// What this rank does for its host, a counterpart (HostLayout::counterpart) of ranks elsewhere
+/// Tasks of this rank for its host, as a counterpart (HostLayout::counterpart) of ranks elsewhere
 /// does for theirs. The first ranks of hosts, their leaders, tell one another in every collective
 /// what they run. Bits are those of one host with as many ranks: sums are Strata's own
 /// (partial_sums.h).
@@ -41,7 +41,7 @@ class HostsCommunicator final : public HostCommunicator {
   [[nodiscard]] std::int64_t sent_to_hosts() const { return sent_.load(); }
 
  private:
-  /// What a rank tells one of another host before operands travel.
+  /// Words of a rank to one of another host, before operands travel.
   struct Header {
     std::uint64_t fingerprint;
     char text[128];  ///< describe(collective), truncated

@@ -1,4 +1,4 @@
-// What only the ranks of one run know, by which they know one another.
+// The key that only ranks of one run know, by which they know one another.
 #pragma once
 
 #include <string>

@@ -47,7 +47,7 @@ class PeerGroup {
   void require_alive() const;
   /// Throws PeerError, and kills the group, if the watch or a dead peer says that it must end.
   void check();
-  /// From here on peers do not miss this rank.
+  /// Leaves the group: peers do not miss this rank any more.
   void close();
   [[nodiscard]] bool closed() const { return closed_; }
 

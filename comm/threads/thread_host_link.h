@@ -7,7 +7,7 @@
 
 namespace strata::comm {
 
-/// What all links of a world share. Thread-safe.
+/// State that all links of a world share. Thread-safe.
 class ThreadHosts;
 
 std::shared_ptr<ThreadHosts> make_thread_hosts(int world);
