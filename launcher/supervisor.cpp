@@ -178,7 +178,7 @@ int Supervisor::run() {
     if (control_socket_) control_socket_->work(now());
     if (const auto deadline = control_.next_deadline();
         !exit_code_ && deadline && *deadline <= now()) {
-      tell(AgentEvent(AgentTick{attempt_ ? attempt_->look() : std::vector<RankState>{}}));
+      tell(AgentEvent(AgentTick{look()}));
       if (!exit_code_) tell(CoordinatorEvent(CoordinatorTick{}));
     }
     if (logs_)

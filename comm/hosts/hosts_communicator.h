@@ -16,10 +16,10 @@
 
 namespace strata::comm {
 
-/// Tasks of this rank for its host, as a counterpart (HostLayout::counterpart) of ranks elsewhere
-/// does for theirs. The first ranks of hosts, their leaders, tell one another in every collective
-/// what they run. Bits are those of one host with as many ranks: sums are Strata's own
-/// (partial_sums.h).
+/// Collectives of ranks on several hosts: this rank does for its host what its counterparts
+/// (HostLayout::counterpart) elsewhere do for theirs. The first ranks of hosts, their leaders, tell
+/// one another in every collective what they run. Bits are those of one host with as many ranks:
+/// sums are Strata's own (partial_sums.h).
 class HostsCommunicator final : public HostCommunicator {
  public:
   /// `peers` links the ranks of this host, numbered from 0. Does not wait.

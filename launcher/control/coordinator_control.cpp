@@ -1,6 +1,8 @@
 #include "launcher/control/coordinator_control.h"
 
+#include <type_traits>
 #include <utility>
+#include <variant>
 
 namespace strata::launcher {
 namespace {
@@ -42,46 +44,27 @@ std::optional<RunControl::TimePoint> CoordinatorControl::next_deadline() const {
 }
 
 void CoordinatorControl::take(std::vector<AgentAction> actions) {
-  for (AgentAction& action : actions) {
-    if (auto* message = std::get_if<SendToCoordinator>(&action))
-      to_coordinator_.push_back(std::move(message->message));
-    else if (auto* start = std::get_if<StartGroup>(&action))
-      actions_.emplace_back(std::move(*start));
-    else if (auto* end = std::get_if<EndGroup>(&action))
-      actions_.emplace_back(std::move(*end));
-    else if (auto* signal = std::get_if<SignalGroup>(&action))
-      actions_.emplace_back(*signal);
-    else if (auto* kill = std::get_if<KillGroup>(&action))
-      actions_.emplace_back(std::move(*kill));
-    else if (const auto* lease = std::get_if<SetLease>(&action))
-      actions_.emplace_back(*lease);
-    else if (auto* answer = std::get_if<AnswerRank>(&action))
-      actions_.emplace_back(std::move(*answer));
-    else if (auto* describe = std::get_if<DescribeHang>(&action))
-      actions_.emplace_back(std::move(*describe));
-    // The run ends when the coordinator says so, not its own agent.
-  }
+  for (AgentAction& action : actions)
+    std::visit(
+        [this](auto& one) {
+          if constexpr (std::is_same_v<decltype(one), SendToCoordinator&>)
+            to_coordinator_.push_back(std::move(one.message));
+          else if constexpr (!std::is_same_v<decltype(one), EndAgent&>)
+            actions_.emplace_back(std::move(one));
+          // The run ends when the coordinator says so, not its own agent.
+        },
+        action);
 }
 
 void CoordinatorControl::take(std::vector<CoordinatorAction> actions) {
   for (CoordinatorAction& action : actions) {
-    if (auto* message = std::get_if<SendToAgent>(&action)) {
-      if (own_ && message->host == own_->host && message->agent == own_->agent)
-        to_agent_.push_back(std::move(message->message));
-      else
-        actions_.emplace_back(std::move(*message));
-    } else if (auto* report = std::get_if<TellReport>(&action)) {
-      actions_.emplace_back(std::move(*report));
-    } else if (auto* evidence = std::get_if<TellEvidence>(&action)) {
-      actions_.emplace_back(std::move(*evidence));
-    } else if (auto* words = std::get_if<Announce>(&action)) {
-      actions_.emplace_back(std::move(*words));
-    } else if (auto* gave_up = std::get_if<KeepEvidence>(&action)) {
-      actions_.emplace_back(std::move(*gave_up));
-    } else {
-      ended_ = true;
-      actions_.emplace_back(std::get<EndRun>(action));
+    auto* message = std::get_if<SendToAgent>(&action);
+    if (message && own_ && message->host == own_->host && message->agent == own_->agent) {
+      to_agent_.push_back(std::move(message->message));
+      continue;
     }
+    ended_ |= std::holds_alternative<EndRun>(action);
+    std::visit([this](auto& one) { actions_.emplace_back(std::move(one)); }, action);
   }
 }
 

@@ -1,5 +1,7 @@
 #include "launcher/group/rank_environment.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -69,6 +71,12 @@ bool tells_of_a_task(std::string_view name) {
 }
 
 }  // namespace
+
+std::vector<std::string> own_environment() {
+  std::vector<std::string> environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
+  return environment;
+}
 
 std::vector<std::string> rank_environment(const std::vector<std::string>& inherited,
                                           const RankIdentity& identity) {

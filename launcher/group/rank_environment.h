@@ -30,6 +30,9 @@ struct RankIdentity {
   std::string visible_devices;  ///< CUDA_VISIBLE_DEVICES; empty: inherited
 };
 
+/// Returns this process's environment, as "NAME=value".
+std::vector<std::string> own_environment();
+
 /// Returns `inherited` ("NAME=value") with the variables of this rank instead of another rank's,
 /// for Strata's programs and, as RANK, WORLD_SIZE and so on, for others. What tells of the process
 /// that starts the ranks, as a task of Open MPI or Slurm, is left out: libraries would take it for

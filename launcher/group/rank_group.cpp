@@ -74,12 +74,10 @@ RankProcess RankGroup::start(int rank, const StatusPage& page) {
     identity.output_on_terminal = screen_.queue(OutputKind::standard_output).is_terminal();
     identity.error_on_terminal = screen_.queue(OutputKind::standard_error).is_terminal();
   }
-  std::vector<std::string> inherited;
-  for (char** entry = environ; *entry != nullptr; ++entry) inherited.emplace_back(*entry);
   RankCommand command;
   command.path = run_.program_path;
   command.arguments = run_.options.command;
-  command.environment = rank_environment(inherited, identity);
+  command.environment = rank_environment(own_environment(), identity);
   command.kept_fds = {store.get(), page.fd()};
   // A rank is a background process of the terminal, so reading from it would stop the rank.
   command.reads_input = rank == 0 && ::isatty(STDIN_FILENO) != 1;

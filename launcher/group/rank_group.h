@@ -4,7 +4,6 @@
 
 #include <poll.h>
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -20,9 +19,6 @@
 #include "launcher/output/screen.h"
 
 namespace strata::launcher {
-
-inline constexpr std::array<OutputKind, 2> kOutputKinds{OutputKind::standard_output,
-                                                        OutputKind::standard_error};
 
 class RankGroup {
  public:

@@ -2,6 +2,7 @@
 // its rank; on a terminal, rank 0's progress line stays below them.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,8 @@
 namespace strata::launcher {
 
 enum class OutputKind { standard_output, standard_error };
+inline constexpr std::array<OutputKind, 2> kOutputKinds{OutputKind::standard_output,
+                                                        OutputKind::standard_error};
 
 class Screen {
  public:

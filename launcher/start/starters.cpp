@@ -14,17 +14,10 @@
 #include "core/error.h"
 #include "core/system_call.h"
 #include "launcher/command/program_path.h"
+#include "launcher/group/rank_environment.h"
 
 namespace strata::launcher {
 namespace {
-
-constexpr std::array kKinds{OutputKind::standard_output, OutputKind::standard_error};
-
-std::vector<std::string> own_environment() {
-  std::vector<std::string> environment;
-  for (char** entry = environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
-  return environment;
-}
 
 /// Returns a pipe's end from which `input` can be read; it must fit into a pipe.
 UniqueFd pipe_with(const std::string& input) {
@@ -66,7 +59,7 @@ UniqueFd& Starters::pipe(Starter& starter, OutputKind kind) {
 }
 
 void Starters::add_polls(std::vector<pollfd>& entries) {
-  for (const OutputKind kind : kKinds) {
+  for (const OutputKind kind : kOutputKinds) {
     if (screen_.queue(kind).full()) continue;  // its writers shall wait
     for (Starter& starter : starters_)
       if (const UniqueFd& fd = pipe(starter, kind); fd.valid())
@@ -75,7 +68,7 @@ void Starters::add_polls(std::vector<pollfd>& entries) {
 }
 
 void Starters::work() {
-  for (const OutputKind kind : kKinds)
+  for (const OutputKind kind : kOutputKinds)
     for (Starter& starter : starters_)
       if (!screen_.queue(kind).full()) read(starter, kind);
 }

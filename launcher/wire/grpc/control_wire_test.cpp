@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "core/unique_fd.h"
+#include "launcher/command/free_port.h"
 #include "launcher/wire/grpc/agent_client.h"
 #include "launcher/wire/grpc/coordinator_server.h"
 #include "launcher/wire/grpc/make_secret.h"
@@ -20,18 +21,6 @@ namespace strata::launcher {
 namespace {
 
 using std::chrono::milliseconds;
-
-int free_port() {
-  const UniqueFd socket(::socket(AF_INET, SOCK_STREAM, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  EXPECT_EQ(::bind(socket.get(), generic, length), 0);
-  EXPECT_EQ(::getsockname(socket.get(), generic, &length), 0);
-  return ntohs(address.sin_port);
-}
 
 /// Keeps what a wire tells until a test looks for it.
 class Ear {
@@ -105,7 +94,7 @@ class ControlWireTest : public testing::Test {
     return refused ? refused->reason : "let in";
   }
 
-  int port_ = free_port();
+  int port_ = find_free_port();
   std::unique_ptr<CoordinatorServer> server_;
   std::unique_ptr<Ear> at_server_;
   std::unique_ptr<AgentClient> client_;

@@ -1,7 +1,8 @@
 // How both ends of a connection prove that they belong to the run.
 #pragma once
 
-#include <string>
+#include <openssl/crypto.h>
+
 #include <string_view>
 
 namespace strata::launcher {
@@ -15,11 +16,7 @@ inline constexpr int kMostMessageBytes = 4 << 20;
 
 /// Compares in a time that does not depend on where two texts of one length differ.
 inline bool equal_secrets(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  unsigned difference = 0;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    difference |= static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b[i]);
-  return difference == 0;
+  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
 }  // namespace strata::launcher
