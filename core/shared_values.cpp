@@ -7,7 +7,7 @@
 namespace strata {
 namespace {
 
-using Kind = ValueAnswer::Kind;
+using Outcome = ValueAnswer::Kind;
 
 constexpr std::int64_t kMostMilliseconds = std::int64_t{365} * 24 * 3600 * 1000;
 
@@ -29,13 +29,13 @@ std::vector<SharedValues::Answered> SharedValues::ask(TimePoint now, const std::
                                                       const ValueRequest& request) {
   if (request.is_put) return put(host, request);
   if (const auto found = values_.find(request.key); found != values_.end())
-    return {{host, {request.id, Kind::done, found->second}}};
-  if (failure_) return {{host, {request.id, Kind::failed, *failure_}}};
+    return {{host, {request.id, Outcome::done, found->second}}};
+  if (failure_) return {{host, {request.id, Outcome::failed, *failure_}}};
   const bool asks_again = std::ranges::any_of(
       waiting_, [&](const Waiting& one) { return one.host == host && one.id == request.id; });
   if (asks_again) return {};
   if (waiting_.size() >= kMostWaiting)
-    return {{host, {request.id, Kind::refused, "too many requests wait at once"}}};
+    return {{host, {request.id, Outcome::refused, "too many requests wait at once"}}};
   const auto timeout = std::clamp<std::int64_t>(request.timeout_ms, 0, kMostMilliseconds);
   waiting_.push_back({host, request.id, request.key, now + std::chrono::milliseconds(timeout)});
   return {};
@@ -47,25 +47,25 @@ std::vector<SharedValues::Answered> SharedValues::put(const std::string& host,
   const std::size_t freed = old == values_.end() ? 0 : request.key.size() + old->second.size();
   const std::size_t bytes = bytes_ - freed + request.key.size() + request.value.size();
   if (bytes > kMostBytes)
-    return {{host, {request.id, Kind::refused, "the rendezvous is full (64 MiB)"}}};
+    return {{host, {request.id, Outcome::refused, "the rendezvous is full (64 MiB)"}}};
   bytes_ = bytes;
   values_[request.key] = request.value;
   std::vector<Answered> answers = answer_those_who_wait(request.key);
-  answers.push_back({host, {request.id, Kind::done, ""}});
+  answers.push_back({host, {request.id, Outcome::done, ""}});
   return answers;
 }
 
 std::vector<SharedValues::Answered> SharedValues::answer_those_who_wait(const std::string& key) {
   std::vector<Answered> answers;
   for (const Waiting& one : taken_from(waiting_, [&](const Waiting& w) { return w.key == key; }))
-    answers.push_back({one.host, {one.id, Kind::done, values_.at(key)}});
+    answers.push_back({one.host, {one.id, Outcome::done, values_.at(key)}});
   return answers;
 }
 
 std::vector<SharedValues::Answered> SharedValues::expire(TimePoint now) {
   std::vector<Answered> answers;
   for (const Waiting& one : taken_from(waiting_, [&](const Waiting& w) { return w.until <= now; }))
-    answers.push_back({one.host, {one.id, Kind::timed_out, ""}});
+    answers.push_back({one.host, {one.id, Outcome::timed_out, ""}});
   return answers;
 }
 
@@ -74,7 +74,7 @@ std::vector<SharedValues::Answered> SharedValues::fail(const std::string& reason
   failure_ = reason;
   std::vector<Answered> answers;
   for (const Waiting& one : std::exchange(waiting_, {}))
-    answers.push_back({one.host, {one.id, Kind::failed, reason}});
+    answers.push_back({one.host, {one.id, Outcome::failed, reason}});
   return answers;
 }
 

@@ -14,7 +14,7 @@ namespace strata::comm {
 namespace {
 
 constexpr const char* kKey = "hosts/secret";
-constexpr std::chrono::milliseconds kStartTimeout{60'000};
+constexpr std::chrono::milliseconds kExchangeTimeout{60'000};
 
 std::string random_text() {
   std::array<std::uint8_t, 32> bytes{};
@@ -27,7 +27,7 @@ std::string random_text() {
 }  // namespace
 
 std::string run_secret(KeyValueStore& store, int rank) {
-  if (rank != 0) return store.get(kKey, kStartTimeout);
+  if (rank != 0) return store.get(kKey, kExchangeTimeout);
   try {
     return store.get(kKey, std::chrono::milliseconds(0));
   } catch (const PeerError&) {
