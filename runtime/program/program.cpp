@@ -2,7 +2,17 @@
 
 #include <fmt/core.h>
 
+#include "core/round_up.h"
+#include "runtime/graph/transfer_node.h"
+#include "runtime/program/arena_alignment.h"
+
 namespace strata::runtime {
+
+std::int64_t touched_bytes(const Instruction& in, const Operand& operand) {
+  const bool is_predicate = in.predicate && &operand == &*in.predicate;
+  const bool is_moved = !is_predicate && is_disk_transfer(*in.operation);
+  return is_moved ? round_up(operand.bytes, kDiskAlignment) : operand.bytes;
+}
 
 std::vector<std::string> Program::collective_sequence() const {
   std::vector<std::string> lines;

@@ -43,6 +43,10 @@ struct Instruction {
   std::string label;
 };
 
+/// Returns the bytes that an instruction touches from the beginning of one of its operands: a disk
+/// transfer moves whole sectors (kDiskAlignment), so it also touches the rest of the last one.
+std::int64_t touched_bytes(const Instruction& in, const Operand& operand);
+
 struct Program {
   std::string name;  ///< examples: "train.only", "evaluate"
   std::vector<Instruction> instructions;

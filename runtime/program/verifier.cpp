@@ -99,7 +99,8 @@ class Verifier {
     });
     for (std::size_t i = 0; i < by_begin.size(); ++i) {
       const Access& a = *by_begin[i];
-      const std::int64_t end = a.operand->offset_bytes + a.operand->bytes;
+      const std::int64_t end = a.operand->offset_bytes +
+                               touched_bytes(p_.instructions[a.instruction], *a.operand);
       for (std::size_t j = i + 1; j < by_begin.size(); ++j) {
         const Access& b = *by_begin[j];
         if (b.operand->offset_bytes >= end) break;

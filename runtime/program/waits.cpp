@@ -62,9 +62,11 @@ class WaitPlacer {
   }
 
   void touch(std::int32_t index, const Operand& operand, bool write) {
-    const int queue = static_cast<int>(program_.instructions[index].queue);
+    const Instruction& in = program_.instructions[index];
+    const int queue = static_cast<int>(in.queue);
     maps_[static_cast<int>(operand.tier)].visit(
-        operand.offset_bytes, operand.offset_bytes + operand.bytes, [&](LastTouch& touch) {
+        operand.offset_bytes, operand.offset_bytes + touched_bytes(in, operand),
+        [&](LastTouch& touch) {
           need(index, touch.writer);
           if (write) {
             for (std::int32_t& reader : touch.readers) {

@@ -5,8 +5,10 @@
 #include <random>
 
 #include "comm/factory.h"
+#include "runtime/program/arena_alignment.h"
 #include "runtime/program/lower.h"
 #include "runtime/program/verifier.h"
+#include "runtime/testing/hand_made.h"
 #include "runtime/testing/small_model.h"
 
 namespace strata::runtime {
@@ -61,6 +63,38 @@ TEST(PlaceWaits, OrdersEveryConflictOfRandomPrograms) {
     place_waits(program);
     EXPECT_EQ(unordered(program), std::vector<std::string>{}) << "seed " << seed;
   }
+}
+
+/// A small value comes from the disk to where a larger one, dead since, ended: the rest of its
+/// sector overlaps what was read there last.
+TEST(PlaceWaits, OrdersWhatSharesASectorWithATransfer) {
+  Program program = random_program(1, 0);
+  program.arena_bytes.fill(3 * kDiskAlignment);
+  const auto operand = [&](Tier tier, std::int64_t begin, std::int64_t bytes) {
+    Value value;
+    value.tier = tier;
+    value.type = kernels::TensorType(DType::u8, kernels::Shape{bytes});
+    program.values.push_back(value);
+    return Operand{value.type, tier, begin, bytes,
+                   static_cast<ValueId>(program.values.size()) - 1};
+  };
+  Instruction reader = hand_made(Queue::host, "reader");
+  reader.inputs = {operand(Tier::pinned, kDiskAlignment + 400, 100)};
+  Instruction transfer = hand_made(Queue::disk_read, "transfer");
+  kernels::Operation from_disk = kernels::find_operation("copy");
+  from_disk.run_by = kernels::RunBy::disk;
+  transfer.operation = &from_disk;
+  transfer.inputs = {operand(Tier::disk, 0, 200)};
+  transfer.outputs = {operand(Tier::pinned, kDiskAlignment, 200)};
+  program.instructions = {reader, transfer};
+  EXPECT_EQ(unordered(program).size(), 1U);
+  place_waits(program);
+  EXPECT_EQ(program.instructions[1].waits, std::vector<std::int32_t>{0});
+  EXPECT_EQ(unordered(program), std::vector<std::string>{});
+  transfer.operation = &kernels::find_operation("copy");
+  program.instructions = {reader, transfer};
+  place_waits(program);
+  EXPECT_TRUE(program.instructions[1].waits.empty()) << "a copy moves its operand's bytes alone";
 }
 
 TEST(PlaceWaits, PlacesNoneThatCouldBeLeftOut) {
