@@ -2,9 +2,14 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <span>
+#include <vector>
 
 #include "core/error.h"
+#include "core/file.h"
+#include "core/hash.h"
 
 namespace strata {
 namespace fs = std::filesystem;
@@ -26,6 +31,19 @@ std::string own_directory() {
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
   if (error) throw HostError("reading /proc/self/exe: " + error.message() + "; is /proc mounted?");
   return self.parent_path();
+}
+
+std::uint64_t hash_of_program() {
+  const File program = File::open_for_reading("/proc/self/exe");
+  std::vector<std::byte> piece(std::size_t{1} << 20);
+  std::vector<std::uint64_t> hashes;
+  for (std::int64_t at = 0, end = program.size_bytes(); at < end; at += std::ssize(piece)) {
+    const std::span<std::byte> bytes =
+        std::span(piece).first(static_cast<std::size_t>(std::min(std::ssize(piece), end - at)));
+    program.read(at, bytes);
+    hashes.push_back(hash_64(bytes));
+  }
+  return hash_64(std::as_bytes(std::span(hashes)));
 }
 
 void* module_entry(const ModuleSearch& search) {

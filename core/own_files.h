@@ -2,6 +2,7 @@
 // dependencies of their own that a program opens when a run needs them.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace strata {
@@ -9,6 +10,9 @@ namespace strata {
 /// Returns the folder of the running program, symbolic links resolved. Throws HostError without
 /// /proc.
 std::string own_directory();
+
+/// Returns a hash of the running program's file, all of which it reads. Throws IoError.
+std::uint64_t hash_of_program();
 
 struct ModuleSearch {
   std::string file;        ///< "libstrata_mpi.so"

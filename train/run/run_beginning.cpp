@@ -108,7 +108,8 @@ void find_beginning(RunParts& run) {
   settle_steps(run.options, samples(run));
   run.resume_source.emplace(run.options.checkpoint, run.request.own, *run.output, run.listeners);
   run.resume_point = run.resume_source->find();
-  if (run.resume_point || !run.options.output.empty())
+  const RankContext& context = run.request.context;
+  if (run.resume_point || !run.options.output.empty() || context.local_world < context.world)
     run.data_digest = digest_tokens(*run.corpus.training, run.beat);
   if (run.resume_point) {
     tell_from(run, *run.resume_point);

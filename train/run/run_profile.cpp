@@ -12,8 +12,7 @@
 #include "comm/gather_texts.h"
 #include "core/clock.h"
 #include "core/error.h"
-#include "core/file.h"
-#include "core/hash.h"
+#include "core/own_files.h"
 #include "machine/profile_folder.h"
 #include "machine/this_host.h"
 #include "plan/foresee.h"
@@ -29,20 +28,6 @@ constexpr double kLongRunSeconds = 120;
 /// loaded; and the most instructions of a queue of which times are remembered.
 constexpr std::int64_t kLeftOut = 2, kObserved = 3;
 constexpr std::size_t kMostObserved = 100'000;
-
-/// Hash of this program's file.
-std::uint64_t hash_of_program() {
-  const File program = File::open_for_reading("/proc/self/exe");
-  std::vector<std::byte> piece(std::size_t{1} << 20);
-  std::vector<std::uint64_t> hashes;
-  for (std::int64_t at = 0, end = program.size_bytes(); at < end; at += std::ssize(piece)) {
-    const std::span<std::byte> bytes =
-        std::span(piece).first(static_cast<std::size_t>(std::min(std::ssize(piece), end - at)));
-    program.read(at, bytes);
-    hashes.push_back(hash_64(bytes));
-  }
-  return hash_64(std::as_bytes(std::span(hashes)));
-}
 
 /// Describes what measured times depend on, for people and comparison; empty if it is not known.
 std::string describe_measured(const RunParts& run) {

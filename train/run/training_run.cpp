@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "machine/numa.h"
 #include "train/config/make_plan.h"
+#include "train/run/alike_ranks.h"
 #include "train/run/host_limits.h"
 #include "train/run/memory_advice.h"
 #include "train/run/model_directory.h"
@@ -54,6 +55,7 @@ void open_run(RunParts& run) {
   require_weights(run.options.model);
   require_data(run.options);
   run.communicator = comm::make_communicator(context, "auto", &run.watch);
+  require_same_settings(run);
   if (!run.options.target.memory.empty()) open_machine(run);
   plan_memory(run);
   open_data(run);
@@ -100,6 +102,7 @@ std::optional<ExitCode> open_training(RunParts& run) {
   run.listeners.tell(Entered{Phase::planning});
   open_run(run);
   find_beginning(run);  // this also settles the steps between saves
+  require_same_files(run);
   run.saver.emplace(run.options.checkpoint, *run.output, run.listeners);
   const bool done = is_done(run);
   if (done && run.options.dump_state.empty()) return leave_done(run);
