@@ -38,6 +38,10 @@ struct ValueAnswer {
 /// Keys that begin so, after what the client adds, belong to their host alone.
 inline constexpr const char* kKeyOfHost = "host/";
 
+/// Where rank 0 says how many ranks the run may have, in a run whose number of hosts may change:
+/// numbers with a space between, "1 2 4". The coordinator reads it.
+inline constexpr const char* kWorldsKey = "run/worlds";
+
 /// The dictionary, as a pure function of requests and their times.
 class SharedValues {
  public:

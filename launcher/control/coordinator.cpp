@@ -12,34 +12,16 @@
 namespace strata::launcher {
 namespace {
 
-/// True if a rank was told to stop, and all of them did (75), as when a scheduler signals one task.
-bool all_stopped_on_request(const AttemptReport& report) {
-  return report.lost_because.empty() && !report.hung_rank &&
-         std::ranges::all_of(report.hosts, [](const AttemptReport::OfHost& host) {
-           return host.facts && host.facts->all_stopped && host.facts->was_asked;
-         });
-}
-
-constexpr int kTryAgain = static_cast<int>(ExitCode::try_again);
-
 /// A signal that leaves time to save asks for another start later; Ctrl-C does not.
 int exit_code_without_ranks(int signal) {
   const bool later = signal == SIGTERM || signal == SIGHUP;
-  return later ? kTryAgain : static_cast<int>(ExitCode::signal_base) + signal;
+  return later ? static_cast<int>(ExitCode::try_again)
+               : static_cast<int>(ExitCode::signal_base) + signal;
 }
 
 bool ends_the_run(int signal) {
   return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT ||
          signal == SIGPIPE;
-}
-
-/// Returns the last step that a rank of the attempt is known to have been in; -1: none.
-std::int64_t newest_step(const AttemptReport& report) {
-  std::int64_t newest = -1;
-  for (const AttemptReport::OfHost& host : report.hosts)
-    if (host.facts)
-      for (const EndedRank& rank : host.facts->ranks) newest = std::max(newest, rank.step);
-  return newest;
 }
 
 }  // namespace
@@ -48,7 +30,8 @@ Coordinator::Coordinator(TimePoint now, Settings settings)
     : settings_(std::move(settings)),
       policy_(settings_.restarts),
       now_(now),
-      gathering_since_(now) {
+      gathering_since_(now),
+      worlds_(settings_.worlds) {
   for (const std::string& name : settings_.hosts) hosts_.push_back({.name = name});
 }
 
@@ -67,6 +50,7 @@ std::optional<Coordinator::TimePoint> Coordinator::next_deadline() const {
     if (!next || time < *next) next = time;
   };
   if (state_ == State::gathering) consider(gathers_until());
+  if (const auto end = last_call_ends(); end && state_ == State::gathering) consider(*end);
   if (const auto end = values_.next_deadline()) consider(*end);
   for (const Host& host : hosts_) {
     const bool has_part = is_in_attempt(host) && !host.is_over;
@@ -99,13 +83,9 @@ void Coordinator::on(const ConnectionBroke& event) {
 
 void Coordinator::on(const RunSignal& event) { take_signal(event.number, ""); }
 
-/// It may have been told before, on a connection that broke.
 void Coordinator::hear(const Host& host, const SignalCame& came) {
   const std::string source = host.name + "/" + host.agent;
-  int& heard = signals_heard_[{source, came.number}];
-  if (came.index < heard) return;
-  heard = came.index + 1;
-  take_signal(came.number, source);
+  if (signal_filter_.is_news(source, came.number, came.index)) take_signal(came.number, source);
 }
 
 std::vector<Coordinator::RankOfHost> Coordinator::ranks() const {
@@ -119,8 +99,11 @@ std::vector<Coordinator::RankOfHost> Coordinator::ranks() const {
 
 /// What an earlier attempt asks is not answered: its ranks are ended.
 void Coordinator::hear(const Host& host, const StoreRequest& asked) {
-  if (asked.attempt == attempt() && is_in_attempt(host))
-    answer(values_.ask(now_, host.name, asked.request));
+  if (asked.attempt != attempt() || !is_in_attempt(host)) return;
+  const ValueRequest& request = asked.request;
+  if (request.is_put && host.node == 0 && request.key.ends_with(kWorldsKey))
+    if (auto numbers = parse_worlds(request.value)) worlds_.admit(*std::move(numbers));
+  answer(values_.ask(now_, host.name, request));
 }
 
 void Coordinator::answer(const std::vector<SharedValues::Answered>& answers) {
@@ -128,14 +111,8 @@ void Coordinator::answer(const std::vector<SharedValues::Answered>& answers) {
     if (const Host* host = find(name)) send(*host, StoreReply{attempt(), answer});
 }
 
-/// A scheduler signals every host of a job, and ranks take a second SIGTERM as haste. So equal
-/// signals of several sources within a time are one.
 void Coordinator::take_signal(int number, const std::string& source) {
-  const auto last = last_signals_.find(number);
-  if (last != last_signals_.end() && last->second.source != source &&
-      now_ < last->second.when + kSameSignal)
-    return;
-  last_signals_[number] = {now_, source};
+  if (!signal_filter_.is_first(now_, source, number)) return;
   // To suspend this mlaunch alone would end all ranks with their leases.
   if (number == SIGTSTP && settings_.lease) return;
   if (ends_the_run(number)) user_signal_ = number;
@@ -145,6 +122,10 @@ void Coordinator::take_signal(int number, const std::string& source) {
     if (user_signal_ != 0) finish(exit_code_without_ranks(user_signal_));
     return;
   }
+  signal_ranks(number);
+}
+
+void Coordinator::signal_ranks(int number) {
   signals_.push_back(number);
   for (const Host& host : hosts_)
     if (is_in_attempt(host) && !host.is_over) forward_signals(host, signals_.size() - 1);
@@ -157,11 +138,13 @@ void Coordinator::forward_signals(const Host& host, std::size_t first) {
 
 /// One that was there is known by its connection.
 void Coordinator::on(const HostCannotCome& event) {
-  const Host* host = find(event.host);
+  Host* host = find(event.host);
   if (host == nullptr || !host->agent.empty() || state_ != State::gathering) return;
+  const bool can_do_without = settings_.least_hosts < std::ssize(hosts_);
+  if (can_do_without && std::exchange(host->is_given_up, true)) return;  // it was said
   actions_.emplace_back(
       Announce{fmt::format("host {} cannot take part: {}", shown(*host), event.reason)});
-  finish(static_cast<int>(ExitCode::host));
+  if (!can_do_without) finish(static_cast<int>(ExitCode::host));
 }
 
 void Coordinator::on(const RanksHang& event) {
@@ -226,6 +209,7 @@ void Coordinator::adopt(Host& host, const Hello& hello) {
   host.newest = hello.newest;
   host.slots = hello.slots;
   host.connected = true;
+  host.is_given_up = false;
   host.broke.reset();
   host.last_beat = now_;
 }
@@ -307,159 +291,6 @@ void Coordinator::fail(Cause cause, const std::string& reason) {
 void Coordinator::lose(Host& host, const std::string& why) {
   const std::string reason = fmt::format("host {} is lost: {}", shown(host), why);
   fail({.node = host.node, .lost = reason}, reason);
-}
-
-/// Makes the transitions that follow from the state alone; called after every event.
-void Coordinator::settle() {
-  for (Host& host : hosts_)
-    if (host.successor && (!is_in_attempt(host) || host.is_over))
-      adopt(host, Hello(*host.successor));
-  if (state_ == State::gathering) gather();
-  if (state_ != State::running && state_ != State::ending) return;
-  const bool all_over = std::ranges::all_of(
-      hosts_, [&](const Host& host) { return !is_in_attempt(host) || host.is_over; });
-  if (all_over) conclude();
-}
-
-void Coordinator::gather() {
-  std::vector<Host*> free;
-  for (Host& host : hosts_)
-    if (is_free(host)) free.push_back(&host);
-  if (may_start(free.size())) return start(free);
-  if (now_ < gathers_until()) return;
-  actions_.emplace_back(Announce{
-      fmt::format("{} of {} hosts are there, and the run needs {}; missing: {}. Start it again "
-                  "when they are",
-                  free.size(), hosts_.size(), settings_.least_hosts, hosts_that_miss())});
-  finish(kTryAgain);
-}
-
-/// Returns when hosts have had their time to come.
-Coordinator::TimePoint Coordinator::gathers_until() const {
-  return gathering_since_ + (attempt() < 0 ? settings_.join : settings_.rejoin);
-}
-
-/// Lists the hosts that are not there: "1 (gpu-07), 2".
-std::string Coordinator::hosts_that_miss() const {
-  std::string names;
-  for (const Host& host : hosts_)
-    if (!host.connected) names += (names.empty() ? "" : ", ") + shown(host);
-  return names;
-}
-
-/// True if `free` hosts are all there will be: at first each has the time to come, later those that
-/// are there need not wait for others.
-bool Coordinator::may_start(std::size_t free) const {
-  if (free == hosts_.size()) return true;
-  if (free < static_cast<std::size_t>(settings_.least_hosts)) return false;
-  if (now_ >= gathers_until()) return true;
-  const bool another_comes = std::ranges::any_of(
-      hosts_, [&](const Host& host) { return has_lease(host) && !is_free(host); });
-  return attempt() >= 0 && !another_comes;
-}
-
-void Coordinator::start(const std::vector<Host*>& hosts) {
-  Placement next{.slots = {}, .attempt = attempt() + 1};
-  for (Host& host : hosts_) host.node = -1;
-  for (Host* host : hosts) {
-    host->node = static_cast<int>(next.slots.size());
-    host->is_over = false;
-    host->facts.reset();
-    host->ranks.clear();
-    next.slots.push_back(host->slots);
-  }
-  placement_ = std::move(next);
-  cause_.reset();
-  signals_.clear();
-  state_ = State::running;
-  values_.begin();
-  for (const Host* host : hosts) send(*host, StartAttempt{*placement_, host->node, last_step_});
-}
-
-/// All ranks of the attempt are gone: starts again, or ends.
-void Coordinator::conclude() {
-  AttemptReport told = report();
-  const AttemptEnd end = end_of_attempt(told);
-  const RestartPolicy::Decision decision = policy_.after(now_, end);
-  told.is_started_again = decision.restart;
-  if (cause_ || user_signal_ != 0 || end.exit_code != 0) actions_.emplace_back(TellReport{told});
-  if (!decision.restart) {
-    if (!decision.why.empty()) actions_.emplace_back(Announce{decision.why});
-    if (decision.gave_up) actions_.emplace_back(KeepEvidence{decision.why});
-    return finish(decision.exit_code);
-  }
-  const std::string from = committed_ >= 0
-                               ? fmt::format("step {}, saved in {}", committed_, checkpoint_)
-                               : std::string("the beginning: nothing has been saved");
-  actions_.emplace_back(
-      Announce{fmt::format("starting the ranks again from {} (restart {} of {} in an hour)", from,
-                           policy_.restarts_within(now_), policy_.most_restarts())});
-  state_ = State::gathering;
-  gathering_since_ = now_;
-  gather();
-  if (const std::string missing = hosts_that_miss(); state_ == State::gathering && !missing.empty())
-    actions_.emplace_back(Announce{
-        fmt::format("waiting up to {} s for host {}",
-                    std::chrono::ceil<std::chrono::seconds>(settings_.rejoin).count(), missing)});
-}
-
-AttemptReport Coordinator::report() const {
-  AttemptReport report{.attempt = placement_->attempt, .world = placement_->world()};
-  report.committed = committed_;
-  report.checkpoint = checkpoint_;
-  report.hosts.resize(static_cast<std::size_t>(placement_->hosts()));
-  for (const Host& host : hosts_)
-    if (is_in_attempt(host))
-      report.hosts[static_cast<std::size_t>(host.node)] = {
-          shown(host), placement_->first_rank(host.node), host.facts};
-  if (cause_) {
-    report.failed_host = cause_->node;
-    report.lost_because = cause_->lost;
-    report.hung_rank = cause_->hung_rank;
-    report.hung_because = cause_->hung;
-  }
-  return report;
-}
-
-AttemptEnd Coordinator::end_of_attempt(const AttemptReport& report) const {
-  AttemptEnd end{.was_asked = asked_to_stop_ || !cause_ || all_stopped_on_request(report),
-                 .committed = committed_};
-  for (const AttemptReport::OfHost& host : report.hosts)
-    end.left_behind |= host.facts && host.facts->left_behind;
-  if (!cause_) {
-    for (const AttemptReport::OfHost& host : report.hosts)
-      if (end.exit_code == 0) end.exit_code = host.facts ? host.facts->exit_code : kTryAgain;
-    return end;
-  }
-  const AttemptReport::OfHost& host = report.hosts[static_cast<std::size_t>(report.failed_host)];
-  end.exit_code = kTryAgain;
-  end.step = newest_step(report);
-  end.signature = report.hung_rank ? report.hung_because : "host " + host.host + " is lost";
-  if (!report.lost_because.empty() || report.hung_rank || !host.facts) return end;
-  end.exit_code = host.facts->exit_code;
-  if (!host.facts->failed) return end;
-  const AttemptFacts::Failed& failed = *host.facts->failed;
-  const EndedRank& rank =
-      host.facts->ranks.at(static_cast<std::size_t>(failed.rank - host.first_rank));
-  end.could_start = failed.spawn_error.empty();
-  const Ending ending = rank.ending.value_or(Ending{Ending::Kind::killed, SIGKILL});
-  end.done = rank.done && ending.kind == Ending::Kind::exited;
-  end.out_of_memory =
-      ending == Ending{Ending::Kind::killed, SIGKILL} && host.facts->out_of_memory_kills > 0;
-  end.step = rank.step;
-  end.signature = fmt::format("rank {} {}: {}", failed.rank, ending.describe(), rank.error);
-  return end;
-}
-
-void Coordinator::finish(int exit_code) {
-  state_ = State::finished;
-  const std::string reason =
-      exit_code == 0
-          ? ""
-          : fmt::format("the run has ended with code {}; its first host says why", exit_code);
-  for (const Host& host : hosts_)
-    if (host.connected) send(host, Dismiss{exit_code, reason});
-  actions_.emplace_back(EndRun{exit_code});
 }
 
 void Coordinator::send(const Host& host, CoordinatorMessage message) {

@@ -5,29 +5,32 @@
 //
 //   gathering --hosts suffice--> running --a rank or host fails--> ending
 //   running --all ranks ended--> ending --none left anywhere--> gathering, or finished
+//
+// A run may do with fewer hosts than it has: then it goes on with the largest world that rank 0
+// admits and living hosts hold. A host that comes waits as a spare until the next checkpoint, at
+// which the ranks save, stop and start again as more.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
 #include <variant>
 #include <vector>
 
+#include "core/error.h"
 #include "core/shared_values.h"
 #include "launcher/control/messages.h"
 #include "launcher/control/restart_policy.h"
+#include "launcher/control/signal_filter.h"
+#include "launcher/control/worlds.h"
 
 namespace strata::launcher {
 
 /// After the last heartbeat of a host came, its ranks have ended for certain: a lease, and a margin
 /// for clocks whose rates differ by up to 10 % and for late timers.
 inline constexpr std::chrono::milliseconds kLeaseMargin{1500};
-/// Equal signals of several hosts within this time are one.
-inline constexpr std::chrono::milliseconds kSameSignal{10'000};
 /// A connection that breaks may be made again within this time, and nothing is lost.
 inline constexpr std::chrono::milliseconds kReconnect{800};
 
@@ -106,7 +109,10 @@ class Coordinator {
     std::vector<std::string> hosts;  ///< in the order of their ranks; others are not let in
     int least_hosts = 1;             ///< with which the run may go on
     std::optional<std::chrono::milliseconds> lease = {};  ///< nullopt: all is in one process
-    std::chrono::milliseconds join{60'000};               ///< time that hosts have to come at first
+    Worlds::Range worlds = {};               ///< numbers of ranks that the run may have
+    std::chrono::milliseconds join{60'000};  ///< time that hosts have to come at first
+    std::chrono::milliseconds last_call{
+        15'000};                               ///< at first, for more hosts once there are enough
     std::chrono::milliseconds rejoin{60'000};  ///< time that lost hosts have to come back
     RestartPolicy::Limits restarts;
   };
@@ -151,6 +157,8 @@ class Coordinator {
     TimePoint last_beat{};
     std::optional<TimePoint> broke = {};  ///< when its connection broke
     int node = -1;                        ///< in the attempt; -1: not in it
+    int failures = 0;                     ///< attempts that ended because of it
+    bool is_given_up = false;             ///< what was to start its agent ended, which was said
     bool is_over = false;                 ///< none of the attempt's ranks is left
     std::optional<AttemptFacts> facts = {};
     std::vector<RankState> ranks = {};  ///< as its last heartbeat showed those of the attempt
@@ -179,16 +187,26 @@ class Coordinator {
   void hear(const Host& host, const Evidence& evidence);
   void answer(const std::vector<SharedValues::Answered>& answers);
   void take_signal(int number, const std::string& source);
+  void signal_ranks(int number);
   [[nodiscard]] bool is_of_host(const AttemptFacts& facts, const Host& host) const;
 
   void settle();
   void dismiss(Host& host, const std::string& agent);
   void adopt(Host& host, const Hello& hello);
   void gather();
+  void give_up_waiting(const std::vector<Host*>& hosts);
+  void wait_for_hosts();
+  [[nodiscard]] std::vector<Host*> free_hosts();
+  [[nodiscard]] std::optional<std::vector<int>> place(const std::vector<Host*>& hosts) const;
+  [[nodiscard]] bool is_enough(const std::vector<Host*>& hosts) const;
   [[nodiscard]] bool may_start(std::size_t free) const;
   [[nodiscard]] TimePoint gathers_until() const;
+  [[nodiscard]] std::optional<TimePoint> last_call_ends() const;
+  void grow_if_possible();
+  void blame_host();
+  [[nodiscard]] std::string why_with_other_ranks(const AttemptEnd& end);
   [[nodiscard]] std::string hosts_that_miss() const;
-  void start(const std::vector<Host*>& hosts);
+  void start(const std::vector<Host*>& hosts, const std::vector<int>& ranks);
   void remind(Host& host);
   void forward_signals(const Host& host, std::size_t first);
   void learn(const AttemptFacts& facts);
@@ -209,6 +227,8 @@ class Coordinator {
   [[nodiscard]] bool has_lease(const Host& host) const;
   [[nodiscard]] bool is_free(const Host& host) const;
 
+  static constexpr int kTryAgain = static_cast<int>(ExitCode::try_again);
+
   const Settings settings_;
   RestartPolicy policy_;
   State state_ = State::gathering;
@@ -222,12 +242,11 @@ class Coordinator {
   int user_signal_ = 0;         ///< that ends the run; 0: none
   bool asked_to_stop_ = false;  ///< by a signal after which ranks may save
   std::vector<int> signals_;    ///< to the attempt
-  struct TakenSignal {
-    TimePoint when{};
-    std::string source;
-  };
-  std::map<int, TakenSignal> last_signals_;                   ///< by number
-  std::map<std::pair<std::string, int>, int> signals_heard_;  ///< how many, by agent and number
+  SignalFilter signal_filter_;
+  Worlds worlds_;
+  std::optional<TimePoint> enough_since_;    ///< while gathering: hosts suffice
+  std::optional<std::int64_t> spare_since_;  ///< newest checkpoint when a spare host was seen
+  bool is_growing_ = false;  ///< the attempt was asked to save and stop, to start again as more
   std::int64_t committed_ = -1;
   std::string checkpoint_;
   std::int64_t last_step_ = -1;

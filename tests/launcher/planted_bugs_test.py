@@ -17,7 +17,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONTROL = "launcher/control"
-MACHINES = ["agent", "coordinator", "restart_policy"]
+MACHINES = ["agent", "coordinator", "coordinator_attempts", "restart_policy", "worlds"]
 SEEDS = "20000"
 COMPILER = os.environ.get("CXX", "g++")
 
@@ -42,9 +42,14 @@ BUGS = {
     "starts are told once": ("coordinator.cpp", "if (state_ == State::running && !has_heard)\n    send(", "if (false)\n    send("),
     "the first cause is kept": ("coordinator.cpp", "if (!cause_ || (cause_->blames_a_peer && !cause.blames_a_peer)) cause_", "if (!cause_) cause_"),
     "ended leases are no cause": ("coordinator.cpp", "if (ended.lease_ended)", "if (false)"),
-    "too few hosts start": ("coordinator.cpp", "if (free < static_cast<std::size_t>(settings_.least_hosts)) return false;", ""),
+    "too few hosts start": ("coordinator_attempts.cpp", "if (!ranks || !is_enough(hosts)) {", "if (!ranks) {"),
+    "spare hosts end attempts for nothing": ("coordinator_attempts.cpp", "if (possible <= world())", "if (possible < world())"),
+    "runs without a checkpoint grow": ("coordinator_attempts.cpp", "committed_ > *spare_since_", "true"),
+    "to grow is a failure": ("coordinator_attempts.cpp", "if (is_growing_ && !cause_", "if (false && !cause_"),
+    "worlds that rank 0 refuses": ("worlds.cpp", "return !are_said_ || ", "return true || "),
+    "another number of ranks is tried for ever": ("coordinator_attempts.cpp", "!worlds_.admits(world()) && user_signal_ == 0", "user_signal_ == 0"),
     "no restart at all": ("restart_policy.cpp", "  return {.restart = true};", "  return ends;"),
-    "signals do not end the run": ("coordinator.cpp", "AttemptEnd end{.was_asked = asked_to_stop_ || !cause_ ||", "AttemptEnd end{.was_asked = !cause_ ||"),
+    "signals do not end the run": ("coordinator_attempts.cpp", "AttemptEnd end{.was_asked = asked_to_stop_ || !cause_ ||", "AttemptEnd end{.was_asked = !cause_ ||"),
     "was_asked ignored": ("restart_policy.cpp", "if (end.was_asked || end.done ||", "if (end.done ||"),
     "restarts not counted": ("restart_policy.cpp", "if (decision.restart) restarts_.push_back(now);", ""),
     "final codes start again": ("restart_policy.cpp", " || is_final(end.exit_code) ||", " ||"),

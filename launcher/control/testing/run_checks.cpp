@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace strata::launcher::simulation {
@@ -60,7 +61,7 @@ void RunChecks::on_commit(int attempt, std::int64_t step) {
 }
 
 void RunChecks::on_signal_of_ranks(int times) {
-  if (times > signals_)
+  if (times > signals_ + std::ssize(grows_))
     throw CheckFailed("signal",
                       fmt::format("ranks got {} signals, and the user sent {}", times, signals_));
 }
@@ -93,24 +94,47 @@ void RunChecks::on_message(const SendToAgent& send) {
   if (!dismisses && dismissed_.contains(send.host + send.agent))
     throw CheckFailed("dismiss", "a message to " + send.host + " after it was dismissed");
   if (dismisses) dismissed_.insert(send.host + send.agent);
+  if (const auto* signal = std::get_if<ForwardSignal>(&send.message)) on_signal_to_ranks(*signal);
   const auto* start = std::get_if<StartAttempt>(&send.message);
   if (start == nullptr) return;
   const auto attempt = static_cast<std::size_t>(start->placement.attempt);
   if (attempt == placements_.size()) {
     on_new_attempt(start->placement.attempt);
+    if (scenario_.worlds.empty() && start->placement.hosts() < scenario_.least_hosts)
+      throw CheckFailed("start", "ranks start on fewer hosts than the run needs");
     placements_.push_back(start->placement);
+    if (!scenario_.fits(start->placement.world())) {
+      if (worlds_told_) throw CheckFailed("worlds", "ranks start that do not fit");
+      misfits_.insert(start->placement.attempt);
+    }
     attempt_began_.push_back(queue_.now());
   }
   if (attempt + 1 != placements_.size() || start->placement != placements_.back())
     throw CheckFailed("start", fmt::format("attempt {} is out of order, or has changed", attempt));
 }
 
+/// A signal that the user did not send asks the ranks to save and stop, for hosts that have come.
+void RunChecks::on_signal_to_ranks(const ForwardSignal& signal) {
+  if (is_warned_ || signal.number != SIGUSR1) return;
+  if (scenario_.worlds.empty() || disk_.newest < 0 || placements_.back().world() >= most_ranks())
+    throw CheckFailed("grow", "ranks are to stop, and no more could start");
+  grows_.insert(signal.attempt);
+}
+
+/// The most ranks that all hosts together can hold.
+int RunChecks::most_ranks() const {
+  int world = std::accumulate(scenario_.slots.begin(), scenario_.slots.end(), 0);
+  while (!scenario_.fits(world)) --world;
+  return world;
+}
+
 void RunChecks::on_new_attempt(int attempt) {
   if (user_signal_ != 0) throw CheckFailed("restart", "the run starts again after a signal");
   if (no_restart_) throw CheckFailed("restart", "the run starts again: " + *no_restart_);
-  if (attempt > scenario_.limits.most_restarts)
+  const auto others = std::ssize(grows_) + std::ssize(misfits_);
+  if (attempt > scenario_.limits.most_restarts + others)
     throw CheckFailed("restart", "the run starts again more often than is allowed");
-  if (attempt > 0 && disk_.newest < 0 && !scenario_.limits.without_commit)
+  if (attempt > std::ssize(misfits_) && disk_.newest < 0 && !scenario_.limits.without_commit)
     throw CheckFailed("restart", "the run starts again and has committed nothing");
 }
 
@@ -192,7 +216,8 @@ void RunChecks::on_time(bool any_rank_lives) const {
   }
   const Duration ending = seconds(30);
   const Duration attempt = scenario_.step_time * (scenario_.steps + 5) + ending;
-  const Duration run = attempt * (scenario_.limits.most_restarts + 1);
+  const auto others = std::ssize(grows_) + std::ssize(misfits_);
+  const Duration run = attempt * (scenario_.limits.most_restarts + 1 + others);
   const bool is_asked = user_signal_ != 0;
   if (since > (is_asked ? attempt - scenario_.step_time * scenario_.steps : run + kRejoin * 2))
     throw CheckFailed("bounded", is_asked ? "the run does not end though the user ended it"

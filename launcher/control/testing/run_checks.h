@@ -45,6 +45,8 @@ class RunChecks {
   void note_user_signal(int number);
   /// The coordinator hears of the newest checkpoint that ranks of an agent knew.
   void note_told_commit(std::int64_t step) { rules_.learn(step); }
+  /// The coordinator hears how many ranks the run may have.
+  void note_told_worlds() { worlds_told_ = true; }
   void note_coordinator_lost() { coordinator_lost_ = true; }
   /// Returns the time of the last event that may delay the run.
   [[nodiscard]] Time last_trouble() const { return last_trouble_; }
@@ -66,9 +68,11 @@ class RunChecks {
 
  private:
   void on_message(const SendToAgent& send);
+  void on_signal_to_ranks(const ForwardSignal& signal);
   void on_report(const AttemptReport& report);
   void on_end(int exit_code, bool after_report, int available);
   void on_new_attempt(int attempt);
+  [[nodiscard]] int most_ranks() const;
   void explain_end(int exit_code, int available) const;
   [[nodiscard]] bool may_be_lost(int host, int attempt) const;
   [[nodiscard]] bool has_failed(int attempt, const AttemptReport::OfHost& host, int ranks) const;
@@ -86,7 +90,10 @@ class RunChecks {
   std::set<std::pair<int, int>> hung_ranks_;
   std::vector<Time> attempt_began_;
   std::vector<Placement> placements_;
+  bool worlds_told_ = false;
   int signals_ = 0;
+  std::set<int> grows_;     ///< attempts that were to save and stop, to start again as more
+  std::set<int> misfits_;   ///< attempts of numbers of ranks that do not fit
   int user_signal_ = 0;     ///< that ends the run; 0: none
   bool is_warned_ = false;  ///< by SIGUSR1, which makes ranks stop
   Time gathering_since_{};

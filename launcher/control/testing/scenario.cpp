@@ -1,6 +1,6 @@
 #include "launcher/control/testing/scenario.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <signal.h>
 
 #include <array>
@@ -34,9 +34,14 @@ HostClock draw_clock(Draws& draws) {
 void draw_size(Scenario& scenario, Draws& draws) {
   scenario.in_one_process = draws.chance(8);
   const auto hosts = scenario.in_one_process ? 1 : draws.between(1, 4);
+  if (hosts > 1 && draws.chance(50)) {
+    scenario.worlds = {1};
+    for (const int world : {2, 3, 4, 5, 6, 8, 12})
+      if (draws.chance(60)) scenario.worlds.push_back(world);
+  }
   for (int host = 0; host < hosts; ++host) {
     scenario.slots.push_back(static_cast<int>(draws.between(1, 3)));
-    const bool is_late = draws.chance(8);
+    const bool is_late = draws.chance(scenario.worlds.empty() ? 8 : 35);
     const Duration soon = draws.between(Duration(0), seconds(3));
     scenario.first_agents.push_back(is_late ? draws.between(Duration(0), seconds(80)) : soon);
     scenario.clocks.push_back(draw_clock(draws));
@@ -44,10 +49,12 @@ void draw_size(Scenario& scenario, Draws& draws) {
   scenario.coordinator_on_host_0 = scenario.in_one_process || draws.chance(50);
   scenario.clocks.push_back(scenario.coordinator_on_host_0 ? scenario.clocks[0]
                                                            : draw_clock(draws));
-  scenario.least_hosts = static_cast<int>(draws.chance(50) ? hosts : draws.between(1, hosts));
+  const bool is_elastic = !scenario.worlds.empty();
+  const bool needs_all = !is_elastic && draws.chance(50);
+  scenario.least_hosts = static_cast<int>(needs_all ? hosts : draws.between(1, hosts));
   scenario.limits.most_restarts = static_cast<int>(draws.between(0, 8));
   scenario.limits.without_commit = draws.chance(60);
-  scenario.steps = draws.between(5, 60);
+  scenario.steps = draws.between(5, is_elastic ? 250 : 60);
   scenario.step_time = draws.between(milliseconds(100), milliseconds(700));
   scenario.commit_every = draws.between(1, 6);
 }
@@ -163,6 +170,8 @@ std::string describe(const Scenario& scenario) {
       scenario.limits.without_commit ? " even without a commit" : "",
       scenario.in_one_process ? ", in one process" : "",
       scenario.coordinator_on_host_0 ? ", coordinator on host 0" : "");
+  if (!scenario.worlds.empty())
+    text += fmt::format("\n  of these numbers of ranks: {}", fmt::join(scenario.worlds, ", "));
   for (int host = 0; host < scenario.hosts(); ++host) {
     const auto i = static_cast<std::size_t>(host);
     text += fmt::format("\n  host {}: {} ranks, agent at {:.3f} s, clock {:+} ppm", host,

@@ -2,6 +2,7 @@
 // faults that it meets.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -62,7 +63,8 @@ struct Scenario {
   std::vector<Duration> first_agents = {};  ///< when the agent of each host begins
   std::vector<HostClock> clocks = {};       ///< of each host, and of the coordinator's
   int least_hosts = 1;
-  bool in_one_process = false;  ///< no lease is needed, and no network
+  std::vector<int> worlds = {};  ///< that rank 0 says it can be one of; empty: it says nothing
+  bool in_one_process = false;   ///< no lease is needed, and no network
   bool coordinator_on_host_0 = false;
   RestartPolicy::Limits limits = {};
   std::int64_t steps = 0;
@@ -73,6 +75,9 @@ struct Scenario {
   std::vector<Fault> faults = {};
 
   [[nodiscard]] int hosts() const { return static_cast<int>(slots.size()); }
+  [[nodiscard]] bool fits(int world) const {
+    return worlds.empty() || std::ranges::find(worlds, world) != worlds.end();
+  }
 };
 
 Scenario draw_scenario(std::uint64_t seed);

@@ -70,6 +70,10 @@ void SimulatedAgent::group_ended(const AttemptFacts& facts) {
   handle(GroupEnded{facts});
 }
 
+void SimulatedAgent::rank_asks(const ValueRequest& request) {
+  if (lives_) handle(RankAsks{request});
+}
+
 void SimulatedAgent::crash() { die(false); }
 
 void SimulatedAgent::crash_with_host() { die(true); }
@@ -96,7 +100,9 @@ void SimulatedAgent::set_timer() {
   const auto deadline = agent_.next_deadline();
   if (!deadline) return;
   host_.after(host_.until(*deadline) + draws_.between(Duration(0), kLateTimer), [this, timer] {
-    if (lives_ && timer == timers_) handle(AgentTick{});
+    if (lives_ && timer == timers_)
+      handle(
+          AgentTick{group_ != nullptr ? SimulatedRanks::look(*group_) : std::vector<RankState>()});
   });
 }
 

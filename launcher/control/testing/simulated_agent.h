@@ -37,6 +37,7 @@ class SimulatedAgent : public AgentEnd, public GroupOwner {
   void stream_broke(int stream) override;
   void rank_failed(const RankFailed& failed) override;
   void group_ended(const AttemptFacts& facts) override;
+  void rank_asks(const ValueRequest& request) override;
 
  private:
   void handle(const AgentEvent& event);

@@ -66,6 +66,11 @@ void SimulatedCoordinator::hear(const std::string& host, const std::string& agen
   trace_.note([&] { return fmt::format("{} {}: {}", host, agent, describe(message)); });
   if (const auto* ended = std::get_if<AttemptEnded>(&message))
     checks_.note_told_commit(ended->facts.committed);
+  if (const auto* beat = std::get_if<Heartbeat>(&message))
+    for (const RankState& rank : beat->ranks) checks_.note_told_commit(rank.committed);
+  if (const auto* asked = std::get_if<StoreRequest>(&message))
+    if (asked->attempt == coordinator_.attempt() && coordinator_.is_running())
+      checks_.note_told_worlds();
   handle(AgentSaid{host, agent, message});
 }
 

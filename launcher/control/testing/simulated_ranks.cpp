@@ -1,12 +1,13 @@
 #include "launcher/control/testing/simulated_ranks.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <signal.h>
 
 #include <algorithm>
 
 #include "core/check.h"
 #include "core/error.h"
+#include "core/shared_values.h"
 
 namespace strata::launcher::simulation {
 namespace {
@@ -67,7 +68,30 @@ void SimulatedRanks::begin(int attempt) {
   if (training.begun) return;
   training.begun = true;
   training.step = std::max<std::int64_t>(disk_.newest, 0);
+  if (!scenario_.worlds.empty()) say_worlds(attempt);
   make_step(attempt);
+}
+
+/// Rank 0 says how many ranks the run may have, and fails if it is one of too many.
+void SimulatedRanks::say_worlds(int attempt) {
+  Training& training = trainings_.at(attempt);
+  Group& group = *training.groups[0];
+  const std::string words = fmt::format("{}", fmt::join(scenario_.worlds, " "));
+  if (group.owner != nullptr)
+    group.owner->rank_asks({.id = 1, .is_put = true, .key = kWorldsKey, .value = words});
+  if (scenario_.fits(training.placement.world())) return;
+  training.stopping = true;  // no rank begins a step
+  constexpr int kMisfit = static_cast<int>(ExitCode::configuration);
+  group.host->after(seconds(1), [this, &group] {
+    fail(group, 0, {Ending::Kind::exited, kMisfit}, false);
+  });
+}
+
+std::vector<RankState> SimulatedRanks::look(const Group& group) {
+  std::vector<RankState> states;
+  for (const Group::Rank& rank : group.ranks)
+    states.push_back({.rank = rank.number, .step = rank.step, .committed = group.committed});
+  return states;
 }
 
 bool SimulatedRanks::can_step(const Training& training) const {

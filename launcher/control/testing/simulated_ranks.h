@@ -27,6 +27,7 @@ class GroupOwner {
   virtual ~GroupOwner() = default;
   virtual void rank_failed(const RankFailed& failed) = 0;
   virtual void group_ended(const AttemptFacts& facts) = 0;
+  virtual void rank_asks(const ValueRequest& request) = 0;
 };
 
 /// The ranks of an attempt that one agent started.
@@ -78,6 +79,8 @@ class SimulatedRanks {
   /// Calls `notice` later if the rank still hangs then.
   bool hang_one(const std::function<void(int attempt, int rank)>& notice);
 
+  /// What the status pages of the group show.
+  [[nodiscard]] static std::vector<RankState> look(const Group& group);
   [[nodiscard]] bool any_lives() const { return !living_.empty(); }
   /// Attempts that have living ranks on hosts that are not paused.
   [[nodiscard]] std::set<int> attempts_alive() const;
@@ -95,6 +98,7 @@ class SimulatedRanks {
   };
 
   void begin(int attempt);
+  void say_worlds(int attempt);
   void make_step(int attempt);
   [[nodiscard]] bool can_step(const Training& training) const;
   [[nodiscard]] Group* fail_as_drawn(Training& training);

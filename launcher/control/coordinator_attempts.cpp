@@ -1,0 +1,288 @@
+// When attempts of a run begin and end: which hosts take part, and whether another one follows.
+#include <fmt/core.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "core/error.h"
+#include "launcher/control/coordinator.h"
+
+namespace strata::launcher {
+namespace {
+
+/// A host because of which so many attempts have ended is left out.
+constexpr int kMostFailures = 3;
+
+/// True if a rank was told to stop, and all of them did (75), as when a scheduler signals one task.
+bool all_stopped_on_request(const AttemptReport& report) {
+  return report.lost_because.empty() && !report.hung_rank &&
+         std::ranges::all_of(report.hosts, [](const AttemptReport::OfHost& host) {
+           return host.facts && host.facts->all_stopped && host.facts->was_asked;
+         });
+}
+
+/// Returns the last step that a rank of the attempt is known to have been in; -1: none.
+std::int64_t newest_step(const AttemptReport& report) {
+  std::int64_t newest = -1;
+  for (const AttemptReport::OfHost& host : report.hosts)
+    if (host.facts)
+      for (const EndedRank& rank : host.facts->ranks) newest = std::max(newest, rank.step);
+  return newest;
+}
+
+}  // namespace
+
+/// Makes the transitions that follow from the state alone; called after every event.
+void Coordinator::settle() {
+  for (Host& host : hosts_)
+    if (host.successor && (!is_in_attempt(host) || host.is_over))
+      adopt(host, Hello(*host.successor));
+  if (state_ == State::gathering) gather();
+  if (state_ == State::running) grow_if_possible();
+  if (state_ != State::running && state_ != State::ending) return;
+  const bool all_over = std::ranges::all_of(
+      hosts_, [&](const Host& host) { return !is_in_attempt(host) || host.is_over; });
+  if (all_over) conclude();
+}
+
+void Coordinator::gather() {
+  const std::vector<Host*> hosts = free_hosts();
+  const std::optional<std::vector<int>> ranks = place(hosts);
+  if (!ranks || !is_enough(hosts)) {
+    enough_since_.reset();
+    if (now_ >= gathers_until()) give_up_waiting(hosts);
+    return;
+  }
+  if (!enough_since_) enough_since_ = now_;
+  if (may_start(hosts.size())) start(hosts, *ranks);
+}
+
+void Coordinator::give_up_waiting(const std::vector<Host*>& hosts) {
+  std::string text = fmt::format("{} of {} hosts are there, and the run needs {}", hosts.size(),
+                                 hosts_.size(), settings_.least_hosts);
+  if (is_enough(hosts)) text += fmt::format(" that hold {}", worlds_.describe());
+  if (const std::string missing = hosts_that_miss(); !missing.empty())
+    text += "; missing: " + missing;
+  actions_.emplace_back(Announce{text + ". Start it again when they are"});
+  finish(kTryAgain);
+}
+
+/// Returns the hosts on which ranks may start, in order: without those that have failed too often,
+/// if others suffice.
+std::vector<Coordinator::Host*> Coordinator::free_hosts() {
+  std::vector<Host*> free, good;
+  for (Host& host : hosts_) {
+    if (!is_free(host)) continue;
+    free.push_back(&host);
+    if (host.failures < kMostFailures) good.push_back(&host);
+  }
+  return is_enough(good) && place(good) ? good : free;
+}
+
+/// Returns the ranks of each host; nullopt: they cannot hold what the run needs.
+std::optional<std::vector<int>> Coordinator::place(const std::vector<Host*>& hosts) const {
+  std::vector<int> slots;
+  for (const Host* host : hosts) slots.push_back(host->slots);
+  return worlds_.place(slots);
+}
+
+bool Coordinator::is_enough(const std::vector<Host*>& hosts) const {
+  return std::ssize(hosts) >= settings_.least_hosts;
+}
+
+/// Returns when hosts have had their time to come.
+Coordinator::TimePoint Coordinator::gathers_until() const {
+  return gathering_since_ + (attempt() < 0 ? settings_.join : settings_.rejoin);
+}
+
+/// Lists the hosts that are not there: "1 (gpu-07), 2".
+std::string Coordinator::hosts_that_miss() const {
+  std::string names;
+  for (const Host& host : hosts_)
+    if (!host.connected) names += (names.empty() ? "" : ", ") + shown(host);
+  return names;
+}
+
+/// Returns when, at first, hosts have had their time to join those that suffice.
+std::optional<Coordinator::TimePoint> Coordinator::last_call_ends() const {
+  if (!enough_since_ || attempt() >= 0) return {};
+  return *enough_since_ + settings_.last_call;
+}
+
+/// True if `free` hosts, which suffice, are all there will be: at first others have some time to
+/// come, later those that are there need not wait for them.
+bool Coordinator::may_start(std::size_t free) const {
+  if (free == hosts_.size() || now_ >= gathers_until()) return true;
+  if (const auto end = last_call_ends()) return now_ >= *end;
+  return std::ranges::none_of(hosts_,
+                              [&](const Host& host) { return has_lease(host) && !is_free(host); });
+}
+
+void Coordinator::start(const std::vector<Host*>& hosts, const std::vector<int>& ranks) {
+  Placement next{.slots = {}, .attempt = attempt() + 1};
+  for (Host& host : hosts_) host.node = -1;
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    if (ranks[i] == 0) continue;
+    hosts[i]->node = static_cast<int>(next.slots.size());
+    hosts[i]->is_over = false;
+    hosts[i]->facts.reset();
+    hosts[i]->ranks.clear();
+    next.slots.push_back(ranks[i]);
+  }
+  placement_ = std::move(next);
+  cause_.reset();
+  signals_.clear();
+  enough_since_.reset();
+  spare_since_.reset();
+  is_growing_ = false;
+  state_ = State::running;
+  values_.begin();
+  for (const Host* host : hosts)
+    if (is_in_attempt(*host)) send(*host, StartAttempt{*placement_, host->node, last_step_});
+}
+
+/// Hosts may have come that hold a larger world: after the next checkpoint the ranks save, stop and
+/// start again. A run that has said nothing of its worlds could not go on as more ranks.
+void Coordinator::grow_if_possible() {
+  if (!worlds_.are_said() || is_growing_ || asked_to_stop_) return;
+  std::vector<Host*> hosts;
+  std::string spare;
+  for (Host& host : hosts_) {
+    const bool is_spare = !is_in_attempt(host) && is_free(host) && host.failures < kMostFailures;
+    if (is_in_attempt(host) || is_spare) hosts.push_back(&host);
+    if (is_spare) spare += (spare.empty() ? "" : ", ") + shown(host);
+  }
+  const auto ranks = spare.empty() ? std::nullopt : place(hosts);
+  const int possible = ranks ? std::accumulate(ranks->begin(), ranks->end(), 0) : 0;
+  if (possible <= world()) return spare_since_.reset();
+  if (!spare_since_) {
+    spare_since_ = committed_;
+    actions_.emplace_back(Announce{fmt::format(
+        "host {} is there: after the next checkpoint the run goes on as {} ranks instead of {}",
+        spare, possible, world())});
+  } else if (committed_ > *spare_since_) {
+    is_growing_ = true;
+    signal_ranks(SIGUSR1);
+  }
+}
+
+/// All ranks of the attempt are gone: starts again, or ends.
+void Coordinator::conclude() {
+  AttemptReport told = report();
+  const AttemptEnd end = end_of_attempt(told);
+  if (const std::string why = why_with_other_ranks(end); !why.empty()) {
+    actions_.emplace_back(Announce{why});
+    return wait_for_hosts();
+  }
+  if (cause_ && !cause_->blames_a_peer) blame_host();
+  const RestartPolicy::Decision decision = policy_.after(now_, end);
+  told.is_started_again = decision.restart;
+  if (cause_ || user_signal_ != 0 || end.exit_code != 0) actions_.emplace_back(TellReport{told});
+  if (!decision.restart) {
+    if (!decision.why.empty()) actions_.emplace_back(Announce{decision.why});
+    if (decision.gave_up) actions_.emplace_back(KeepEvidence{decision.why});
+    return finish(decision.exit_code);
+  }
+  const std::string from = committed_ >= 0
+                               ? fmt::format("step {}, saved in {}", committed_, checkpoint_)
+                               : std::string("the beginning: nothing has been saved");
+  actions_.emplace_back(
+      Announce{fmt::format("starting the ranks again from {} (restart {} of {} in an hour)", from,
+                           policy_.restarts_within(now_), policy_.most_restarts())});
+  wait_for_hosts();
+}
+
+/// Notes that the attempt ended because of a host.
+void Coordinator::blame_host() {
+  const auto host = std::ranges::find(hosts_, cause_->node, &Host::node);
+  const bool can_do_without = settings_.least_hosts < std::ssize(hosts_);
+  if (++host->failures != kMostFailures || !can_do_without) return;
+  actions_.emplace_back(
+      Announce{fmt::format("{} attempts have ended because of host {}: it is left out while others "
+                           "suffice",
+                           kMostFailures, shown(*host))});
+}
+
+/// Returns why the ranks start again as another number, which is no failure; "": they do not.
+std::string Coordinator::why_with_other_ranks(const AttemptEnd& end) {
+  if (is_growing_ && !cause_ && !asked_to_stop_ && end.exit_code == kTryAgain)
+    return fmt::format("the ranks have saved step {} and start again with more hosts", committed_);
+  const bool is_misfit = end.exit_code == static_cast<int>(ExitCode::configuration) &&
+                         !worlds_.admits(world()) && user_signal_ == 0;
+  if (!is_misfit || !place(free_hosts())) return "";
+  return fmt::format("{} ranks do not fit the configuration, which admits {}", world(),
+                     worlds_.describe());
+}
+
+void Coordinator::wait_for_hosts() {
+  state_ = State::gathering;
+  gathering_since_ = now_;
+  gather();
+  if (const std::string missing = hosts_that_miss(); state_ == State::gathering && !missing.empty())
+    actions_.emplace_back(Announce{
+        fmt::format("waiting up to {} s for host {}",
+                    std::chrono::ceil<std::chrono::seconds>(settings_.rejoin).count(), missing)});
+}
+
+AttemptReport Coordinator::report() const {
+  AttemptReport report{.attempt = placement_->attempt, .world = placement_->world()};
+  report.committed = committed_;
+  report.checkpoint = checkpoint_;
+  report.hosts.resize(static_cast<std::size_t>(placement_->hosts()));
+  for (const Host& host : hosts_)
+    if (is_in_attempt(host))
+      report.hosts[static_cast<std::size_t>(host.node)] = {
+          shown(host), placement_->first_rank(host.node), host.facts};
+  if (cause_) {
+    report.failed_host = cause_->node;
+    report.lost_because = cause_->lost;
+    report.hung_rank = cause_->hung_rank;
+    report.hung_because = cause_->hung;
+  }
+  return report;
+}
+
+AttemptEnd Coordinator::end_of_attempt(const AttemptReport& report) const {
+  AttemptEnd end{.was_asked = asked_to_stop_ || !cause_ || all_stopped_on_request(report),
+                 .committed = committed_};
+  for (const AttemptReport::OfHost& host : report.hosts)
+    end.left_behind |= host.facts && host.facts->left_behind;
+  if (!cause_) {
+    for (const AttemptReport::OfHost& host : report.hosts)
+      if (end.exit_code == 0) end.exit_code = host.facts ? host.facts->exit_code : kTryAgain;
+    return end;
+  }
+  const AttemptReport::OfHost& host = report.hosts[static_cast<std::size_t>(report.failed_host)];
+  end.exit_code = kTryAgain;
+  end.step = newest_step(report);
+  end.signature = report.hung_rank ? report.hung_because : "host " + host.host + " is lost";
+  if (!report.lost_because.empty() || report.hung_rank || !host.facts) return end;
+  end.exit_code = host.facts->exit_code;
+  if (!host.facts->failed) return end;
+  const AttemptFacts::Failed& failed = *host.facts->failed;
+  const EndedRank& rank =
+      host.facts->ranks.at(static_cast<std::size_t>(failed.rank - host.first_rank));
+  end.could_start = failed.spawn_error.empty();
+  const Ending ending = rank.ending.value_or(Ending{Ending::Kind::killed, SIGKILL});
+  end.done = rank.done && ending.kind == Ending::Kind::exited;
+  end.out_of_memory =
+      ending == Ending{Ending::Kind::killed, SIGKILL} && host.facts->out_of_memory_kills > 0;
+  end.step = rank.step;
+  end.signature = fmt::format("rank {} {}: {}", failed.rank, ending.describe(), rank.error);
+  return end;
+}
+
+void Coordinator::finish(int exit_code) {
+  state_ = State::finished;
+  const std::string reason =
+      exit_code == 0
+          ? ""
+          : fmt::format("the run has ended with code {}; its first host says why", exit_code);
+  for (const Host& host : hosts_)
+    if (host.connected) send(host, Dismiss{exit_code, reason});
+  actions_.emplace_back(EndRun{exit_code});
+}
+
+}  // namespace strata::launcher
