@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/host_name.h"
 #include "core/integer.h"
 
 namespace strata::launcher {
@@ -121,6 +122,11 @@ std::vector<ListedHost> read_hostfile(const std::string& path) {
     throw InvalidArgument(std::string("--hostfile: ") + error.what());
   }
   return parse_hostfile(text, path);
+}
+
+bool is_this_host(const std::string& name) {
+  return name == "localhost" || name == "127.0.0.1" || name == "::1" || name == "0.0.0.0" ||
+         name == host_name();
 }
 
 }  // namespace strata::launcher

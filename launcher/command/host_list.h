@@ -25,4 +25,7 @@ std::vector<ListedHost> parse_hostfile(std::string_view text, const std::string&
 /// Reads a hostfile. Throws InvalidArgument if it cannot be read, or as above.
 std::vector<ListedHost> read_hostfile(const std::string& path);
 
+/// True for the name of this host, and for names that each host has for itself.
+bool is_this_host(const std::string& name);
+
 }  // namespace strata::launcher

@@ -8,11 +8,11 @@
 #include <sstream>
 
 #include "core/error.h"
-#include "core/host_name.h"
 #include "core/integer.h"
 #include "core/nearest_name.h"
 #include "launcher/command/autotuning.h"
 #include "launcher/command/option_table.h"
+#include "launcher/command/settle_hosts.h"
 
 namespace strata::launcher {
 namespace {
@@ -42,11 +42,6 @@ std::int64_t integer_of(const Given& given, std::int64_t smallest, std::int64_t 
       "--nnodes N --node-rank R and what these need (mlaunch --help)");
 }
 
-bool is_this_host(const std::string& name) {
-  return name == "localhost" || name == "127.0.0.1" || name == "::1" || name == "0.0.0.0" ||
-         name == host_name();
-}
-
 /// Collects options; finish() checks those that depend on one another.
 class Parser {
  public:
@@ -60,17 +55,9 @@ class Parser {
   void set_launcher(const Given& given);
   void set_devices(const Given& given);
   void set_listed(const Given& given, std::vector<ListedHost> hosts);
-  void settle_hosts();
-  void settle_listed_hosts();
-  void settle_joining_host();
 
   Options options_;
-  std::optional<int> count_;  ///< of hosts
-  std::string count_given_by_;
-  std::optional<int> node_;
-  bool is_agent_ = false;
-  std::string listed_by_;
-  std::string ranks_given_by_;
+  GivenHosts hosts_;
   std::optional<std::string> autotuning_;
 };
 
@@ -121,14 +108,14 @@ void Parser::take(const Given& given) {
       options_.hosts.address = given.value;
       break;
     case OptionUse::node_count:
-      count_ = static_cast<int>(integer_of(given, 1, kMaxHosts));
-      count_given_by_ = given.name + " " + given.value;
+      hosts_.count = static_cast<int>(integer_of(given, 1, kMaxHosts));
+      hosts_.count_by = given.name + " " + given.value;
       break;
     case OptionUse::node_rank:
-      node_ = static_cast<int>(integer_of(given, 0, kMaxHosts - 1));
+      hosts_.node = static_cast<int>(integer_of(given, 0, kMaxHosts - 1));
       break;
     case OptionUse::agent:
-      is_agent_ = true;
+      hosts_.is_agent = true;
       break;
     case OptionUse::host_list:
       set_listed(given, parse_host_list(given.name, given.value));
@@ -159,11 +146,11 @@ void Parser::take(const Given& given) {
 
 void Parser::set_ranks(const Given& given, int ranks) {
   const std::string typed = given.name + " " + given.value;
-  if (!ranks_given_by_.empty() && ranks != options_.ranks)
-    throw InvalidArgument(typed + " contradicts " + ranks_given_by_ + "; give one of them");
+  if (!hosts_.ranks_by.empty() && ranks != options_.ranks)
+    throw InvalidArgument(typed + " contradicts " + hosts_.ranks_by + "; give one of them");
   options_.ranks = ranks;
   options_.ranks_given = true;
-  ranks_given_by_ = typed;
+  hosts_.ranks_by = typed;
 }
 
 void Parser::set_launcher(const Given& given) {
@@ -201,96 +188,16 @@ void Parser::set_devices(const Given& given) {
 
 void Parser::set_listed(const Given& given, std::vector<ListedHost> hosts) {
   const std::string typed = given.name + " " + given.value;
-  if (!listed_by_.empty())
-    throw InvalidArgument(typed + " and " + listed_by_ + ": give one of them");
-  listed_by_ = typed;
+  if (!hosts_.listed_by.empty())
+    throw InvalidArgument(typed + " and " + hosts_.listed_by + ": give one of them");
+  hosts_.listed_by = typed;
   options_.hosts.listed = std::move(hosts);
-}
-
-/// Settles what is said of several hosts as a whole.
-void Parser::settle_hosts() {
-  Options::Hosts& hosts = options_.hosts;
-  if (!hosts.listed.empty()) return settle_listed_hosts();
-  hosts.count = count_.value_or(1);
-  if (hosts.count == 1 && !is_agent_) {
-    if (!hosts.address.empty() && !is_this_host(hosts.address))
-      throw InvalidArgument(fmt::format(
-          "--master-addr {} is another host, and --nnodes does not say how many there are",
-          hosts.address));
-    if (node_.value_or(0) != 0)
-      throw InvalidArgument(fmt::format(
-          "--node-rank {}: --nnodes does not say that there are several hosts", *node_));
-    return;
-  }
-  settle_joining_host();
-}
-
-/// Hosts that this mlaunch starts agents on: the first `--nnodes` of the list.
-void Parser::settle_listed_hosts() {
-  Options::Hosts& hosts = options_.hosts;
-  if (options_.launcher != Options::Launcher::local)
-    throw InvalidArgument(listed_by_ +
-                          " does not go with --launcher mpi; give it to mpirun: "
-                          "--launcher-args \"-H a:2,b:2\"");
-  if (node_ || !hosts.secret.empty())
-    throw InvalidArgument(listed_by_ +
-                          " starts all hosts; --node-rank and --run-secret are for "
-                          "hosts that are started one by one");
-  const auto listed = static_cast<int>(hosts.listed.size());
-  if (count_.value_or(1) > listed)
-    throw InvalidArgument(fmt::format("--nnodes {}: {} has {}", *count_, listed_by_, listed));
-  if (count_) hosts.listed.resize(static_cast<std::size_t>(*count_));
-  hosts.count = static_cast<int>(hosts.listed.size());
-  hosts.node = -1;
-  const int usual = options_.ranks;
-  const bool is_usual_given = options_.ranks_given;
-  for (std::size_t node = 0; node < hosts.listed.size(); ++node) {
-    ListedHost& host = hosts.listed[node];
-    if (is_usual_given && host.slots != 0 && host.slots != usual)
-      throw InvalidArgument(fmt::format("{} contradicts the {} slots of {}; give one of them",
-                                        ranks_given_by_, host.slots, host.name));
-    if (host.slots == 0) host.slots = usual;
-    if (!is_this_host(host.name)) continue;
-    if (hosts.node >= 0)
-      throw InvalidArgument(fmt::format("{}: {} and {} are both this host", listed_by_, host.name,
-                                        hosts.listed[static_cast<std::size_t>(hosts.node)].name));
-    hosts.node = static_cast<int>(node);
-    options_.ranks = host.slots;
-    options_.ranks_given = true;
-  }
-  hosts.port = options_.master_port.value_or(0);
-  options_.master_port.reset();
-}
-
-/// A host of several that each have an mlaunch of their own.
-void Parser::settle_joining_host() {
-  Options::Hosts& hosts = options_.hosts;
-  if (options_.launcher != Options::Launcher::local)
-    throw InvalidArgument("--nnodes does not go with --launcher mpi: mpirun -H names the hosts");
-  std::string missing;
-  const auto need = [&missing](bool given, const char* option) {
-    if (!given) missing += (missing.empty() ? "" : ", ") + std::string(option);
-  };
-  need(node_.has_value(), "--node-rank R (0 on the first host)");
-  need(!hosts.address.empty(), "--master-addr ADDRESS of host 0");
-  need(options_.master_port.has_value(), "--master-port PORT");
-  need(!hosts.secret.empty(), "--run-secret FILE, made once by: mlaunch secret FILE");
-  if (!missing.empty())
-    throw InvalidArgument(count_given_by_ + " also needs, on each host: " + missing);
-  if (*node_ >= hosts.count)
-    throw InvalidArgument(
-        fmt::format("--node-rank {}: with --nnodes {} hosts have the numbers 0 to {}", *node_,
-                    hosts.count, hosts.count - 1));
-  hosts.node = *node_;
-  hosts.coordinates = *node_ == 0 && !is_agent_;
-  hosts.port = *options_.master_port;
-  options_.master_port.reset();  // ranks get another one
 }
 
 Options Parser::finish() {
   if (!options_.launcher_arguments.empty() && options_.launcher != Options::Launcher::mpi)
     throw InvalidArgument("--launcher-args goes with --launcher mpi");
-  settle_hosts();
+  settle_hosts(hosts_, options_);
   return std::move(options_);
 }
 
