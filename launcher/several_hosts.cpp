@@ -39,7 +39,9 @@ Coordinator::Settings settings_of(const Run& run) {
   }
   for (int node = 0; node < run.options.hosts.count; ++node)
     settings.hosts.push_back(std::to_string(node));
-  settings.least_hosts = run.options.hosts.count;
+  settings.least_hosts = run.options.hosts.least;
+  settings.worlds = run.options.hosts.worlds;
+  settings.rejoin = run.options.hosts.rejoin;
   settings.lease = kLease;
   settings.join = Reach::kJoin;
   return settings;

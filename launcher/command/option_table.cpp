@@ -37,6 +37,8 @@ constexpr auto kTable = std::to_array<OptionEntry>({
     {"--num-nodes", node_count, true},
     {"--nnodes", node_count, true},
     {"--num-machines", node_count, true},
+    {"--elastic", elastic, true},
+    {"--rejoin", rejoin, true},
     {"--run-secret", run_secret, true},
     {"--agent", agent, false},
     {"--autotuning", autotuning, true},

@@ -22,6 +22,8 @@ enum class OptionUse {
   master_address,
   node_count,
   node_rank,
+  elastic,
+  rejoin,
   agent,
   run_secret,
   host_list,

@@ -11,6 +11,7 @@
 #include "core/integer.h"
 #include "core/nearest_name.h"
 #include "launcher/command/autotuning.h"
+#include "launcher/command/number_range.h"
 #include "launcher/command/option_table.h"
 #include "launcher/command/settle_hosts.h"
 
@@ -107,9 +108,21 @@ void Parser::take(const Given& given) {
     case OptionUse::master_address:
       options_.hosts.address = given.value;
       break;
-    case OptionUse::node_count:
-      hosts_.count = static_cast<int>(integer_of(given, 1, kMaxHosts));
+    case OptionUse::node_count: {
+      const NumberRange range = parse_range(given.name, given.value, 1, kMaxHosts);
+      hosts_.count = range.most;
+      hosts_.least = range.least;
       hosts_.count_by = given.name + " " + given.value;
+      break;
+    }
+    case OptionUse::elastic: {
+      const NumberRange range = parse_range(given.name, given.value, 1, kMaxHosts * kMaxRanks);
+      options_.hosts.worlds = {range.least, range.most};
+      hosts_.elastic_by = given.name + " " + given.value;
+      break;
+    }
+    case OptionUse::rejoin:
+      options_.hosts.rejoin = std::chrono::seconds(integer_of(given, 1, 86400));
       break;
     case OptionUse::node_rank:
       hosts_.node = static_cast<int>(integer_of(given, 0, kMaxHosts - 1));
@@ -327,13 +340,18 @@ Options
     -H a:2,b:2                   ranks on these hosts: mlaunch starts itself there by ssh, in the
                                  same folder and without a password; this host may be among them
     --hostfile FILE              the same, with a line of NAME slots=N for each host
-    --nnodes N                   number of hosts, each with an mlaunch that is given the same and
+    --nnodes N or MIN:MAX        number of hosts, each with an mlaunch that is given the same and
     --node-rank R                the number of its host, from 0: that one watches over the run. It
     --master-addr ADDRESS        listens at this address of its, as the others reach it, and this
     --master-port PORT           port; ranks of other programs than Strata's get another one
     --agent                      host 0 does not watch over the run: an mlaunch elsewhere does
     --run-secret FILE            what lets a host take part in the run: made once by mlaunch secret
                                  FILE, then brought to all hosts; keep it from others
+    --nnodes MIN:MAX             the run starts once MIN hosts are there, goes on with as few, and
+                                 takes in others, up to MAX, after its next checkpoint; train
+                                 keeps the global batch and its numbers
+    --elastic MIN:MAX            and never has fewer or more ranks than this
+    --rejoin SECONDS             time that hosts have to come back when too few are left (60)
     --master_port PORT           on one host: MASTER_PORT of the ranks (default: a free one), for
                                  programs that use torch.distributed; Strata itself needs no port
     -h, --help                   this text

@@ -9,6 +9,7 @@
 #include "launcher/command/device_choice.h"
 #include "launcher/command/host_list.h"
 #include "launcher/control/restart_policy.h"
+#include "launcher/control/worlds.h"
 
 namespace strata::launcher {
 
@@ -29,12 +30,15 @@ struct Options {
   /// The hosts of the run. Either each has an mlaunch of its own that was given the same, or this
   /// one starts those of the others.
   struct Hosts {
-    int count = 1;
-    int node = 0;             ///< number of this host; -1: it has no ranks
-    bool coordinates = true;  ///< this mlaunch watches over the run
-    std::string address;      ///< of the host that does, as the others reach it; may be empty
-    int port = 0;             ///< at which that one listens; 0: any
-    std::string secret;       ///< file with the secret of the run; "-": standard input
+    int count = 1;                    ///< the most there may be
+    int least = 1;                    ///< with which the run starts and goes on
+    Worlds::Range worlds = {};        ///< number of ranks that it may have
+    std::chrono::seconds rejoin{60};  ///< time that lost hosts have to come back
+    int node = 0;                     ///< number of this host; -1: it has no ranks
+    bool coordinates = true;          ///< this mlaunch watches over the run
+    std::string address;  ///< of the host that does, as the others reach it; may be empty
+    int port = 0;         ///< at which that one listens; 0: any
+    std::string secret;   ///< file with the secret of the run; "-": standard input
     std::vector<ListedHost> listed = {};  ///< that this mlaunch starts agents on; empty: none
 
     /// True if ranks are elsewhere, too, or only elsewhere.

@@ -73,7 +73,7 @@ void settle_joining_host(const GivenHosts& given, Options& options) {
 
 }  // namespace
 
-void settle_hosts(const GivenHosts& given, Options& options) {
+static void settle_any_hosts(const GivenHosts& given, Options& options) {
   Options::Hosts& hosts = options.hosts;
   if (!hosts.listed.empty()) return settle_listed_hosts(given, options);
   hosts.count = given.count.value_or(1);
@@ -88,6 +88,16 @@ void settle_hosts(const GivenHosts& given, Options& options) {
     return;
   }
   settle_joining_host(given, options);
+}
+
+void settle_hosts(const GivenHosts& given, Options& options) {
+  settle_any_hosts(given, options);
+  Options::Hosts& hosts = options.hosts;
+  hosts.least = given.count ? given.least : hosts.count;
+  if (!given.elastic_by.empty() && hosts.least == hosts.count)
+    throw InvalidArgument(given.elastic_by +
+                          " says how many ranks there may be; also give --nnodes MIN:MAX, the "
+                          "number of hosts");
 }
 
 }  // namespace strata::launcher

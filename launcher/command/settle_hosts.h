@@ -10,8 +10,10 @@ namespace strata::launcher {
 
 /// What was typed of hosts. Texts are for messages, as in "--nnodes 2"; empty: it was not typed.
 struct GivenHosts {
-  std::optional<int> count;
+  std::optional<int> count;  ///< the most
+  int least = 1;             ///< of `count`; the same, unless a range was typed
   std::string count_by;
+  std::string elastic_by;   ///< what bounds the number of ranks
   std::optional<int> node;  ///< number of this host
   bool is_agent = false;
   std::string listed_by;  ///< what lists hosts: "-H a,b"
