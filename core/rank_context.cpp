@@ -142,6 +142,7 @@ RankContext from_mlaunch() {
                       ": mlaunch sets both; unset STRATA_RANK to start one rank");
   context.attempt = integer("STRATA_ATTEMPT", 0);
   context.last_step = integer_or("STRATA_LAST_STEP", 0, -1);
+  context.is_elastic = is_given("STRATA_ELASTIC");
   if (text_of("STRATA_LOCK_WAIT") != nullptr)
     context.lock_wait = std::chrono::seconds(integer("STRATA_LOCK_WAIT", 0));
   context.grace = std::chrono::seconds(integer_or("STRATA_GRACE", 0, 0));

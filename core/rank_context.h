@@ -50,6 +50,7 @@ struct RankContext {
   std::string network_interface;
   std::string run_id;
   int attempt = 0;              ///< start of the run that this rank belongs to, from 0
+  bool is_elastic = false;      ///< rank 0 is to say how many ranks the run may have (kWorldsKey)
   std::int64_t last_step = -1;  ///< the last step that an earlier attempt was seen in; -1: none
   /// Time to wait for an earlier attempt's last process to let go of the output folder; nullopt:
   /// not said.

@@ -113,8 +113,10 @@ class Supervisor {
 std::string waiting_text(const Run& run) {
   const Options::Hosts& hosts = run.options.hosts;
   const int others = hosts.node < 0 ? hosts.count : hosts.count - 1;
-  return fmt::format("run {} waits at {} for {} {}host{}", run.run_id,
-                     host_and_port(run.host_address, hosts.port), others,
+  const int needed = hosts.least - (hosts.count - others);
+  const std::string range = needed == others ? "" : fmt::format("{} to ", std::max(needed, 0));
+  return fmt::format("run {} waits at {} for {}{} {}host{}", run.run_id,
+                     host_and_port(run.host_address, hosts.port), range, others,
                      hosts.node < 0 ? "" : "more ", others == 1 ? "" : "s");
 }
 

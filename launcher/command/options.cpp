@@ -340,18 +340,20 @@ Options
     -H a:2,b:2                   ranks on these hosts: mlaunch starts itself there by ssh, in the
                                  same folder and without a password; this host may be among them
     --hostfile FILE              the same, with a line of NAME slots=N for each host
-    --nnodes N or MIN:MAX        number of hosts, each with an mlaunch that is given the same and
+    --nnodes N                   number of hosts, each with an mlaunch that is given the same and
     --node-rank R                the number of its host, from 0: that one watches over the run. It
     --master-addr ADDRESS        listens at this address of its, as the others reach it, and this
     --master-port PORT           port; ranks of other programs than Strata's get another one
     --agent                      host 0 does not watch over the run: an mlaunch elsewhere does
     --run-secret FILE            what lets a host take part in the run: made once by mlaunch secret
                                  FILE, then brought to all hosts; keep it from others
-    --nnodes MIN:MAX             the run starts once MIN hosts are there, goes on with as few, and
-                                 takes in others, up to MAX, after its next checkpoint; train
-                                 keeps the global batch and its numbers
-    --elastic MIN:MAX            and never has fewer or more ranks than this
-    --rejoin SECONDS             time that hosts have to come back when too few are left (60)
+    --nnodes MIN:MAX             hosts may come and go: the run begins with MIN or more, goes on as
+                                 those that are left, from its newest checkpoint, and takes in those
+                                 that come after the next; train keeps global batch and steps
+    --elastic MIN:MAX            with it: how many ranks there may be (default: all that the hosts
+                                 have slots for and train's global batch admits)
+    --rejoin SECONDS             time that lost hosts have to come back when the others are too few
+                                 (default 60)
     --master_port PORT           on one host: MASTER_PORT of the ranks (default: a free one), for
                                  programs that use torch.distributed; Strata itself needs no port
     -h, --help                   this text

@@ -140,11 +140,10 @@ void Coordinator::forward_signals(const Host& host, std::size_t first) {
 void Coordinator::on(const HostCannotCome& event) {
   Host* host = find(event.host);
   if (host == nullptr || !host->agent.empty() || state_ != State::gathering) return;
-  const bool can_do_without = settings_.least_hosts < std::ssize(hosts_);
-  if (can_do_without && std::exchange(host->is_given_up, true)) return;  // it was said
+  if (can_do_without_some() && std::exchange(host->is_given_up, true)) return;  // it was said
   actions_.emplace_back(
       Announce{fmt::format("host {} cannot take part: {}", shown(*host), event.reason)});
-  if (!can_do_without) finish(static_cast<int>(ExitCode::host));
+  if (!can_do_without_some()) finish(static_cast<int>(ExitCode::host));
 }
 
 void Coordinator::on(const RanksHang& event) {
@@ -230,7 +229,7 @@ void Coordinator::hear(Host& host, const Heartbeat& heartbeat) {
 void Coordinator::remind(Host& host) {
   const bool has_heard = host.newest >= placement_->attempt;
   if (state_ == State::running && !has_heard)
-    send(host, StartAttempt{*placement_, host.node, last_step_});
+    send(host, start_of(host));
   if (state_ != State::ending) return;
   if (has_heard && !host.has_ranks)
     host.is_over = true;

@@ -203,6 +203,10 @@ class Coordinator {
   [[nodiscard]] TimePoint gathers_until() const;
   [[nodiscard]] std::optional<TimePoint> last_call_ends() const;
   void grow_if_possible();
+  [[nodiscard]] StartAttempt start_of(const Host& host) const;
+  [[nodiscard]] bool can_do_without_some() const {
+    return settings_.least_hosts < std::ssize(hosts_);
+  }
   void blame_host();
   [[nodiscard]] std::string why_with_other_ranks(const AttemptEnd& end);
   [[nodiscard]] std::string hosts_that_miss() const;

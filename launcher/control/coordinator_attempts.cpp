@@ -140,7 +140,11 @@ void Coordinator::start(const std::vector<Host*>& hosts, const std::vector<int>&
   state_ = State::running;
   values_.begin();
   for (const Host* host : hosts)
-    if (is_in_attempt(*host)) send(*host, StartAttempt{*placement_, host->node, last_step_});
+    if (is_in_attempt(*host)) send(*host, start_of(*host));
+}
+
+StartAttempt Coordinator::start_of(const Host& host) const {
+  return {*placement_, host.node, last_step_, can_do_without_some()};
 }
 
 /// Hosts may have come that hold a larger world: after the next checkpoint the ranks save, stop and
@@ -197,8 +201,7 @@ void Coordinator::conclude() {
 /// Notes that the attempt ended because of a host.
 void Coordinator::blame_host() {
   const auto host = std::ranges::find(hosts_, cause_->node, &Host::node);
-  const bool can_do_without = settings_.least_hosts < std::ssize(hosts_);
-  if (++host->failures != kMostFailures || !can_do_without) return;
+  if (++host->failures != kMostFailures || !can_do_without_some()) return;
   actions_.emplace_back(
       Announce{fmt::format("{} attempts have ended because of host {}: it is left out while others "
                            "suffice",

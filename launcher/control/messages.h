@@ -85,6 +85,7 @@ struct StartAttempt {
   Placement placement;
   int node = 0;
   std::int64_t last_step = -1;  ///< the last step that an earlier attempt was seen in; -1: none
+  bool is_elastic = false;      ///< rank 0 is to say how many ranks the run may have
   bool operator==(const StartAttempt&) const = default;
 };
 

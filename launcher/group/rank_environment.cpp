@@ -50,6 +50,7 @@ std::map<std::string, std::string> variables_of(const RankIdentity& identity) {
       {"MASTER_ADDR", identity.master_address},
       {"MASTER_PORT", std::to_string(identity.master_port)},
   };
+  if (identity.is_elastic) variables["STRATA_ELASTIC"] = "1";
   if (identity.last_step >= 0) variables["STRATA_LAST_STEP"] = std::to_string(identity.last_step);
   std::string terminal = identity.output_on_terminal ? "stdout" : "";
   if (identity.error_on_terminal) terminal += terminal.empty() ? "stderr" : " stderr";
@@ -89,7 +90,7 @@ std::vector<std::string> rank_environment(const std::vector<std::string>& inheri
   for (const std::string& entry : inherited) {
     const std::string name = entry.substr(0, entry.find('='));
     if (variables.count(name) == 0 && name != "STRATA_TERMINAL" && name != "STRATA_LAST_STEP" &&
-        name != "STRATA_HOST_ADDRESS" && !tells_of_a_task(name))
+        name != "STRATA_ELASTIC" && name != "STRATA_HOST_ADDRESS" && !tells_of_a_task(name))
       environment.push_back(entry);
   }
   for (const auto& [name, value] : variables) environment.push_back(name + "=" + value);

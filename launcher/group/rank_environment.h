@@ -14,6 +14,7 @@ struct RankIdentity {
   Placement placement;
   int node = 0;  ///< number of this host in the placement
   int local_rank = 0;
+  bool is_elastic = false;      ///< rank 0 is to say how many ranks the run may have
   std::int64_t last_step = -1;  ///< that an earlier attempt was seen in; -1: none
   std::string run_id;
   std::string host;

@@ -12,6 +12,7 @@
 #include "train/run/memory_advice.h"
 #include "train/run/model_directory.h"
 #include "train/run/plan_memory.h"
+#include "train/run/publish_worlds.h"
 #include "train/run/run_batches.h"
 #include "train/run/run_beginning.h"
 #include "train/run/run_data.h"
@@ -103,6 +104,9 @@ std::optional<ExitCode> open_training(RunParts& run) {
   open_run(run);
   find_beginning(run);  // this also settles the steps between saves
   require_same_files(run);
+  const RankContext& context = run.request.context;
+  if (run.first && context.is_elastic && run.request.micro_batch_in)
+    publish_worlds(context, worlds_for(run.options.global_batch, run.request.micro_batch_in));
   run.saver.emplace(run.options.checkpoint, *run.output, run.listeners);
   const bool done = is_done(run);
   if (done && run.options.dump_state.empty()) return leave_done(run);

@@ -1,6 +1,8 @@
 // The request to train, as one rank has it, and the beginning of its run.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 
@@ -12,12 +14,17 @@
 
 namespace strata::train {
 
+/// Returns the micro-batch (samples per rank) that the run's settings give in a world of so many
+/// ranks; nullopt: they do not fit it.
+using MicroBatchIn = std::function<std::optional<std::int64_t>(int world)>;
+
 struct RunRequest {
   RankContext context;
   ResolvedConfig config;
   ModelConfig model;
   std::span<const ModelFamily> own = {};          ///< families besides those of this repository
   std::optional<machine::Machine> hardware = {};  ///< machine to plan for, if nothing is trained
+  MicroBatchIn micro_batch_in = {};  ///< needed if context.is_elastic; may be empty otherwise
 };
 
 struct RunParts;

@@ -1,12 +1,15 @@
 #include "train/session/settle_request.h"
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "core/error.h"
 #include "machine/hardware_override.h"
 #include "train/models/hf_config.h"
 #include "train/run/find_stored_model.h"
 #include "train/run/model_directory.h"
+#include "train/run/publish_worlds.h"
 
 namespace strata::train {
 
@@ -27,6 +30,21 @@ static void require_one_device(const std::string& hardware, const RunRequest& re
                     " asks for another; leave one of the two out");
 }
 
+/// Reads the DeepSpeed JSON that the command line names, if any.
+static DeepSpeedSettings file_of(const ParsedCommandLine& command_line) {
+  if (command_line.config.empty()) return {};
+  return read_deepspeed_json(command_line.config, command_line.strict);
+}
+
+/// Returns the numbers of ranks, of the first few hundred, that settings fit.
+static std::vector<int> worlds_that_fit(const MicroBatchIn& micro_batch_in) {
+  constexpr int kMostTried = 512;
+  std::vector<int> worlds;
+  for (int world = 1; world <= kMostTried; ++world)
+    if (micro_batch_in(world)) worlds.push_back(world);
+  return worlds;
+}
+
 RunRequest settle_request(const ParsedCommandLine& command_line, const RankContext& context,
                           std::span<const ModelFamily> own) {
   RunRequest request;
@@ -37,8 +55,24 @@ RunRequest settle_request(const ParsedCommandLine& command_line, const RankConte
   const std::string requested = requested_model(command_line);
   const std::string directory = resolve_model_directory(requested);
   request.model = read_model_config(directory, own);
-  request.config = resolve(command_line, ranks_of(command_line, request), request.model,
-                           find_stored_model(requested, directory));
+  const auto settled = [command_line, file = file_of(command_line), model = request.model,
+                        stored = find_stored_model(requested, directory)](int world) {
+    return resolve(command_line, file, world, model, stored);
+  };
+  request.micro_batch_in = [settled](int world) -> std::optional<std::int64_t> {
+    try {
+      return settled(world).options.micro_batch;
+    } catch (const ConfigError&) {
+      return {};
+    }
+  };
+  try {
+    request.config = settled(ranks_of(command_line, request));
+  } catch (const ConfigError&) {
+    if (context.is_elastic && context.rank == 0)
+      publish_worlds(context, worlds_that_fit(request.micro_batch_in));
+    throw;
+  }
   request.config.options.model = directory;
   require_one_device(command_line.hardware, request);
   return request;

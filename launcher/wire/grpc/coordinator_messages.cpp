@@ -14,6 +14,7 @@ void set(const StartAttempt& start, proto::FromCoordinator& out) {
   for (const int slots : start.placement.slots) message.add_slots(slots);
   message.set_node(start.node);
   message.set_last_step(start.last_step);
+  message.set_elastic(start.is_elastic);
 }
 
 StartAttempt start_of(const proto::StartAttempt& in) {
@@ -27,6 +28,7 @@ StartAttempt start_of(const proto::StartAttempt& in) {
   }
   start.node = within(in.node(), 0, std::int64_t{in.slots_size()} - 1, "node");
   start.last_step = within(in.last_step(), -1, kMostNumber, "last_step");
+  start.is_elastic = in.elastic();
   return start;
 }
 

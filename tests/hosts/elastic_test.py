@@ -1,0 +1,97 @@
+"""Runs whose hosts come and go: they go on with those that are left, take in those that come, and keep every bit."""
+import json
+import signal
+import unittest
+
+from several_hosts import BIN, HostsTest, children
+
+JOB = ["--device", "cpu", "--threads", "1", "--sequence-length", "32", "--micro-batch", "1", "--calibrate", "off"]
+
+
+class Elastic(HostsTest):
+    def train(self, *arguments):
+        return [str(BIN / "train"), *JOB, *map(str, arguments)]
+
+    def start_host(self, node, hosts, program, options=(), ranks=1):
+        """Starts the mlaunch of one host; `hosts` is what --nnodes gets."""
+        command = self.command(node, hosts, ranks, program, options)
+        return self.start(command)
+
+    def metrics(self, name):
+        """Returns what was written of each step."""
+        try:
+            lines = (self.home / name).read_text().splitlines()
+        except FileNotFoundError:
+            return []
+        return [json.loads(line) for line in lines if '"loss"' in line and line.endswith("}")]
+
+    def wait_for_step(self, name, step):
+        self.wait_until(lambda: any(line["step"] >= step for line in self.metrics(name)), f"step {step} of {name}", 60)
+
+    def undisturbed(self, *job):
+        self.run_program([str(BIN / "mlaunch"), "-np", "2", *self.train(*job, "--output", "out0", "--dump-state", "undisturbed")])
+        return (self.home / "undisturbed").read_text()
+
+    def test_a_host_goes_and_comes_back(self):
+        job = ["--zero", 3, "--virtual-ranks", 2, "--steps", 3000, "--save-every", 150]
+        run = self.train(*job, "--output", "out", "--metrics", "metrics", "--dump-state", "digest")
+        first, second = (self.start_host(node, "1:2", run) for node in range(2))
+        self.wait_until(lambda: (self.home / "out" / "latest").exists(), "a checkpoint")
+        second.kill()
+        before = len(self.metrics("metrics"))
+        self.wait_until(lambda: len(self.metrics("metrics")) > before, "steps of one host")
+        again = self.start_host(1, "1:2", run)
+        ends = [self.ended(host, 60) for host in (first, again)]
+        self.assertEqual([end[0] for end in ends], [0, 0], ends)
+        text = ends[0][2]
+        for words in ("host 1", "is lost", "2 ranks instead of 1", "start again with more hosts"):
+            self.assertIn(words, text)
+        self.assertEqual((self.home / "digest").read_text(), self.undisturbed(*job))
+
+    def test_ranks_that_do_not_fit(self):
+        run = self.train("--global-batch", 4, "--steps", 3, "--metrics", "metrics")
+        hosts = [self.start_host(node, "1:3", run) for node in range(3)]
+        ends = [self.ended(host, 60) for host in hosts]
+        self.assertEqual([end[0] for end in ends], [0, 0, 0], ends)
+        self.assertIn("3 ranks do not fit the configuration, which admits 1, 2 or 4 ranks", ends[0][2])
+        self.assertIn("2 ranks (hosts)", ends[0][1])
+
+    def test_bounds_of_the_number_of_ranks(self):
+        run = self.train("--global-batch", 4, "--steps", 3)
+        hosts = [self.start_host(node, "1:2", run, ["--elastic", "1:1"]) for node in range(2)]
+        ends = [self.ended(host, 60) for host in hosts]
+        self.assertEqual([end[0] for end in ends], [0, 0], ends)
+        self.assertIn("1 rank", ends[0][1])
+
+    def test_too_few_are_left(self):
+        run = self.train("--steps", 100000, "--save-every", 10, "--output", "out", "--metrics", "metrics")
+        hosts = [self.start_host(node, "2:3", run, ["--rejoin", "2"]) for node in range(3)]
+        self.wait_for_step("metrics", 15)
+        hosts[1].kill()
+        hosts[2].kill()
+        code, _, error = self.ended(hosts[0], 60)
+        self.assertEqual(code, 75, error)
+        self.assertIn("1 of 3 hosts are there, and the run needs 2", error)
+
+    def test_a_run_of_other_programs_goes_on_with_fewer(self):
+        script = self.home / "program.sh"
+        script.write_text('#!/bin/sh\necho "$RANK of $WORLD_SIZE" >> worlds\n[ "$WORLD_SIZE" = 1 ] && exit 0\nsleep 60\n')
+        script.chmod(0o755)
+        first, second = (self.start_host(node, "1:2", [str(script)], ["--max-restarts", "3"]) for node in range(2))
+        self.wait_until(lambda: (self.home / "worlds").exists() and len((self.home / "worlds").read_text().splitlines()) == 2, "two ranks")
+        for rank in children(second.pid):
+            self.assertGreater(rank, 0)
+        second.send_signal(signal.SIGKILL)
+        code, _, error = self.ended(first, 60)
+        self.assertEqual(code, 0, error)
+        self.assertEqual((self.home / "worlds").read_text().splitlines()[-1], "0 of 1")
+
+    def test_wrong_ranges(self):
+        for options, text in ((["--nnodes", "3:2"], "expected a number from 1 to"), (["--nnodes", "0:2"], "expected"), (["--nnodes", "x"], "expected"),
+                              (["--elastic", "1:2"], "--nnodes MIN:MAX"), (["--rejoin", "0"], "--rejoin")):
+            done = self.run_program([str(BIN / "mlaunch"), *options, "train"], expect=2)
+            self.assertIn(text, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
