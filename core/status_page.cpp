@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <new>
@@ -22,7 +23,7 @@ namespace strata {
 namespace {
 
 constexpr std::uint64_t kPageMagic = 0x6567'6170'5441'5453;  // "STATpage"
-constexpr std::uint32_t kVersion = 6;
+constexpr std::uint32_t kVersion = 7;
 constexpr const char* kSameBuild = "; start programs and launcher from the same build";
 constexpr std::array<std::string_view, 11> kPhaseNames{"starting", "loading", "planning", "forward",
                                                        "backward", "update",  "evaluate", "running",
@@ -123,6 +124,11 @@ void StatusPage::set_phase(Phase phase) {
   if (data_->phase.exchange(number, std::memory_order_relaxed) != number)
     data_->phase_since_ns.store(boot_time_ns(), std::memory_order_relaxed);
   beat();
+}
+
+void StatusPage::add_work(double seconds) {
+  data_->work_ns.fetch_add(std::llround(seconds * 1e9), std::memory_order_relaxed);
+  data_->worked_steps.fetch_add(1, std::memory_order_relaxed);
 }
 
 void StatusPage::set_instruction(std::int64_t index, std::string_view name) {

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <sstream>
 #include <system_error>
@@ -10,6 +11,7 @@
 
 #include "core/error.h"
 #include "core/nearest_name.h"
+#include "core/own_files.h"
 
 namespace strata::launcher {
 namespace {
@@ -73,6 +75,12 @@ std::string find_program(const std::string& name, const std::string& first_direc
     if (is_executable(path)) return path;
   }
   refuse_name(name, first_directory);
+}
+
+std::string find_program(const std::string& name) {
+  const char* search_path = std::getenv("PATH");
+  return find_program(name, own_directory(),
+                      search_path != nullptr ? search_path : "/usr/bin:/bin");
 }
 
 }  // namespace strata::launcher

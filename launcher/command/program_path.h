@@ -11,4 +11,7 @@ namespace strata::launcher {
 std::string find_program(const std::string& name, const std::string& first_directory,
                          const std::string& search_path);
 
+/// Looks beside mlaunch first, then in $PATH.
+std::string find_program(const std::string& name);
+
 }  // namespace strata::launcher

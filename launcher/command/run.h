@@ -15,7 +15,7 @@ class LogFolder;
 struct Run {
   Options options;
   std::vector<std::string> typed;  ///< words of the command line after mlaunch
-  std::string program_path;
+  std::string program_path;        ///< empty: it is looked for when ranks start
   std::string run_id;
   std::string host;
   std::string master_address;  ///< MASTER_ADDR of the ranks; empty: this host

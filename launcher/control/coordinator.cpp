@@ -8,6 +8,7 @@
 
 #include "core/check.h"
 #include "core/error.h"
+#include "launcher/control/ending.h"
 
 namespace strata::launcher {
 namespace {
@@ -81,11 +82,17 @@ void Coordinator::on(const ConnectionBroke& event) {
   host->broke = now_;
 }
 
-void Coordinator::on(const RunSignal& event) { take_signal(event.number, ""); }
+void Coordinator::on(const RunSignal& event) {
+  if (signal_filter_.is_first(now_, "", event.number)) take_signal(event.number);
+}
 
 void Coordinator::hear(const Host& host, const SignalCame& came) {
   const std::string source = host.name + "/" + host.agent;
-  if (signal_filter_.is_news(source, came.number, came.index)) take_signal(came.number, source);
+  if (!signal_filter_.is_news(source, came.number, came.index)) return;
+  if (!signal_filter_.is_first(now_, source, came.number)) return;
+  actions_.emplace_back(
+      Announce{fmt::format("host {} got {}", shown(host), signal_name(came.number))});
+  take_signal(came.number);
 }
 
 std::vector<Coordinator::RankOfHost> Coordinator::ranks() const {
@@ -111,8 +118,7 @@ void Coordinator::answer(const std::vector<SharedValues::Answered>& answers) {
     if (const Host* host = find(name)) send(*host, StoreReply{attempt(), answer});
 }
 
-void Coordinator::take_signal(int number, const std::string& source) {
-  if (!signal_filter_.is_first(now_, source, number)) return;
+void Coordinator::take_signal(int number) {
   // To suspend this mlaunch alone would end all ranks with their leases.
   if (number == SIGTSTP && settings_.lease) return;
   if (ends_the_run(number)) user_signal_ = number;
@@ -228,8 +234,7 @@ void Coordinator::hear(Host& host, const Heartbeat& heartbeat) {
 /// Says again what the host has not done yet, or learns that it has none of the ranks any more.
 void Coordinator::remind(Host& host) {
   const bool has_heard = host.newest >= placement_->attempt;
-  if (state_ == State::running && !has_heard)
-    send(host, start_of(host));
+  if (state_ == State::running && !has_heard) send(host, start_of(host));
   if (state_ != State::ending) return;
   if (has_heard && !host.has_ranks)
     host.is_over = true;

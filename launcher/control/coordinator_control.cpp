@@ -1,5 +1,8 @@
 #include "launcher/control/coordinator_control.h"
 
+#include <fmt/core.h>
+
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -91,11 +94,24 @@ void CoordinatorControl::watch(TimePoint now) {
   for (Coordinator::RankOfHost& one : coordinator_.ranks()) ranks.push_back(std::move(one.state));
   if (std::cmp_less(ranks.size(), coordinator_.world())) return;
   looked_ = now;
-  if (std::exchange(watched_, coordinator_.attempt()) != coordinator_.attempt())
+  if (std::exchange(watched_, coordinator_.attempt()) != coordinator_.attempt()) {
     watch_.start_again();
+    stragglers_.start_again();
+  }
+  if (const auto found = stragglers_.look(now, ranks)) name_straggler(*found);
   const std::optional<Hang> hang = watch_.look(now, ranks);
   if (!hang) return;
   take(coordinator_.handle(now, RanksHang{*hang}));
+}
+
+void CoordinatorControl::name_straggler(const Straggler& found) {
+  std::string host;
+  for (const Coordinator::RankOfHost& one : coordinator_.ranks())
+    if (one.state.rank == found.rank) host = one.host;
+  actions_.emplace_back(Announce{fmt::format(
+      "all ranks wait for rank {} on host {}: it computes {:.3g} ms in a step, the others {:.3g} "
+      "ms (last {} steps); what else runs there?",
+      found.rank, host, 1e3 * found.seconds, 1e3 * found.usual, found.steps)});
 }
 
 }  // namespace strata::launcher

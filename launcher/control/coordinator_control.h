@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "launcher/control/run_control.h"
+#include "launcher/control/straggler_watch.h"
 
 namespace strata::launcher {
 
@@ -30,11 +31,13 @@ class CoordinatorControl final : public RunControl {
   void take(std::vector<CoordinatorAction> actions);
   std::vector<ControlAction> deliver(TimePoint now);
   void watch(TimePoint now);
+  void name_straggler(const Straggler& found);
 
   const std::optional<Hello> own_;
   std::optional<Agent> agent_;
   Coordinator coordinator_;
   HangWatch watch_;
+  StragglerWatch stragglers_;
   std::optional<TimePoint> looked_;  ///< when watch_ looked last
   int watched_ = -1;                 ///< attempt whose ranks are watched
   std::deque<AgentMessage> to_coordinator_;

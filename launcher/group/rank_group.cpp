@@ -12,6 +12,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/system_call.h"
+#include "launcher/command/program_path.h"
 #include "launcher/group/descendants.h"
 #include "launcher/group/process_state.h"
 #include "launcher/group/rank_environment.h"
@@ -76,7 +77,8 @@ RankProcess RankGroup::start(int rank, const StatusPage& page) {
     identity.error_on_terminal = screen_.queue(OutputKind::standard_error).is_terminal();
   }
   RankCommand command;
-  command.path = run_.program_path;
+  command.path = run_.program_path.empty() ? find_program(run_.options.command.front())
+                                           : run_.program_path;
   command.arguments = run_.options.command;
   command.environment = rank_environment(own_environment(), identity);
   command.kept_fds = {store.get(), page.fd()};
@@ -183,6 +185,8 @@ std::vector<RankState> RankGroup::look() const {
          .held = process.held(),
          .traced = process.traced,
          .frozen = process.frozen,
+         .work_ns = std::max<std::int64_t>(page.work_ns.load(), 0),
+         .worked_steps = std::max<std::int64_t>(page.worked_steps.load(), 0),
          .view = view(rank)});
   }
   return states;

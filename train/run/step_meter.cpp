@@ -54,6 +54,8 @@ StepDone StepMeter::complete(const kernels::StepMetrics& metrics, double seconds
   report.flops_per_second = step_flops_ / seconds;
   report.mfu = model_flops_utilization(token_flops_, peak_, report.tokens_per_second / world_);
   const runtime::Usage usage = usage_.take(metrics.step);
+  for (const runtime::Queue queue : {runtime::Queue::compute, runtime::Queue::host})
+    report.work_seconds += usage[static_cast<std::size_t>(queue)].busy_seconds;
   if (offloads_) report.bound = find_bound(usage, 1, seconds, machine_);
   if (report.step > 1) {
     ++steps_;

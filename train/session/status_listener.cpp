@@ -26,6 +26,7 @@ void StatusListener::show(const StepDone& step) {
                                           step.pageable_arena_bytes, step.disk_arena_bytes};
   for (std::size_t tier = 0; tier < tiers.size(); ++tier)
     page_.data().tier_bytes[tier].store(tiers[tier], std::memory_order_relaxed);
+  if (step.work_seconds > 0) page_.add_work(step.work_seconds);
   page_.set_rates(step.metrics.loss, step.smoothed_tokens_per_second);
 }
 

@@ -25,6 +25,8 @@ void set(const RankState& state, proto::RankState& out) {
   out.set_held(state.held);
   out.set_traced(state.traced);
   out.set_frozen(state.frozen);
+  out.set_work_ns(state.work_ns);
+  out.set_worked_steps(state.worked_steps);
   out.set_process(state.view.process);
   out.set_phase_seconds(state.view.phase_seconds);
   out.set_loss(state.view.loss);
@@ -59,6 +61,8 @@ RankState state_of(const proto::RankState& in) {
           .held = in.held(),
           .traced = in.traced(),
           .frozen = in.frozen(),
+          .work_ns = within(in.work_ns(), 0, kMostNumber, "work_ns"),
+          .worked_steps = within(in.worked_steps(), 0, kMostNumber, "worked_steps"),
           .view = view_of(in)};
 }
 
