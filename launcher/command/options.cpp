@@ -13,12 +13,12 @@
 #include "launcher/command/autotuning.h"
 #include "launcher/command/number_range.h"
 #include "launcher/command/option_table.h"
+#include "launcher/command/rank_count.h"
 #include "launcher/command/settle_hosts.h"
 
 namespace strata::launcher {
 namespace {
 
-constexpr int kMaxRanks = 1024;
 constexpr int kMaxHosts = 1024;
 
 /// An option as typed, with its value.
@@ -46,6 +46,7 @@ std::int64_t integer_of(const Given& given, std::int64_t smallest, std::int64_t 
 /// Collects options; finish() checks those that depend on one another.
 class Parser {
  public:
+  explicit Parser(const Surroundings& surroundings) : surroundings_(surroundings) {}
   void take(const Given& given);
   Options finish();
   /// The word after --autotuning; nullopt: it is not asked for.
@@ -57,8 +58,12 @@ class Parser {
   void set_devices(const Given& given);
   void set_listed(const Given& given, std::vector<ListedHost> hosts);
 
+  void settle_requeue();
+
+  const Surroundings& surroundings_;
   Options options_;
   GivenHosts hosts_;
+  bool requeue_ = false;
   std::optional<std::string> autotuning_;
 };
 
@@ -72,11 +77,16 @@ void Parser::take(const Given& given) {
       break;
     case OptionUse::ranks:
     case OptionUse::device_count: {
-      const int count = static_cast<int>(integer_of(given, 1, kMaxRanks));
+      const int count =
+          parse_rank_count(given.name + " " + given.value, given.value, surroundings_.devices);
       set_ranks(given, count);
       if (given.entry->use == OptionUse::device_count) options_.devices.first_devices = count;
       break;
     }
+    case OptionUse::all_ranks:
+      hosts_.all_ranks = static_cast<int>(integer_of(given, 1, kMaxRanks * kMaxHosts));
+      hosts_.all_ranks_by = given.name + " " + given.value;
+      break;
     case OptionUse::launcher:
       set_launcher(given);
       break;
@@ -130,6 +140,15 @@ void Parser::take(const Given& given) {
     case OptionUse::agent:
       hosts_.is_agent = true;
       break;
+    case OptionUse::this_host:
+      hosts_.only_this = true;
+      break;
+    case OptionUse::rendezvous:
+      hosts_.rendezvous = given.value;
+      break;
+    case OptionUse::requeue:
+      requeue_ = true;
+      break;
     case OptionUse::host_list:
       set_listed(given, parse_host_list(given.name, given.value));
       break;
@@ -167,16 +186,15 @@ void Parser::set_ranks(const Given& given, int ranks) {
 }
 
 void Parser::set_launcher(const Given& given) {
+  hosts_.launcher = true;
   if (given.value == "local") {
     options_.launcher = Options::Launcher::local;
   } else if (given.value == "mpi" || given.value == "openmpi") {
     options_.launcher = Options::Launcher::mpi;
   } else if (given.value == "slurm") {
-    throw InvalidArgument(
-        "--launcher slurm: start the program with `srun --mpi=pmix -n N PROGRAM ...`; it "
-        "reads Slurm's variables itself");
+    options_.launcher = Options::Launcher::slurm;
   } else {
-    throw InvalidArgument("--launcher " + given.value + ": known: local (default) and mpi");
+    throw InvalidArgument("--launcher " + given.value + ": known: local (default), mpi and slurm");
   }
 }
 
@@ -207,10 +225,22 @@ void Parser::set_listed(const Given& given, std::vector<ListedHost> hosts) {
   options_.hosts.listed = std::move(hosts);
 }
 
+/// One mlaunch of the run asks for its job to be started again.
+void Parser::settle_requeue() {
+  if (!requeue_) return;
+  const std::string job = surroundings_.value("SLURM_JOB_ID");
+  if (job.empty())
+    throw InvalidArgument(
+        "--requeue: SLURM_JOB_ID is not set, so this is no job of Slurm that could start again");
+  if (options_.hosts.coordinates) options_.requeued_job = job;
+}
+
 Options Parser::finish() {
-  if (!options_.launcher_arguments.empty() && options_.launcher != Options::Launcher::mpi)
-    throw InvalidArgument("--launcher-args goes with --launcher mpi");
-  settle_hosts(hosts_, options_);
+  if (options_.show_help || options_.show_version) return std::move(options_);
+  settle_hosts(surroundings_, hosts_, options_);
+  if (!options_.launcher_arguments.empty() && options_.launcher == Options::Launcher::local)
+    throw InvalidArgument("--launcher-args goes with --launcher mpi or slurm");
+  settle_requeue();
   return std::move(options_);
 }
 
@@ -268,8 +298,8 @@ class Problems {
 
 }  // namespace
 
-Options parse_options(const std::vector<std::string>& arguments) {
-  Parser parser;
+Options parse_options(const std::vector<std::string>& arguments, const Surroundings& surroundings) {
+  Parser parser(surroundings);
   Problems problems;
   std::size_t position = 0;
   while (position < arguments.size() && arguments[position].size() > 1 &&
