@@ -19,6 +19,7 @@
 #include "launcher/command/options.h"
 #include "launcher/command/program_output.h"
 #include "launcher/command/program_path.h"
+#include "launcher/command/slurm_job.h"
 #include "launcher/group/rank_environment.h"
 #include "launcher/supervisor.h"
 #include "launcher/views/status_command.h"
@@ -65,6 +66,8 @@ int secret_command(const std::vector<std::string>& arguments) {
 
 /// Asks Slurm to start the job again. Slurm may end this process while it waits for the answer.
 void requeue(const std::string& job) {
+  if (!may_start_again(output_of({"scontrol", "show", "job", "--oneliner", job})))
+    return print_error(fmt::format("job {} is cancelled, so it does not start again", job));
   print_error(fmt::format("the run can go on: scontrol requeue {}", job));
   (void)output_of({"scontrol", "requeue", job});
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "launcher/command/slurm_job.h"
 
 namespace strata::launcher {
 namespace {
@@ -157,6 +158,16 @@ TEST(SlurmHosts, OneMlaunchOfTheRunRequeuesTheJob) {
   EXPECT_EQ(parse_options(agent, batch_script()).requeued_job, "");
   EXPECT_NE(refusal<InvalidArgument>({"--requeue", "train"}, {}).find("SLURM_JOB_ID is not set"),
             std::string::npos);
+}
+
+TEST(SlurmHosts, ACancelledJobDoesNotStartAgain) {
+  const auto shown = [](const std::string& state) {
+    return "JobId=7 JobName=job.sh UserId=root(0) " + state + " Dependency=(null) Requeue=1";
+  };
+  EXPECT_TRUE(may_start_again(shown("JobState=RUNNING Reason=None")));
+  EXPECT_TRUE(may_start_again(shown("JobState=COMPLETING Reason=TimeLimit")));
+  EXPECT_FALSE(may_start_again(shown("JobState=COMPLETING Reason=None")));
+  EXPECT_FALSE(may_start_again(shown("JobState=CANCELLED Reason=None")));
 }
 
 TEST(KubeflowHosts, VariablesSayWhatIsNotTyped) {

@@ -72,6 +72,14 @@ std::optional<SlurmTask> task_of_srun(const Surroundings& surroundings) {
   return task;
 }
 
+bool may_start_again(std::string_view shown) {
+  const auto has = [shown](std::string_view word) {
+    return shown.find(word) != std::string_view::npos;
+  };
+  // While processes of a job that is over are left, its state is COMPLETING, whatever ended it.
+  return has(" JobState=RUNNING ") || has(" Reason=TimeLimit ");
+}
+
 std::vector<ListedHost> hosts_of_slurm_job(const Surroundings& surroundings) {
   constexpr const char* kCount = "SLURM_JOB_NUM_NODES";
   constexpr const char* kList = "SLURM_JOB_NODELIST";

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "launcher/command/host_list.h"
@@ -22,6 +23,10 @@ struct SlurmTask {
 /// nullopt: srun has not started mlaunch; a batch script or an interactive shell has. Throws
 /// ConfigError for variables that are no numbers.
 std::optional<SlurmTask> task_of_srun(const Surroundings& surroundings);
+
+/// True if a job may start again, by what `scontrol show job` says of it: one that scancel ends may
+/// not, one that runs or is at its time limit may.
+bool may_start_again(std::string_view shown);
 
 /// Returns the nodes of the job, with the ranks that it is made for: GPUs of a node, else its
 /// tasks; 0: neither was asked for. Throws ConfigError that names both variables if two contradict

@@ -143,6 +143,8 @@ class Slurm(Namespaces):
         self.wait_until(lambda: self.steps() > first + 2, "more steps")
         self.slurm("scancel", "--signal=USR1", "--batch", job)
         self.wait_until(lambda: f"the run can go on: scontrol requeue {job}" in self.out(), "the request")
+        self.wait_until(lambda: self.job(job)[0] == "PENDING", "the job in the queue")
+        self.slurm("scontrol", "update", f"JobId={job}", "StartTime=now")  # Slurm waits two minutes
         second = self.last_checkpoint()
         self.wait_until(lambda: self.steps() > second + 2, "steps after the job has started again")
         self.slurm("scancel", job)
