@@ -335,6 +335,7 @@ Examples
     mlaunch -np 2 ./my_program --my-option     any program; it finds its number in $RANK
     mlaunch doctor --nvme-path /drive          what this machine can do, and what to change
     mlaunch -H a:4,b:4 train                   eight ranks on two hosts
+    mlaunch --requeue train --resume auto      in a batch script of Slurm: on all its nodes
     mlaunch status                             your runs on this machine, and where their ranks are
     mlaunch stop                               lets a run save a checkpoint and end; --now: at once
     mlaunch secret FILE                        makes the secret that hosts of a run share
@@ -343,14 +344,18 @@ PROGRAM is looked for next to mlaunch first, then in $PATH. Options of mlaunch c
 words status, stop and secret are no programs (mlaunch status --help); mlaunch -- status starts one.
 
 Options
-    -np N, -n N                  number of ranks (default 1); more than cores is fine
+    -np N, -n N                  number of ranks (default 1), on each host; more than cores is fine;
+                                 gpu: one for each GPU of this host
     --num_gpus N                 the same, and ranks see the machine's first N GPUs
     --include localhost:2,3      a rank for each of these GPUs, which are all that ranks see; none
                                  beyond CUDA_VISIBLE_DEVICES, where that is set
     --exclude localhost:0        the same with all other GPUs
-    --launcher local|mpi         local (default): mlaunch starts the ranks itself;
-                                 mpi: it hands over to Open MPI's mpirun
-    --launcher-args "WORDS"      more arguments for mpirun
+    --launcher local|mpi|slurm   what starts mlaunch on other hosts: ssh, mpirun or srun. slurm
+                                 takes the nodes of the job; it is the default in a job of several
+                                 nodes if nothing here says where ranks run, otherwise local is. mpi
+                                 without -H or --hostfile: mlaunch hands over to Open MPI's mpirun
+    --launcher-args "WORDS"      more arguments for mpirun or srun
+    --requeue                    in a job of Slurm: if the run ends with 75, the job starts again
     --autotuning run|tune        run: train chooses what is not given, as with --target-memory auto;
                                  tune: plan says what it would choose, and nothing is trained
     --no-prefix                  do not put "[3] " before the lines of rank 3
@@ -367,8 +372,8 @@ Options
     --log-dir DIR                also keep what each rank prints, reports of failures, and what
                                  mlaunch did and when, in files: DIR/RUN/mlaunch.log,
                                  DIR/RUN/attempt_A/rank_R/stdout.log and so on
-    -H a:2,b:2                   ranks on these hosts: mlaunch starts itself there by ssh, in the
-                                 same folder and without a password; this host may be among them
+    -H a:2,b:2                   ranks on these hosts: mlaunch starts itself there, in the same
+                                 folder and without a password; this host may be among them
     --hostfile FILE              the same, with a line of NAME slots=N for each host
     --nnodes N                   number of hosts, each with an mlaunch that is given the same and
     --node-rank R                the number of its host, from 0: that one watches over the run. It

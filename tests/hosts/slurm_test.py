@@ -1,6 +1,7 @@
 """Runs in jobs of a real Slurm, whose three nodes are hosts in namespaces of their own."""
 import json
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -34,6 +35,7 @@ SlurmdLogFile={home}/slurmd-%n.log
 KillWait=10
 PartitionName=all Nodes=host[0-2] Default=YES MaxTime=INFINITE State=UP
 """
+EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples/07_on_a_cluster/job.sbatch"
 JOB = ["--device", "cpu", "--threads", "1", "--sequence-length", "32", "--micro-batch", "1", "--calibrate", "off", "--zero", "3"]
 WHERE = """sh -c 'echo "$RANK of $WORLD_SIZE on $(hostname), nodes $SLURM_JOB_NUM_NODES, step ${SLURM_STEP_ID-none} ${SLURM_NNODES-none}"'"""
 
@@ -150,6 +152,16 @@ class Slurm(Namespaces):
         self.slurm("scancel", job)
         self.wait_until(lambda: not agents(self.home), "the end of all agents")
         self.assertEqual(self.ended_job(job)[0], "CANCELLED", self.out())
+
+    def test_the_example_is_a_job_that_starts_again(self):
+        done = self.slurm("sbatch", "--parsable", "--output=out", str(EXAMPLE), "saved", "--device", "cpu", "--threads", "1", "--metrics", "metrics")
+        job = done.stdout.strip()
+        self.wait_until(lambda: self.steps() > 2, "steps: " + done.stderr)
+        self.assertIn("4 ranks (hosts)", self.out())
+        self.slurm("scancel", "--signal=USR1", "--batch", job)
+        self.wait_until(lambda: self.job(job)[0] == "PENDING", "the job in the queue")
+        self.assertGreater(self.last_checkpoint(), 2)
+        self.slurm("scancel", job)
 
     def steps(self):
         """Returns the last step in the metrics; 0: there is none."""
