@@ -163,6 +163,14 @@ class Slurm(Namespaces):
         self.assertGreater(self.last_checkpoint(), 2)
         self.slurm("scancel", job)
 
+    def test_a_cancelled_job_saves_before_it_ends(self):
+        job = self.submit(f"exec {BIN}/mlaunch --requeue -np 1 {self.train('--steps', 100000, '--output', 'saved', '--metrics', 'metrics')}")
+        self.wait_until(lambda: self.steps() > 2, "steps")
+        self.slurm("scancel", job)
+        self.wait_until(lambda: f"job {job} is cancelled, so it does not start again" in self.out(), "the end of the run")
+        self.assertEqual(self.ended_job(job)[0], "CANCELLED", self.out())
+        self.assertGreater(self.last_checkpoint(), 2)
+
     def steps(self):
         """Returns the last step in the metrics; 0: there is none."""
         if not (self.home / "metrics").exists():
