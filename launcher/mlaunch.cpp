@@ -66,10 +66,14 @@ int secret_command(const std::vector<std::string>& arguments) {
 
 /// Asks Slurm to start the job again. Slurm may end this process while it waits for the answer.
 void requeue(const std::string& job) {
-  if (!may_start_again(output_of({"scontrol", "show", "job", "--oneliner", job})))
-    return print_error(fmt::format("job {} is cancelled, so it does not start again", job));
-  print_error(fmt::format("the run can go on: scontrol requeue {}", job));
-  (void)output_of({"scontrol", "requeue", job});
+  try {
+    if (!may_start_again(output_of({"scontrol", "show", "job", "--oneliner", job})))
+      return print_error(fmt::format("job {} is cancelled, so it does not start again", job));
+    print_error(fmt::format("the run can go on: scontrol requeue {}", job));
+    (void)output_of({"scontrol", "requeue", job});
+  } catch (const HostError& error) {
+    print_error(fmt::format("the job does not start again: {}", error.what()));
+  }
 }
 
 int run(const std::vector<std::string>& arguments) {

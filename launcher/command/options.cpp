@@ -19,8 +19,6 @@
 namespace strata::launcher {
 namespace {
 
-constexpr int kMaxHosts = 1024;
-
 /// An option as typed, with its value.
 struct Given {
   std::string name;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "launcher/command/number_range.h"
 #include "launcher/command/rank_count.h"
 #include "launcher/command/slurm_job.h"
 
@@ -28,15 +29,16 @@ void refuse_task_of_several(const SlurmTask& task) {
       task.tasks, task.number, task.tasks));
 }
 
-/// Takes ranks per host from the job where neither -np nor the list says them.
+/// Takes ranks per host from the job where nothing typed says them.
 void take_listed(const std::vector<ListedHost>& of_job, const std::string& list,
                  const GivenHosts& given, Options& options) {
+  const bool is_typed = options.ranks_given || given.all_ranks;
   for (ListedHost& host : options.hosts.listed) {
     const auto found = std::ranges::find(of_job, host.name, &ListedHost::name);
     if (found == of_job.end())
       throw InvalidArgument(
           fmt::format("{}: {} is no node of this job ({})", given.listed_by, host.name, list));
-    if (host.slots == 0 && !options.ranks_given) host.slots = found->slots;
+    if (host.slots == 0 && !is_typed) host.slots = found->slots;
   }
 }
 
@@ -48,8 +50,9 @@ void take_slurm_hosts(const Surroundings& surroundings, GivenHosts& given, Optio
   const auto nodes = nodes_of_slurm_job(surroundings);
   if (!nodes && is_typed)
     throw InvalidArgument(
-        "--launcher slurm: SLURM_JOB_ID is not set, so this is no job of Slurm; start mlaunch in a "
-        "batch script (sbatch) or a shell of salloc");
+        "--launcher slurm: SLURM_JOB_ID and SLURM_JOB_NUM_NODES are not both set, so this is no "
+        "job "
+        "of Slurm; start mlaunch in a batch script (sbatch) or a shell of salloc");
   if (!nodes) return;
   const auto task = task_of_srun(surroundings);
   if (task) refuse_task_of_several(*task);
@@ -82,12 +85,9 @@ void take_kubeflow_hosts(const Surroundings& surroundings, GivenHosts& given, Op
       given.is_agent || !given.listed_by.empty() || options.launcher != Options::Launcher::local;
   if (count.empty() || is_agent_or_starter || given.only_this) return;
   if (!given.count) {
-    if (count.find(':') != std::string::npos)
-      throw ConfigError(fmt::format(
-          "{}: a run has one number of hosts, ranges are not supported yet; say numNodes: N, or "
-          "--nnodes N",
-          surroundings.assignment("PET_NNODES")));
-    given.count = surroundings.integer("PET_NNODES", 1);
+    const NumberRange range = parse_range("PET_NNODES", count, 1, kMaxHosts);
+    given.count = range.most;
+    given.least = range.least;
     given.count_by = surroundings.assignment("PET_NNODES");
   }
   if (const std::string ranks = surroundings.value("PET_NPROC_PER_NODE");

@@ -8,6 +8,8 @@
 
 namespace strata::launcher {
 
+inline constexpr int kMaxHosts = 1024;
+
 /// What was typed of hosts. Texts are for messages, as in "--nnodes 2"; empty: it was not typed.
 struct GivenHosts {
   std::optional<int> count;  ///< the most

@@ -60,7 +60,9 @@ std::vector<int> tasks_of_nodes(const Surroundings& surroundings, std::size_t no
 }  // namespace
 
 std::optional<int> nodes_of_slurm_job(const Surroundings& surroundings) {
-  if (surroundings.value("SLURM_JOB_ID").empty()) return std::nullopt;
+  if (surroundings.value("SLURM_JOB_ID").empty() ||
+      surroundings.value("SLURM_JOB_NUM_NODES").empty())
+    return std::nullopt;
   return surroundings.integer("SLURM_JOB_NUM_NODES", 1);
 }
 

@@ -11,8 +11,8 @@
 
 namespace strata::launcher {
 
-/// Returns how many nodes the job has; nullopt: mlaunch runs in none. Throws ConfigError for
-/// variables that are no numbers.
+/// Returns how many nodes the job has; nullopt: mlaunch runs in none, or in a step that is not
+/// told. Throws ConfigError for variables that are no numbers.
 std::optional<int> nodes_of_slurm_job(const Surroundings& surroundings);
 
 /// Which part of a step of srun mlaunch is.
