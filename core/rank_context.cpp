@@ -11,12 +11,14 @@
 #include <iterator>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "core/error.h"
 #include "core/host_meeting.h"
 #include "core/host_name.h"
 #include "core/integer.h"
 #include "core/run_id.h"
+#include "core/slurm_variables.h"
 #include "core/socket_store.h"
 #include "core/system_call.h"
 
@@ -169,33 +171,21 @@ RankContext from_open_mpi() {
   return context;
 }
 
-/// True inside a step that srun started. A batch script has SLURM_PROCID too, but its step and
-/// those of interactive shells have numbers from 0xfffffff0 up.
 bool inside_slurm_step() {
-  const auto step = parse_integer(text_or("SLURM_STEP_ID", ""));
-  return step && *step >= 0 && *step < 0xffff'fff0 && text_of("SLURM_PROCID") != nullptr;
+  return is_step_of_srun(text_or("SLURM_STEP_ID", "")) && text_of("SLURM_PROCID") != nullptr;
 }
 
-/// Parses SLURM_STEP_TASKS_PER_NODE, as in "4(x2),3": tasks of each node of the step.
+/// Returns the number of tasks on a node of the step.
 int slurm_local_world(int node, int world) {
   const char* name = "SLURM_STEP_TASKS_PER_NODE";
-  std::string_view rest = text_of(name) != nullptr ? text_of(name) : "";
-  while (!rest.empty()) {
-    const std::string_view group = rest.substr(0, rest.find(','));
-    rest.remove_prefix(std::min(rest.size(), group.size() + 1));
-    const std::size_t repeat = group.find("(x");
-    const auto tasks = parse_integer(group.substr(0, repeat));
-    std::optional<std::int64_t> nodes = 1;
-    if (repeat != std::string_view::npos && group.back() == ')')
-      nodes = parse_integer(group.substr(repeat + 2, group.size() - repeat - 3));
-    if (!tasks || *tasks < 1 || *tasks > world || !nodes || *nodes < 1)
-      throw ConfigError(assignment(name) +
-                        ": expected the number of tasks of each node, as in 4(x2),3");
-    if (node < *nodes) return static_cast<int>(*tasks);
-    node -= static_cast<int>(*nodes);
-  }
-  throw ConfigError(assignment(name) + " contradicts " + assignment("SLURM_NODEID") +
-                    ": it names too few nodes");
+  const auto tasks = parse_slurm_counts(text_or(name, ""), world);
+  if (!tasks)
+    throw ConfigError(assignment(name) +
+                      ": expected the number of tasks of each node, as in 4(x2),3");
+  if (std::cmp_greater_equal(node, tasks->size()))
+    throw ConfigError(assignment(name) + " contradicts " + assignment("SLURM_NODEID") +
+                      ": it names too few nodes");
+  return (*tasks)[static_cast<std::size_t>(node)];
 }
 
 RankContext from_slurm() {

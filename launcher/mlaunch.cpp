@@ -17,7 +17,10 @@
 #include "launcher/command/free_port.h"
 #include "launcher/command/mpi_command.h"
 #include "launcher/command/options.h"
+#include "launcher/command/program_output.h"
 #include "launcher/command/program_path.h"
+#include "launcher/command/slurm_job.h"
+#include "launcher/group/rank_environment.h"
 #include "launcher/supervisor.h"
 #include "launcher/views/status_command.h"
 #include "launcher/views/stop_command.h"
@@ -61,6 +64,18 @@ int secret_command(const std::vector<std::string>& arguments) {
   return 0;
 }
 
+/// Asks Slurm to start the job again. Slurm may end this process while it waits for the answer.
+void requeue(const std::string& job) {
+  try {
+    if (!may_start_again(output_of({"scontrol", "show", "job", "--oneliner", job})))
+      return print_error(fmt::format("job {} is cancelled, so it does not start again", job));
+    print_error(fmt::format("the run can go on: scontrol requeue {}", job));
+    (void)output_of({"scontrol", "requeue", job});
+  } catch (const HostError& error) {
+    print_error(fmt::format("the job does not start again: {}", error.what()));
+  }
+}
+
 int run(const std::vector<std::string>& arguments) {
   // These words are no programs: those start with ./status or mlaunch -- status.
   const std::string first = arguments.empty() ? "" : arguments.front();
@@ -68,7 +83,7 @@ int run(const std::vector<std::string>& arguments) {
   if (first == "secret") return secret_command({arguments.begin() + 1, arguments.end()});
   if (first == "stop") return stop_command({arguments.begin() + 1, arguments.end()});
   Run run;
-  run.options = parse_options(arguments);
+  run.options = parse_options(arguments, surroundings_of(own_environment()));
   run.typed = arguments;
   if (run.options.show_help) return std::fputs(help_text().c_str(), stdout) < 0 ? 1 : 0;
   if (run.options.show_version) return std::puts("mlaunch (Strata) " STRATA_VERSION) < 0 ? 1 : 0;
@@ -82,7 +97,7 @@ int run(const std::vector<std::string>& arguments) {
   if (!run.options.ranks_given && !devices.empty())
     run.options.ranks = static_cast<int>(devices.size());
   run.visible_devices = device_list(devices);
-  if (run.options.launcher == Options::Launcher::mpi) {
+  if (run.options.launcher == Options::Launcher::mpi && run.options.hosts.listed.empty()) {
     if (::setenv("STRATA_RUN_ID", run.run_id.c_str(), 1) != 0) throw_system_error("setenv");
     if (::unsetenv("STRATA_RANK") != 0) throw_system_error("unsetenv");  // of an mlaunch around us
     if (!devices.empty() && ::setenv("CUDA_VISIBLE_DEVICES", run.visible_devices.c_str(), 1) != 0)
@@ -91,7 +106,10 @@ int run(const std::vector<std::string>& arguments) {
   }
   run.master_port = run.options.master_port ? *run.options.master_port : find_free_port();
   run.host = host_name();
-  return supervise(run);
+  const int exit_code = supervise(run);
+  if (exit_code == static_cast<int>(ExitCode::try_again) && !run.options.requeued_job.empty())
+    requeue(run.options.requeued_job);
+  return exit_code;
 }
 
 }  // namespace

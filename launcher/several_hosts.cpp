@@ -14,7 +14,7 @@
 #include "launcher/control/agent_control.h"
 #include "launcher/control/coordinator_control.h"
 #include "launcher/control/reach.h"
-#include "launcher/start/agent_command.h"
+#include "launcher/group/rank_environment.h"
 #include "launcher/wire/listening_address.h"
 
 namespace strata::launcher {
@@ -116,6 +116,23 @@ RunSecret secret_of(ControlModule& module, const Options::Hosts& hosts) {
   return secret;
 }
 
+AgentStart start_of(const Options& options, const std::string& host, const RemoteProgram& agent) {
+  AgentStart start{.host = host, .name = agent.host, .environment = own_environment()};
+  switch (options.launcher) {
+    case Options::Launcher::local:
+      start.command = ssh_command(agent);
+      break;
+    case Options::Launcher::mpi:
+      start.command = mpirun_command(agent, options.launcher_arguments, ::geteuid() == 0);
+      break;
+    case Options::Launcher::slurm:
+      start.command = srun_command(agent, options.launcher_arguments);
+      start.environment = srun_environment(start.environment);
+      break;
+  }
+  return start;
+}
+
 /// Returns how the agents of the other listed hosts are started.
 std::vector<AgentStart> starts_of(const Options& options) {
   const Options::Hosts& hosts = options.hosts;
@@ -123,10 +140,10 @@ std::vector<AgentStart> starts_of(const Options& options) {
   for (int node = 0; std::cmp_less(node, hosts.listed.size()); ++node) {
     const ListedHost& host = hosts.listed[static_cast<std::size_t>(node)];
     if (node == hosts.node) continue;
-    starts.push_back({std::to_string(node), host.name,
-                      ssh_command(host.name, std::filesystem::current_path().string(),
-                                  own_directory() + "/mlaunch",
-                                  agent_arguments(options, {host.name, node, host.slots}))});
+    starts.push_back(
+        start_of(options, std::to_string(node),
+                 {host.name, std::filesystem::current_path().string(), own_directory() + "/mlaunch",
+                  agent_arguments(options, {node, host.slots})}));
   }
   return starts;
 }

@@ -7,16 +7,10 @@
 
 #include "launcher/command/run.h"
 #include "launcher/control/run_control.h"
+#include "launcher/start/agent_command.h"
 #include "launcher/wire/control_wire.h"
 
 namespace strata::launcher {
-
-/// An agent to start on another host.
-struct AgentStart {
-  std::string host;                  ///< its name in the run
-  std::string name;                  ///< for people
-  std::vector<std::string> command;  ///< of the program that starts it
-};
 
 /// What decides, and by what it reaches other hosts.
 struct RunParts {

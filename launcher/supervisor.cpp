@@ -167,8 +167,7 @@ void Supervisor::open_control_socket() {
 
 int Supervisor::run() {
   if (parts_.wire && !is_agent(run_)) say(waiting_text(run_));
-  for (const AgentStart& start : parts_.starts)
-    starters_.start(start.host, start.command, parts_.agents_secret);
+  for (const AgentStart& start : parts_.starts) starters_.start(start, parts_.agents_secret);
   for (const ControlAction& action : control_.begin(now())) act(action);
   while (!exit_code_) {
     wait_for_something();
@@ -379,10 +378,11 @@ void Supervisor::watch_starters() {
   starters_.work();
   for (const Starters::Ended& ended : starters_.take_ended()) {
     const auto start = std::ranges::find(parts_.starts, ended.host, &AgentStart::host);
-    const std::string why = ended.last_words.empty()
-                                ? fmt::format("ssh {} has ended without a word; is {} there?",
-                                              start->name, own_directory() + "/mlaunch")
-                                : ended.last_words;
+    const std::string why =
+        ended.last_words.empty()
+            ? fmt::format("{} for {} has ended without a word; is {} there?",
+                          start->command.front(), start->name, own_directory() + "/mlaunch")
+            : ended.last_words;
     tell(CoordinatorEvent(HostCannotCome{ended.host, why}));
     again_.push_back({now() + kBetweenStarts, *start});
   }
@@ -397,7 +397,7 @@ void Supervisor::start_agents_again() {
     const AgentStart start = again_.front().start;
     again_.pop_front();
     try {
-      starters_.start(start.host, start.command, parts_.agents_secret);
+      starters_.start(start, parts_.agents_secret);
     } catch (const HostError& error) {
       say(fmt::format("host {} cannot be started again: {}", start.name, error.what()));
     }

@@ -21,7 +21,13 @@ bool names_target(const std::vector<std::string>& command) {
 void plan_instead(Options& options) {
   std::string& program = options.command.front();
   program = (std::filesystem::path(program).parent_path() / "plan").string();
-  if (options.ranks_given)
+  int ranks = 0;  // of all hosts
+  for (const ListedHost& host : options.hosts.listed) ranks += host.slots;
+  if (ranks > 0) {
+    options.ranks = ranks;
+    options.hosts = {};
+  }
+  if (options.ranks_given || ranks > 0)
     options.command.insert(options.command.end(), {"--world", std::to_string(options.ranks)});
   options.ranks = 1;
   options.ranks_given = true;

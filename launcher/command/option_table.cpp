@@ -9,7 +9,7 @@ namespace {
 
 using enum OptionUse;
 
-constexpr std::string_view kMeet = "the ranks of this host meet through mlaunch";
+constexpr std::string_view kMeet = "ranks meet through mlaunch, and hosts at --master-addr";
 constexpr std::string_view kOneLog =
     "--log-dir DIR keeps what each rank prints in files of its own, and the screen shows all; or "
     "mlaunch ... 2>&1 | tee log, then grep '^\\[3\\]' log";
@@ -25,7 +25,7 @@ constexpr auto kTable = std::to_array<OptionEntry>({
     {"--num-gpus", device_count, true},
     {"--num-accelerators", device_count, true},
     {"--nproc-per-node", ranks, true},
-    {"--num-processes", ranks, true},
+    {"--num-processes", all_ranks, true},
     {"--launcher", launcher, true},
     {"--launcher-args", launcher_arguments, true},
     {"--no-prefix", no_prefix, false},
@@ -39,6 +39,7 @@ constexpr auto kTable = std::to_array<OptionEntry>({
     {"--num-machines", node_count, true},
     {"--elastic", elastic, true},
     {"--rejoin", rejoin, true},
+    {"--requeue", requeue, false},
     {"--run-secret", run_secret, true},
     {"--agent", agent, false},
     {"--autotuning", autotuning, true},
@@ -53,9 +54,9 @@ constexpr auto kTable = std::to_array<OptionEntry>({
     {"--quiet", no_effect, false, "mlaunch itself prints only notes and errors"},
     {"--bind-cores-to-rank", no_effect, false,
      "train divides the cores by itself (train --threads)"},
-    {"--standalone", no_effect, false, "ranks are always on this host"},
+    {"--standalone", this_host, false},
     {"--rdzv-backend", no_effect, true, kMeet},
-    {"--rdzv-endpoint", no_effect, true, kMeet},
+    {"--rdzv-endpoint", rendezvous, true},
     {"--rdzv-id", no_effect, true, kMeet},
     {"--rdzv-conf", no_effect, true, kMeet},
     {"--monitor-interval", no_effect, true, "a rank that ends is noticed at once"},

@@ -10,6 +10,7 @@ enum class OptionUse {
   help,
   version,
   ranks,
+  all_ranks,     ///< of all hosts
   device_count,  ///< number of ranks, and of GPUs that they see
   launcher,
   launcher_arguments,
@@ -25,6 +26,9 @@ enum class OptionUse {
   elastic,
   rejoin,
   agent,
+  rendezvous,
+  this_host,
+  requeue,
   run_secret,
   host_list,
   hostfile,

@@ -13,13 +13,11 @@
 #include "launcher/command/autotuning.h"
 #include "launcher/command/number_range.h"
 #include "launcher/command/option_table.h"
+#include "launcher/command/rank_count.h"
 #include "launcher/command/settle_hosts.h"
 
 namespace strata::launcher {
 namespace {
-
-constexpr int kMaxRanks = 1024;
-constexpr int kMaxHosts = 1024;
 
 /// An option as typed, with its value.
 struct Given {
@@ -46,6 +44,7 @@ std::int64_t integer_of(const Given& given, std::int64_t smallest, std::int64_t 
 /// Collects options; finish() checks those that depend on one another.
 class Parser {
  public:
+  explicit Parser(const Surroundings& surroundings) : surroundings_(surroundings) {}
   void take(const Given& given);
   Options finish();
   /// The word after --autotuning; nullopt: it is not asked for.
@@ -57,8 +56,12 @@ class Parser {
   void set_devices(const Given& given);
   void set_listed(const Given& given, std::vector<ListedHost> hosts);
 
+  void settle_requeue();
+
+  const Surroundings& surroundings_;
   Options options_;
   GivenHosts hosts_;
+  bool requeue_ = false;
   std::optional<std::string> autotuning_;
 };
 
@@ -72,11 +75,16 @@ void Parser::take(const Given& given) {
       break;
     case OptionUse::ranks:
     case OptionUse::device_count: {
-      const int count = static_cast<int>(integer_of(given, 1, kMaxRanks));
+      const int count =
+          parse_rank_count(given.name + " " + given.value, given.value, surroundings_.devices);
       set_ranks(given, count);
       if (given.entry->use == OptionUse::device_count) options_.devices.first_devices = count;
       break;
     }
+    case OptionUse::all_ranks:
+      hosts_.all_ranks = static_cast<int>(integer_of(given, 1, kMaxRanks * kMaxHosts));
+      hosts_.all_ranks_by = given.name + " " + given.value;
+      break;
     case OptionUse::launcher:
       set_launcher(given);
       break;
@@ -130,6 +138,15 @@ void Parser::take(const Given& given) {
     case OptionUse::agent:
       hosts_.is_agent = true;
       break;
+    case OptionUse::this_host:
+      hosts_.only_this = true;
+      break;
+    case OptionUse::rendezvous:
+      hosts_.rendezvous = given.value;
+      break;
+    case OptionUse::requeue:
+      requeue_ = true;
+      break;
     case OptionUse::host_list:
       set_listed(given, parse_host_list(given.name, given.value));
       break;
@@ -167,16 +184,15 @@ void Parser::set_ranks(const Given& given, int ranks) {
 }
 
 void Parser::set_launcher(const Given& given) {
+  hosts_.launcher = true;
   if (given.value == "local") {
     options_.launcher = Options::Launcher::local;
   } else if (given.value == "mpi" || given.value == "openmpi") {
     options_.launcher = Options::Launcher::mpi;
   } else if (given.value == "slurm") {
-    throw InvalidArgument(
-        "--launcher slurm: start the program with `srun --mpi=pmix -n N PROGRAM ...`; it "
-        "reads Slurm's variables itself");
+    options_.launcher = Options::Launcher::slurm;
   } else {
-    throw InvalidArgument("--launcher " + given.value + ": known: local (default) and mpi");
+    throw InvalidArgument("--launcher " + given.value + ": known: local (default), mpi and slurm");
   }
 }
 
@@ -207,10 +223,22 @@ void Parser::set_listed(const Given& given, std::vector<ListedHost> hosts) {
   options_.hosts.listed = std::move(hosts);
 }
 
+/// One mlaunch of the run asks for its job to be started again.
+void Parser::settle_requeue() {
+  if (!requeue_) return;
+  const std::string job = surroundings_.value("SLURM_JOB_ID");
+  if (job.empty())
+    throw InvalidArgument(
+        "--requeue: SLURM_JOB_ID is not set, so this is no job of Slurm that could start again");
+  if (options_.hosts.coordinates) options_.requeued_job = job;
+}
+
 Options Parser::finish() {
-  if (!options_.launcher_arguments.empty() && options_.launcher != Options::Launcher::mpi)
-    throw InvalidArgument("--launcher-args goes with --launcher mpi");
-  settle_hosts(hosts_, options_);
+  if (options_.show_help || options_.show_version) return std::move(options_);
+  settle_hosts(surroundings_, hosts_, options_);
+  if (!options_.launcher_arguments.empty() && options_.launcher == Options::Launcher::local)
+    throw InvalidArgument("--launcher-args goes with --launcher mpi or slurm");
+  settle_requeue();
   return std::move(options_);
 }
 
@@ -268,8 +296,8 @@ class Problems {
 
 }  // namespace
 
-Options parse_options(const std::vector<std::string>& arguments) {
-  Parser parser;
+Options parse_options(const std::vector<std::string>& arguments, const Surroundings& surroundings) {
+  Parser parser(surroundings);
   Problems problems;
   std::size_t position = 0;
   while (position < arguments.size() && arguments[position].size() > 1 &&
@@ -305,6 +333,7 @@ Examples
     mlaunch -np 2 ./my_program --my-option     any program; it finds its number in $RANK
     mlaunch doctor --nvme-path /drive          what this machine can do, and what to change
     mlaunch -H a:4,b:4 train                   eight ranks on two hosts
+    mlaunch --requeue train --resume auto      in a batch script of Slurm: on all its nodes
     mlaunch status                             your runs on this machine, and where their ranks are
     mlaunch stop                               lets a run save a checkpoint and end; --now: at once
     mlaunch secret FILE                        makes the secret that hosts of a run share
@@ -313,14 +342,18 @@ PROGRAM is looked for next to mlaunch first, then in $PATH. Options of mlaunch c
 words status, stop and secret are no programs (mlaunch status --help); mlaunch -- status starts one.
 
 Options
-    -np N, -n N                  number of ranks (default 1); more than cores is fine
+    -np N, -n N                  number of ranks (default 1), on each host; more than cores is fine;
+                                 gpu: one for each GPU of this host
     --num_gpus N                 the same, and ranks see the machine's first N GPUs
     --include localhost:2,3      a rank for each of these GPUs, which are all that ranks see; none
                                  beyond CUDA_VISIBLE_DEVICES, where that is set
     --exclude localhost:0        the same with all other GPUs
-    --launcher local|mpi         local (default): mlaunch starts the ranks itself;
-                                 mpi: it hands over to Open MPI's mpirun
-    --launcher-args "WORDS"      more arguments for mpirun
+    --launcher local|mpi|slurm   what starts mlaunch on other hosts: ssh, mpirun or srun. slurm
+                                 takes the nodes of the job; it is the default in a job of several
+                                 nodes if nothing here says where ranks run, otherwise local is. mpi
+                                 without -H or --hostfile: mlaunch hands over to Open MPI's mpirun
+    --launcher-args "WORDS"      more arguments for mpirun or srun
+    --requeue                    in a job of Slurm: if the run ends with 75, the job starts again
     --autotuning run|tune        run: train chooses what is not given, as with --target-memory auto;
                                  tune: plan says what it would choose, and nothing is trained
     --no-prefix                  do not put "[3] " before the lines of rank 3
@@ -337,8 +370,8 @@ Options
     --log-dir DIR                also keep what each rank prints, reports of failures, and what
                                  mlaunch did and when, in files: DIR/RUN/mlaunch.log,
                                  DIR/RUN/attempt_A/rank_R/stdout.log and so on
-    -H a:2,b:2                   ranks on these hosts: mlaunch starts itself there by ssh, in the
-                                 same folder and without a password; this host may be among them
+    -H a:2,b:2                   ranks on these hosts: mlaunch starts itself there, in the same
+                                 folder and without a password; this host may be among them
     --hostfile FILE              the same, with a line of NAME slots=N for each host
     --nnodes N                   number of hosts, each with an mlaunch that is given the same and
     --node-rank R                the number of its host, from 0: that one watches over the run. It

@@ -8,19 +8,22 @@
 
 #include "launcher/command/device_choice.h"
 #include "launcher/command/host_list.h"
+#include "launcher/command/surroundings.h"
 #include "launcher/control/restart_policy.h"
 #include "launcher/control/worlds.h"
 
 namespace strata::launcher {
 
 struct Options {
-  enum class Launcher { local, mpi };
+  /// What starts ranks (local), or the agents of other hosts: ssh (local), srun, mpirun. With mpi
+  /// and no list of hosts mpirun starts the ranks.
+  enum class Launcher { local, mpi, slurm };
 
   int ranks = 1;
   bool ranks_given = false;  ///< false: one rank per chosen device, if any
   DeviceRequest devices;
   Launcher launcher = Launcher::local;
-  std::vector<std::string> launcher_arguments;  ///< more arguments for mpirun
+  std::vector<std::string> launcher_arguments;  ///< more arguments for mpirun, srun
   bool prefix = true;                       ///< put "[3] " before the lines of rank 3 if ranks > 1
   std::chrono::milliseconds grace{30'000};  ///< time for ranks to stop by themselves after SIGTERM
   RestartPolicy::Limits restarts;           ///< when the ranks start again after a failure
@@ -45,15 +48,18 @@ struct Options {
     [[nodiscard]] bool are_several() const { return count > 1 || node < 0 || !coordinates; }
   };
   Hosts hosts;
+  std::string requeued_job;  ///< job of Slurm to start again if the run ends with 75; may be empty
   bool show_help = false;
   bool show_version = false;
   std::vector<std::string> notes;    ///< accepted options without effect, one line each
   std::vector<std::string> command;  ///< program and its arguments; empty with help or version
 };
 
-/// Parses `arguments`, which exclude mlaunch's own name. Throws InvalidArgument with one line per
-/// wrong option, which says what to do instead.
-Options parse_options(const std::vector<std::string>& arguments);
+/// Parses `arguments`, which exclude mlaunch's own name; what they leave open may follow from the
+/// surroundings. Throws InvalidArgument with one line per wrong option, which says what to do
+/// instead, or ConfigError for wrong surroundings.
+Options parse_options(const std::vector<std::string>& arguments,
+                      const Surroundings& surroundings = {});
 
 /// Returns the text of `mlaunch --help`.
 std::string help_text();

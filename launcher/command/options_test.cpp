@@ -98,7 +98,7 @@ TEST(Options, AHostOfSeveralNeedsAllThatLetsItTakePart) {
                      "1", "--run-secret", "s", "train"})
                 .find("hosts have the numbers 0 to 1"),
             std::string::npos);
-  EXPECT_NE(refusal({"--nnodes", "2", "--launcher", "mpi", "train"}).find("mpirun -H"),
+  EXPECT_NE(refusal({"--nnodes", "2", "--launcher", "mpi", "train"}).find("unless -H"),
             std::string::npos);
 }
 
@@ -126,8 +126,10 @@ TEST(Options, ListedHostsAreStartedFromHere) {
   EXPECT_NE(refusal({"-H", "a,b", "-H", "c", "train"}).find("give one of them"), std::string::npos);
   EXPECT_NE(refusal({"-H", "localhost,127.0.0.1", "train"}).find("are both this host"),
             std::string::npos);
-  EXPECT_NE(refusal({"-H", "a,b", "--launcher", "mpi", "train"}).find("--launcher-args"),
-            std::string::npos);
+  const Options by_mpirun = parse_options(
+      {"-H", "a,b", "--launcher", "mpi", "--launcher-args", "--mca plm rsh", "train"});
+  EXPECT_EQ(by_mpirun.hosts.count, 2);
+  EXPECT_EQ(by_mpirun.launcher_arguments, (Words{"--mca", "plm", "rsh"}));
 }
 
 TEST(Options, OneHostHasNeitherOtherNumbersNorOtherAddresses) {
@@ -191,10 +193,57 @@ TEST(Options, RestartsWithoutACheckpointOnlyIfTyped) {
 TEST(Options, UnsupportedOnesSayWhatToDo) {
   EXPECT_NE(refusal({"--module", "train"}).find("python3 -m"), std::string::npos);
   EXPECT_NE(refusal({"--tee", "3", "train"}).find("tee log"), std::string::npos);
-  EXPECT_EQ(parse_options({"--standalone", "--rdzv_backend=c10d", "train"}).notes.size(), 2u);
+  EXPECT_EQ(parse_options({"--rdzv_endpoint=h:1", "--rdzv_backend=c10d", "train"}).notes.size(),
+            2u);
   EXPECT_NE(refusal({"--launcher", "pdsh", "train"}).find("local"), std::string::npos);
-  EXPECT_NE(refusal({"--launcher", "slurm", "train"}).find("srun"), std::string::npos);
+  EXPECT_NE(refusal({"--launcher", "slurm", "train"}).find("no job of Slurm"), std::string::npos);
   EXPECT_NE(refusal({"--launcher-args", "-x A", "train"}).find("mpi"), std::string::npos);
+}
+
+TEST(Options, RanksOfAllHostsAreShared) {
+  const Words host{"--num_machines",    "2",        "--machine_rank",      "1",
+                   "--main_process_ip", "10.1.2.3", "--main_process_port", "29501",
+                   "--run-secret",      "s",        "--num_processes"};
+  const auto with = [&host](const std::string& ranks) {
+    Words words = host;
+    words.insert(words.end(), {ranks, "train"});
+    return words;
+  };
+  EXPECT_EQ(parse_options(with("8")).ranks, 4) << "accelerate counts those of all hosts";
+  EXPECT_NE(refusal(with("7")).find("--num_processes 7: these are the ranks of all 2 hosts"),
+            std::string::npos);
+  EXPECT_EQ(parse_options({"-H", "a,b", "--num-processes", "6", "train"}).hosts.listed,
+            (std::vector<ListedHost>{{"a", 3}, {"b", 3}}));
+  EXPECT_EQ(parse_options({"--num_processes", "2", "train"}).ranks, 2);
+  EXPECT_NE(refusal({"--num_processes", "2", "-np", "3", "train"}).find("contradicts -np 3"),
+            std::string::npos);
+}
+
+TEST(Options, RanksMayBeCountedByGpus) {
+  const Surroundings two{.devices = {.visible = "4,7", .count = 8}};
+  for (const char* word : {"gpu", "auto"})
+    EXPECT_EQ(parse_options({"--nproc-per-node", word, "train"}, two).ranks, 2) << word;
+  EXPECT_EQ(parse_options({"--nproc-per-node=auto", "train"}).ranks, 1);
+  EXPECT_NE(refusal({"--nproc-per-node=gpu", "train"}).find("shows no GPU"), std::string::npos);
+  EXPECT_NE(refusal({"--nproc-per-node=cpu", "train"}).find("many cores"), std::string::npos);
+}
+
+TEST(Options, TorchrunsEndpointIsWhereHostsMeet) {
+  const auto with = [](const Words& more) {
+    Words words{"--nnodes", "2", "--node-rank", "0", "--run-secret", "s", "--rdzv-backend", "c10d"};
+    words.insert(words.end(), more.begin(), more.end());
+    words.emplace_back("train");
+    return words;
+  };
+  const Options options = parse_options(with({"--rdzv_endpoint", "node0:29400"}));
+  EXPECT_EQ(options.hosts.address, "node0");
+  EXPECT_EQ(options.hosts.port, 29400);
+  for (const char* wrong : {"node0", "node0:", ":29400", "node0:x", "node0:0", "node0:70000", ""})
+    EXPECT_NE(refusal(with({"--rdzv_endpoint", wrong})), "") << wrong;
+  EXPECT_NE(refusal(with({"--rdzv-endpoint", "a:1", "--master-addr", "b"})).find("contradicts"),
+            std::string::npos);
+  EXPECT_NE(refusal(with({"--standalone", "--rdzv-endpoint", "a:1"})).find("for one host"),
+            std::string::npos);
 }
 
 TEST(Options, AutotuningLetsThePlannerChoose) {

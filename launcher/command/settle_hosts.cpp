@@ -2,7 +2,13 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <string_view>
+
 #include "core/error.h"
+#include "core/integer.h"
+#include "launcher/command/rank_count.h"
+#include "launcher/command/scheduler_hosts.h"
 
 namespace strata::launcher {
 namespace {
@@ -10,10 +16,6 @@ namespace {
 /// Hosts that this mlaunch starts agents on: the first `--nnodes` of the list.
 void settle_listed_hosts(const GivenHosts& given, Options& options) {
   Options::Hosts& hosts = options.hosts;
-  if (options.launcher != Options::Launcher::local)
-    throw InvalidArgument(given.listed_by +
-                          " does not go with --launcher mpi; give it to mpirun: "
-                          "--launcher-args \"-H a:2,b:2\"");
   if (given.node || !hosts.secret.empty())
     throw InvalidArgument(given.listed_by +
                           " starts all hosts; --node-rank and --run-secret are for "
@@ -33,7 +35,7 @@ void settle_listed_hosts(const GivenHosts& given, Options& options) {
       throw InvalidArgument(fmt::format("{} contradicts the {} slots of {}; give one of them",
                                         given.ranks_by, host.slots, host.name));
     if (host.slots == 0) host.slots = usual;
-    if (!is_this_host(host.name)) continue;
+    if (given.own_name.empty() ? !is_this_host(host.name) : host.name != given.own_name) continue;
     if (hosts.node >= 0)
       throw InvalidArgument(fmt::format("{}: {} and {} are both this host", given.listed_by,
                                         host.name,
@@ -46,11 +48,51 @@ void settle_listed_hosts(const GivenHosts& given, Options& options) {
   options.master_port.reset();
 }
 
+/// Takes the address of host 0 as torchrun has it.
+void take_rendezvous(const GivenHosts& given, Options& options) {
+  const std::string typed = "--rdzv-endpoint " + given.rendezvous;
+  const std::size_t colon = std::min(given.rendezvous.rfind(':'), given.rendezvous.size());
+  const std::string address = given.rendezvous.substr(0, colon);
+  const auto port = parse_integer(std::string_view(given.rendezvous)
+                                      .substr(colon)
+                                      .substr(colon < given.rendezvous.size() ? 1 : 0));
+  if (address.empty() || !port || *port < 1 || *port > 65535)
+    throw InvalidArgument(typed + ": expected HOST:PORT, of the host with --node-rank 0");
+  if ((!options.hosts.address.empty() && options.hosts.address != address) ||
+      options.master_port.value_or(static_cast<int>(*port)) != *port)
+    throw InvalidArgument(typed + " contradicts --master-addr or --master-port; give one of them");
+  options.hosts.address = address;
+  options.master_port = static_cast<int>(*port);
+}
+
+/// Gives each host its part of the ranks that accelerate counts.
+void share_ranks(GivenHosts& given, Options& options) {
+  const int hosts =
+      given.count.value_or(static_cast<int>(std::max<std::size_t>(options.hosts.listed.size(), 1)));
+  if (*given.all_ranks % hosts != 0)
+    throw InvalidArgument(
+        fmt::format("{}: these are the ranks of all {} hosts, and no multiple of that; say how "
+                    "many each host has with -np",
+                    given.all_ranks_by, hosts));
+  const int ranks = *given.all_ranks / hosts;
+  if (ranks > kMaxRanks)
+    throw InvalidArgument(
+        fmt::format("{}: a host has at most {} ranks", given.all_ranks_by, kMaxRanks));
+  if (options.ranks_given && options.ranks != ranks)
+    throw InvalidArgument(
+        fmt::format("{} contradicts {}; give one of them", given.all_ranks_by, given.ranks_by));
+  options.ranks = ranks;
+  options.ranks_given = true;
+  given.ranks_by = given.all_ranks_by;
+}
+
 /// A host of several that each have an mlaunch of their own.
 void settle_joining_host(const GivenHosts& given, Options& options) {
   Options::Hosts& hosts = options.hosts;
   if (options.launcher != Options::Launcher::local)
-    throw InvalidArgument("--nnodes does not go with --launcher mpi: mpirun -H names the hosts");
+    throw InvalidArgument(
+        "--nnodes does not go with --launcher mpi, unless -H or --hostfile names the hosts");
+  if (!given.rendezvous.empty()) take_rendezvous(given, options);
   std::string missing;
   const auto need = [&missing](bool is_there, const char* option) {
     if (!is_there) missing += (missing.empty() ? "" : ", ") + std::string(option);
@@ -71,9 +113,8 @@ void settle_joining_host(const GivenHosts& given, Options& options) {
   options.master_port.reset();  // ranks get another one
 }
 
-}  // namespace
-
-static void settle_any_hosts(const GivenHosts& given, Options& options) {
+/// Settles the hosts, all of which are known now.
+void settle_any_hosts(const GivenHosts& given, Options& options) {
   Options::Hosts& hosts = options.hosts;
   if (!hosts.listed.empty()) return settle_listed_hosts(given, options);
   hosts.count = given.count.value_or(1);
@@ -85,12 +126,23 @@ static void settle_any_hosts(const GivenHosts& given, Options& options) {
     if (given.node.value_or(0) != 0)
       throw InvalidArgument(fmt::format(
           "--node-rank {}: --nnodes does not say that there are several hosts", *given.node));
+    if (!given.rendezvous.empty())
+      options.notes.push_back(
+          "--rdzv-endpoint has no effect on one host: its ranks meet through "
+          "mlaunch");
     return;
   }
+  if (given.only_this)
+    throw InvalidArgument("--standalone contradicts " + given.count_by + ": it is for one host");
   settle_joining_host(given, options);
 }
 
-void settle_hosts(const GivenHosts& given, Options& options) {
+}  // namespace
+
+void settle_hosts(const Surroundings& surroundings, GivenHosts given, Options& options) {
+  take_kubeflow_hosts(surroundings, given, options);
+  take_slurm_hosts(surroundings, given, options);
+  if (given.all_ranks) share_ranks(given, options);
   settle_any_hosts(given, options);
   Options::Hosts& hosts = options.hosts;
   hosts.least = given.count ? given.least : hosts.count;

@@ -64,10 +64,12 @@ std::map<std::string, std::string> variables_of(const RankIdentity& identity) {
 /// True for variables by which Open MPI, PMIx and Slurm tell a process which task it is. What
 /// Slurm says of the whole job stays.
 bool tells_of_a_task(std::string_view name) {
-  for (const char* prefix : {"OMPI_", "PMIX_", "PMI_", "PRTE_", "SLURM_STEP", "SLURM_TASK_"})
+  for (const char* prefix : {"OMPI_", "PMIX_", "PMI_", "PRTE_", "SLURM_STEP", "SLURM_TASK",
+                             "SLURM_SRUN_", "SLURM_CPU_BIND", "SLURM_LAUNCH_"})
     if (name.starts_with(prefix)) return true;
-  constexpr std::string_view kOfTask[] = {"SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID",
-                                          "SLURM_GTIDS",  "SLURM_NTASKS",  "SLURM_NPROCS"};
+  constexpr std::string_view kOfTask[] = {"SLURM_PROCID", "SLURM_LOCALID",     "SLURM_NODEID",
+                                          "SLURM_GTIDS",  "SLURM_NTASKS",      "SLURM_NPROCS",
+                                          "SLURM_NNODES", "SLURM_DISTRIBUTION"};
   return std::ranges::find(kOfTask, name) != std::end(kOfTask);
 }
 

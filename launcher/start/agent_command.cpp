@@ -2,7 +2,24 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
 namespace strata::launcher {
+namespace {
+
+/// Appends options of a starter, and what it shall run.
+std::vector<std::string> with_program(std::vector<std::string> command,
+                                      const std::vector<std::string>& more,
+                                      const RemoteProgram& program) {
+  command.insert(command.end(), more.begin(), more.end());
+  command.push_back(program.path);
+  command.insert(command.end(), program.arguments.begin(), program.arguments.end());
+  return command;
+}
+
+}  // namespace
 
 std::vector<std::string> agent_arguments(const Options& options, const AgentPlace& place) {
   std::vector<std::string> arguments{"--agent",
@@ -39,14 +56,42 @@ std::string quoted_for_shell(const std::string& word) {
   return quoted + "'";
 }
 
-std::vector<std::string> ssh_command(const std::string& host, const std::string& folder,
-                                     const std::string& program,
-                                     const std::vector<std::string>& arguments) {
-  std::string there =
-      fmt::format("cd {} && exec {}", quoted_for_shell(folder), quoted_for_shell(program));
-  for (const std::string& word : arguments) there += " " + quoted_for_shell(word);
+std::vector<std::string> ssh_command(const RemoteProgram& program) {
+  std::string there = fmt::format("cd {} && exec {}", quoted_for_shell(program.folder),
+                                  quoted_for_shell(program.path));
+  for (const std::string& word : program.arguments) there += " " + quoted_for_shell(word);
   // It asks for no password: nobody is there to type it.
-  return {"ssh", "-o", "BatchMode=yes", "--", host, there};
+  return {"ssh", "-o", "BatchMode=yes", "--", program.host, there};
+}
+
+std::vector<std::string> srun_command(const RemoteProgram& program,
+                                      const std::vector<std::string>& more) {
+  // Ranks divide the cores themselves, and no rank of MPI is started.
+  std::vector<std::string> command{"srun",       "--overlap",   "--nodes=1",       "--ntasks=1",
+                                   "--nodelist", program.host,  "--cpu-bind=none", "--mpi=none",
+                                   "--chdir",    program.folder};
+  return with_program(std::move(command), more, program);
+}
+
+std::vector<std::string> srun_environment(const std::vector<std::string>& inherited) {
+  constexpr std::string_view kOfJob[] = {"SLURM_JOB_",    "SLURM_CLUSTER", "SLURM_WORKING_CLUSTER",
+                                         "SLURM_SUBMIT_", "SLURM_ARRAY_",  "SLURM_RESTART_COUNT",
+                                         "SLURM_CONF"};
+  std::vector<std::string> environment;
+  for (const std::string& entry : inherited) {
+    const bool is_of_slurm = entry.starts_with("SLURM_") || entry.starts_with("SRUN_");
+    const auto begins = [&entry](std::string_view prefix) { return entry.starts_with(prefix); };
+    if (!is_of_slurm || std::ranges::any_of(kOfJob, begins)) environment.push_back(entry);
+  }
+  return environment;
+}
+
+std::vector<std::string> mpirun_command(const RemoteProgram& program,
+                                        const std::vector<std::string>& more, bool as_root) {
+  std::vector<std::string> command{"mpirun",    "-np",  "1",       "--host", program.host,
+                                   "--bind-to", "none", "--quiet", "--wdir", program.folder};
+  if (as_root) command.emplace_back("--allow-run-as-root");
+  return with_program(std::move(command), more, program);
 }
 
 }  // namespace strata::launcher

@@ -14,23 +14,46 @@ TEST(AgentCommand, ItSaysWhichHostOfTheRunThatIs) {
   options.prefix = false;
   options.log_directory = "logs";
   options.command = {"train", "--zero", "3"};
-  EXPECT_EQ(agent_arguments(options, {"b", 2, 4}), (Words{"--agent",   "--nnodes",
-                                                          "3",         "--node-rank",
-                                                          "2",         "--master-addr",
-                                                          "10.0.0.1",  "--master-port",
-                                                          "29500",     "--run-secret",
-                                                          "-",         "-np",
-                                                          "4",         "--grace",
-                                                          "7",         "--no-prefix",
-                                                          "--log-dir", "logs",
-                                                          "--",        "train",
-                                                          "--zero",    "3"}));
+  EXPECT_EQ(agent_arguments(options, {2, 4}), (Words{"--agent",   "--nnodes",
+                                                     "3",         "--node-rank",
+                                                     "2",         "--master-addr",
+                                                     "10.0.0.1",  "--master-port",
+                                                     "29500",     "--run-secret",
+                                                     "-",         "-np",
+                                                     "4",         "--grace",
+                                                     "7",         "--no-prefix",
+                                                     "--log-dir", "logs",
+                                                     "--",        "train",
+                                                     "--zero",    "3"}));
 }
 
 TEST(AgentCommand, NoWordIsMoreThanAWordToTheShellThere) {
-  EXPECT_EQ(ssh_command("user@b", "/home/a b", "/opt/mlaunch", {"it's", "$(reboot)", ""}),
+  EXPECT_EQ(ssh_command({"user@b", "/home/a b", "/opt/mlaunch", {"it's", "$(reboot)", ""}}),
             (Words{"ssh", "-o", "BatchMode=yes", "--", "user@b",
                    "cd '/home/a b' && exec '/opt/mlaunch' 'it'\\''s' '$(reboot)' ''"}));
+}
+
+TEST(AgentCommand, SrunStartsAStepBesideAllOthersOfTheJob) {
+  EXPECT_EQ(
+      srun_command({"n2", "/home/a b", "/opt/mlaunch", {"--agent", "it's"}}, {"--quiet"}),
+      (Words{"srun", "--overlap", "--nodes=1", "--ntasks=1", "--nodelist", "n2", "--cpu-bind=none",
+             "--mpi=none", "--chdir", "/home/a b", "--quiet", "/opt/mlaunch", "--agent", "it's"}));
+}
+
+TEST(AgentCommand, SrunHearsOfTheJobAndNotOfItsTasks) {
+  EXPECT_EQ(
+      srun_environment({"HOME=/h", "SLURM_JOB_ID=7", "SLURM_CONF=/c", "SLURM_NTASKS=8",
+                        "SLURM_GPUS_PER_TASK=1", "SRUN_CPUS_PER_TASK=2", "SLURM_JOB_NUM_NODES=2",
+                        "SLURM_STEP_ID=0", "SLURM_RESTART_COUNT=1", "SLURMD_NODENAME=n1"}),
+      (Words{"HOME=/h", "SLURM_JOB_ID=7", "SLURM_CONF=/c", "SLURM_JOB_NUM_NODES=2",
+             "SLURM_RESTART_COUNT=1", "SLURMD_NODENAME=n1"}));
+}
+
+TEST(AgentCommand, MpirunStartsOneProcess) {
+  EXPECT_EQ(
+      mpirun_command({"n2", "/f", "/opt/mlaunch", {"--agent"}}, {"--mca", "plm", "rsh"}, true),
+      (Words{"mpirun", "-np", "1", "--host", "n2", "--bind-to", "none", "--quiet", "--wdir", "/f",
+             "--allow-run-as-root", "--mca", "plm", "rsh", "/opt/mlaunch", "--agent"}));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <utility>
@@ -14,7 +15,6 @@
 #include "core/error.h"
 #include "core/system_call.h"
 #include "launcher/command/program_path.h"
-#include "launcher/group/rank_environment.h"
 
 namespace strata::launcher {
 namespace {
@@ -36,21 +36,25 @@ int open_pidfd(pid_t pid) {
       checked(::syscall(SYS_pidfd_open, pid, 0), "watching what starts an agent"));
 }
 
+/// False for empty lines, and for those that mpirun draws around its messages.
+bool has_words(const std::string& line) {
+  return std::ranges::any_of(line, [](unsigned char letter) { return std::isalnum(letter) != 0; });
+}
+
 }  // namespace
 
 Starters::~Starters() { kill(); }
 
-void Starters::start(const std::string& host, const std::vector<std::string>& command,
-                     const std::string& input) {
+void Starters::start(const AgentStart& agent, const std::string& input) {
   const UniqueFd secret = pipe_with(input);
   const char* path = std::getenv("PATH");
   RankCommand starter;
-  starter.path = find_program(command.front(), "", path != nullptr ? path : "/usr/bin:/bin");
-  starter.arguments = command;
-  starter.environment = own_environment();
+  starter.path = find_program(agent.command.front(), "", path != nullptr ? path : "/usr/bin:/bin");
+  starter.arguments = agent.command;
+  starter.environment = agent.environment;
   starter.input_fd = secret.get();
   checked(::getrlimit(RLIMIT_NOFILE, &starter.open_files), "reading the limit of open files");
-  Starter& started = starters_.emplace_back(Starter{host, start_rank(starter)});
+  Starter& started = starters_.emplace_back(Starter{agent.host, start_rank(starter)});
   started.number = UniqueFd(open_pidfd(started.process.pid));
 }
 
@@ -89,7 +93,7 @@ void Starters::print(Starter& starter, OutputKind kind, std::string_view bytes) 
   for (std::size_t end = 0; (end = bytes.find('\n')) != std::string_view::npos;) {
     partial += bytes.substr(0, end);
     bytes.remove_prefix(end + 1);
-    if (kind == OutputKind::standard_error) starter.last_line = partial;
+    if (kind == OutputKind::standard_error && has_words(partial)) starter.last_line = partial;
     screen_.print(kind, std::exchange(partial, {}));
   }
   partial += bytes;

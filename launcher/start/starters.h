@@ -1,5 +1,5 @@
-// Programs that start the agents of other hosts (ssh), one for each, for as long as their hosts
-// take part: what an agent prints comes through its starter.
+// Programs that start the agents of other hosts (ssh, srun, mpirun), one for each, for as long as
+// their hosts take part: what an agent prints comes through its starter.
 #pragma once
 
 #include <poll.h>
@@ -11,6 +11,7 @@
 
 #include "launcher/group/rank_process.h"
 #include "launcher/output/screen.h"
+#include "launcher/start/agent_command.h"
 
 namespace strata::launcher {
 
@@ -22,10 +23,9 @@ class Starters {
   Starters(const Starters&) = delete;
   Starters& operator=(const Starters&) = delete;
 
-  /// Starts `command` (found in $PATH) for a host, and writes `input` to its standard input. Throws
-  /// HostError if it cannot be started.
-  void start(const std::string& host, const std::vector<std::string>& command,
-             const std::string& input);
+  /// Starts a program for an agent, and writes `input` to its standard input. Throws
+  /// InvalidArgument if $PATH has no such program, HostError if it cannot be started.
+  void start(const AgentStart& agent, const std::string& input);
 
   /// Adds what to poll for: outputs that the screen has room for.
   void add_polls(std::vector<pollfd>& entries);
@@ -35,7 +35,7 @@ class Starters {
   /// A starter that has ended.
   struct Ended {
     std::string host;
-    std::string last_words;  ///< last line of its standard error; may be empty
+    std::string last_words;  ///< last line of its standard error that has words; may be empty
   };
   /// Returns the starters that have ended since the last call.
   std::vector<Ended> take_ended();

@@ -41,6 +41,27 @@ class HostsTest(ProgramTest):
         return host.returncode, output, error
 
 
+def words_of(process):
+    """Returns the command line of an entry of /proc; of others [b""]."""
+    try:
+        return (process / "cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return [b""]
+
+
+def agents(folder):
+    """Returns the agents of all hosts that were started in a folder."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        words = words_of(entry) if entry.name.isdigit() else [b""]
+        try:
+            if b"--agent" in words and words[0].endswith(b"mlaunch") and os.readlink(entry / "cwd") == str(folder):
+                found.append(int(entry.name))
+        except OSError:
+            pass  # it has ended
+    return found
+
+
 def is_gone(pid):
     return not os.path.exists(f"/proc/{pid}/exe") and not is_running(pid)
 

@@ -8,7 +8,7 @@ import subprocess
 import time
 import unittest
 
-from several_hosts import ACTOR, BIN, HostsTest, children, free_port, is_running
+from several_hosts import ACTOR, BIN, HostsTest, agents, free_port, is_running
 
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/bin:/sbin:/bin")
 CLIENT = """Host b c
@@ -91,20 +91,11 @@ class Ssh(HostsTest):
         run = self.launch("-H", "localhost:1,b:1", "--max-restarts", "1", ACTOR, "commit", "5", "ws")
         self.wait_until(lambda: len(self.actors()) == 2, "two ranks")
         time.sleep(1.5)
-        for entry in pathlib.Path("/proc").iterdir():
-            words = self.words_of(entry)
-            if entry.name.isdigit() and b"--agent" in words and words[0].endswith(b"mlaunch"):
-                os.kill(int(entry.name), signal.SIGKILL)
+        for agent in agents(self.home):
+            os.kill(agent, signal.SIGKILL)
         code, _, error = self.ended(run, 60)
         self.assertEqual(code, 0, error)
         self.assertIn("starting the ranks again from step 5", error)
-
-    @staticmethod
-    def words_of(process):
-        try:
-            return (process / "cmdline").read_bytes().split(b"\0")
-        except OSError:
-            return [b""]
 
     def test_a_wrong_program_is_told_with_its_host(self):
         code, _, error = self.ended(self.launch("-H", "localhost,b", "no_such_program"))
