@@ -109,8 +109,8 @@ void CoordinatorControl::name_straggler(const Straggler& found) {
   for (const Coordinator::RankOfHost& one : coordinator_.ranks())
     if (one.state.rank == found.rank) host = one.host;
   actions_.emplace_back(Announce{fmt::format(
-      "all ranks wait for rank {} on host {}: it computes {:.3g} ms in a step, the others {:.3g} "
-      "ms (last {} steps); what else runs there?",
+      "all ranks wait for rank {} on host {}: its own part of a step takes {:.3g} ms, others' "
+      "{:.3g} ms (last {} steps); what else runs there?",
       found.rank, host, 1e3 * found.seconds, 1e3 * found.usual, found.steps)});
 }
 

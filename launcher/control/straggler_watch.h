@@ -13,16 +13,16 @@
 
 namespace strata::launcher {
 
-/// A rank that computes longer in each step than others.
+/// A rank that takes longer for its own part of each step than others.
 struct Straggler {
   int rank = 0;
-  double seconds = 0;  ///< that it computes in a step
+  double seconds = 0;  ///< in a step, waits for others left out
   double usual = 0;    ///< that the rank in the middle does; of two ranks, the faster one
   std::int64_t steps = 0;
 };
 
-/// Compares the time in which ranks themselves compute, from their pages: waits for one another are
-/// no part of it. Ranks whose devices do not tell of it are not judged.
+/// Compares the times in which ranks work, from their pages: waits for one another are no part.
+/// Ranks whose devices do not tell of it are not judged.
 class StragglerWatch {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;

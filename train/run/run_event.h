@@ -81,7 +81,7 @@ struct StepDone {
   std::int64_t steps = 0;  ///< steps of the run
   kernels::StepMetrics metrics;
   double seconds = 0;           ///< time of this step
-  double work_seconds = 0;      ///< in which this rank computed, waits left out; 0: not measured
+  double work_seconds = 0;      ///< in which this rank waited for no other; 0: not measured
   double foreseen_seconds = 0;  ///< time that the simulator foresaw for every step
   double smoothed_seconds = 0;  ///< mean of the last steps, for people
   double tokens_per_second = 0;

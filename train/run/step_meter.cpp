@@ -18,6 +18,17 @@ double SmoothedSeconds::add(double seconds) {
   return mean_;
 }
 
+/// Returns the time in which this rank kept others waiting rather than waited itself: what it
+/// computed, and whatever else was no collective. 0 if a device does not tell of it.
+static double work_seconds(const runtime::Usage& usage, double seconds) {
+  const auto busy = [&](runtime::Queue queue) {
+    return usage[static_cast<std::size_t>(queue)].busy_seconds;
+  };
+  if (busy(runtime::Queue::compute) == 0) return 0;
+  return std::max(busy(runtime::Queue::compute) + busy(runtime::Queue::host),
+                  seconds - busy(runtime::Queue::communication));
+}
+
 void StepMeter::begin(const Engine& engine, const ModelConfig& model, const TrainOptions& options,
                       const machine::Machine& machine, double foreseen_seconds) {
   const runtime::Plan& plan = engine.programs().settings.plan;
@@ -54,8 +65,7 @@ StepDone StepMeter::complete(const kernels::StepMetrics& metrics, double seconds
   report.flops_per_second = step_flops_ / seconds;
   report.mfu = model_flops_utilization(token_flops_, peak_, report.tokens_per_second / world_);
   const runtime::Usage usage = usage_.take(metrics.step);
-  for (const runtime::Queue queue : {runtime::Queue::compute, runtime::Queue::host})
-    report.work_seconds += usage[static_cast<std::size_t>(queue)].busy_seconds;
+  report.work_seconds = work_seconds(usage, seconds);
   if (offloads_) report.bound = find_bound(usage, 1, seconds, machine_);
   if (report.step > 1) {
     ++steps_;
