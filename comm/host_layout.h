@@ -22,6 +22,8 @@ struct HostLayout {
   [[nodiscard]] int counterpart(int rank, int host) const {
     return first(host) + local(rank) % ranks(host);
   }
+  /// Returns the ranks of other hosts whose counterpart is `rank`, in order.
+  [[nodiscard]] std::vector<int> served_by(int rank) const;
   bool operator==(const HostLayout&) const = default;
 };
 

@@ -15,6 +15,7 @@ enum class Exchange : std::uint8_t {
   peer_memory,      ///< ranks read one another's operands (threads, shm)
   hosts,            ///< so within a host; partial sums are sent between hosts (hosts)
   messages,         ///< pieces are sent, and Strata adds them (mpi, nccl)
+  host_messages,    ///< so within a host; partial sums are sent between hosts (nccl)
   native_messages,  ///< pieces are sent, and the library adds them (nccl, Reduction::native)
   own_rounding,     ///< a single rank on a device, which rounds its own contribution
 };
@@ -23,7 +24,7 @@ struct Seat {
   int rank = 0;
   int ranks = 1;  ///< number of ranks that communicate together
   Exchange exchange = Exchange::none;
-  /// First rank of each host, for Exchange::hosts; empty: all are on one.
+  /// First rank of each host; empty: all are on one, or nobody said.
   std::vector<int> first_ranks{};
   bool operator==(const Seat&) const = default;
 };

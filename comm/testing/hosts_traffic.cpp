@@ -21,8 +21,7 @@ std::int64_t least_of_sum(const Collective& sum, const HostLayout& layout) {
     std::int64_t away = sum.partition.total();
     for (int rank = layout.first(host); rank < layout.end(host); ++rank)
       away -= sum.partition.count(rank);
-    for (const Subtree& subtree :
-         largest_subtrees(layout.first(host), layout.end(host), layout.world))
+    for (const Subtree& subtree : subtrees_of(layout, host))
       bytes += away * std::min<std::int64_t>(4, subtree.leaves * size_of(sum.wire_type));
   }
   return bytes;
