@@ -21,6 +21,14 @@ std::vector<int> HostLayout::served_by(int rank) const {
   return served;
 }
 
+int HostLayout::count_served_by(int rank) const {
+  const int host = host_of(rank), own = local(rank);
+  int served = 0;
+  for (int other = 0; other < hosts(); ++other)
+    if (other != host && own < ranks(other)) served += (ranks(other) - own - 1) / ranks(host) + 1;
+  return served;
+}
+
 void validate(const HostLayout& layout) {
   const std::vector<int>& first = layout.first_ranks;
   const bool rises =

@@ -134,6 +134,9 @@ TEST(HostLayout, FindsHostsAndCounterparts) {
   EXPECT_EQ(layout.counterpart(4, 0), 0) << "a host with fewer ranks begins again";
   EXPECT_EQ(layout.served_by(0), (std::vector<int>{2, 4}));
   EXPECT_EQ(layout.served_by(4), (std::vector<int>{}));
+  for (const HostLayout& other : {layout, HostLayout{{0, 3, 4, 9}, 13}, HostLayout{{0}, 3}})
+    for (int rank = 0; rank < other.world; ++rank)
+      EXPECT_EQ(other.count_served_by(rank), std::ssize(other.served_by(rank))) << rank;
   EXPECT_ANY_THROW(validate(HostLayout{{0, 5}, 5}));
   EXPECT_ANY_THROW(validate(HostLayout{{0, 3, 3}, 5}));
   EXPECT_ANY_THROW(validate(HostLayout{{1, 3}, 5}));

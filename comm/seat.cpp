@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "comm/host_layout.h"
 #include "comm/partial_sums.h"
 #include "comm/sum_steps.h"
 
@@ -23,13 +22,6 @@ std::int64_t message_bytes(const Seat& seat, const Collective& collective, int p
                                                           size_of(collective.wire_type));
 }
 
-HostLayout layout_of(const Seat& seat) {
-  HostLayout layout{{0}, seat.ranks};
-  if (!seat.first_ranks.empty()) layout.first_ranks = seat.first_ranks;
-  validate(layout);
-  return layout;
-}
-
 /// Scratch of a reduce_scatter over hosts: the most that any rank needs for pieces as wide as the
 /// widest one, so that a Plan that fits one rank fits all.
 class ScratchOverHosts {
@@ -41,15 +33,20 @@ class ScratchOverHosts {
       widest = std::max(widest, collective.partition.count(rank));
     sum_bytes_ = padded_piece(widest * size_of(DType::f32));
     contribution_bytes_ = padded_piece(widest * size_of(collective.wire_type));
+    for (int host = 0; host < layout.hosts(); ++host) {
+      hosts_.push_back(of_host(host));
+      travelling_bytes_ += hosts_.back().travelling_bytes;
+    }
   }
 
   /// Where ranks of a host read one another's memory: sums that a rank makes and gets, and
   /// contributions that it rounds for other hosts.
   [[nodiscard]] std::int64_t of_memory() const {
-    return most([&](int host, const std::vector<Subtree>& sums, int rank, std::int64_t served) {
-      const bool rounds = collective_.input_type != collective_.wire_type && !covers(sums, rank);
-      const int abroad = layout_.world - layout_.ranks(host);
-      return served * made(sums) + (rounds ? abroad * contribution_bytes_ : 0) + received(host);
+    const bool converts = collective_.input_type != collective_.wire_type;
+    return most([&](const OfHost& host, bool adds, std::int64_t served) {
+      const int abroad = layout_.world - host.ranks;
+      return served * host.sums * sum_bytes_ +
+             (converts && !adds ? abroad * contribution_bytes_ : 0) + received_bytes(host);
     });
   }
 
@@ -57,48 +54,58 @@ class ScratchOverHosts {
   /// itself, sums that it makes and gets, and what sum_steps keep in between.
   [[nodiscard]] std::int64_t of_messages() const {
     const int slots = sum_steps(subtrees_of(layout_), layout_.world, collective_.wire_type).slots;
-    return slots * sum_bytes_ +
-           most([&](int host, const std::vector<Subtree>& sums, int rank, std::int64_t served) {
-             std::int64_t others = 0;
-             for (int peer = layout_.first(host); peer < layout_.end(host); ++peer)
-               others += peer != rank && covers(sums, peer) ? 1 : 0;
-             return (layout_.ranks(host) - 1 + served * others) * contribution_bytes_ +
-                    (1 + served) * made(sums) + received(host);
+    return slots * sum_bytes_ + most([&](const OfHost& host, bool adds, std::int64_t served) {
+             const int others = host.adding - (adds ? 1 : 0);
+             return (host.ranks - 1 + served * others) * contribution_bytes_ +
+                    (1 + served) * host.sums * sum_bytes_ + received_bytes(host);
            });
   }
 
  private:
-  /// Returns the largest of bytes(host, its made_sums, rank, number of ranks that this one serves).
+  struct OfHost {
+    int ranks = 0;
+    int sums = 0;                             ///< made_sums
+    int adding = 0;                           ///< ranks that these cover
+    int first_adding = -1, first_alone = -1;  ///< first rank of either kind; -1: none
+    std::int64_t travelling_bytes = 0;        ///< of what it sends of one piece
+  };
+
+  [[nodiscard]] OfHost of_host(int host) const {
+    OfHost of{.ranks = layout_.ranks(host)};
+    for (const Subtree& subtree : subtrees_of(layout_, host)) {
+      const bool adds = subtree.leaves > 1;
+      of.sums += adds ? 1 : 0;
+      of.adding += adds ? subtree.leaves : 0;
+      of.travelling_bytes += adds ? sum_bytes_ : contribution_bytes_;
+      int& first = adds ? of.first_adding : of.first_alone;
+      if (first < 0) first = subtree.first;
+    }
+    return of;
+  }
+
+  [[nodiscard]] std::int64_t received_bytes(const OfHost& host) const {
+    return travelling_bytes_ - host.travelling_bytes;
+  }
+
+  /// Returns the largest of bytes(host, whether a rank is in a sum of its host, number of ranks
+  /// that it serves). Of ranks of one kind the first serves the most.
   template <typename Bytes>
   [[nodiscard]] std::int64_t most(const Bytes& bytes) const {
     std::int64_t most = 0;
-    for (int host = 0; host < layout_.hosts(); ++host) {
-      const std::vector<Subtree> sums = made_sums(layout_, host);
-      for (int rank = layout_.first(host); rank < layout_.end(host); ++rank)
-        most = std::max(most, bytes(host, sums, rank,
-                                    static_cast<std::int64_t>(layout_.served_by(rank).size())));
-    }
+    for (const OfHost& host : hosts_)
+      for (const int rank : {host.first_adding, host.first_alone})
+        if (rank >= 0)
+          most =
+              std::max(most, bytes(host, rank == host.first_adding, layout_.count_served_by(rank)));
     return most;
-  }
-
-  [[nodiscard]] std::int64_t made(const std::vector<Subtree>& sums) const {
-    return static_cast<std::int64_t>(sums.size()) * sum_bytes_;
-  }
-
-  [[nodiscard]] std::int64_t received(int host) const {
-    std::int64_t bytes = 0;
-    for (int other = 0; other < layout_.hosts(); ++other) {
-      if (other == host) continue;
-      for (const Subtree& subtree : subtrees_of(layout_, other))
-        bytes += subtree.leaves == 1 ? contribution_bytes_ : sum_bytes_;
-    }
-    return bytes;
   }
 
   const Collective& collective_;
   const HostLayout& layout_;
-  std::int64_t sum_bytes_;
-  std::int64_t contribution_bytes_;
+  std::int64_t sum_bytes_ = 0;
+  std::int64_t contribution_bytes_ = 0;
+  std::vector<OfHost> hosts_;
+  std::int64_t travelling_bytes_ = 0;  ///< of all hosts
 };
 
 /// Scratch of hosts whose ranks read one another's memory. An all_reduce needs each host's sum.
@@ -116,6 +123,13 @@ std::int64_t host_message_bytes(const Seat& seat, const Collective& collective) 
 }
 
 }  // namespace
+
+HostLayout layout_of(const Seat& seat) {
+  HostLayout layout{{0}, seat.ranks};
+  if (!seat.first_ranks.empty()) layout.first_ranks = seat.first_ranks;
+  validate(layout);
+  return layout;
+}
 
 std::int64_t workspace_bytes(const Seat& seat, const Collective& collective) {
   switch (seat.exchange) {

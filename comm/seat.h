@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "comm/collective.h"
+#include "comm/host_layout.h"
 
 namespace strata::comm {
 
@@ -48,6 +49,9 @@ struct MeshSeat {
   static MeshSeat of(const Seat& world) { return of(world, data_mesh(world.ranks)); }
   bool operator==(const MeshSeat&) const = default;
 };
+
+/// Returns which ranks are on which host. Throws InvalidArgument for first ranks that cannot be.
+HostLayout layout_of(const Seat& seat);
 
 /// Bytes of scratch that the collective needs on this rank.
 std::int64_t workspace_bytes(const Seat& seat, const Collective& collective);

@@ -40,14 +40,14 @@ class StepWriter {
     return {left, right};
   }
 
-  /// True if these parts are equal leaves of a smaller tree; the last may lack leaves.
+  /// True if these parts are next to one another as leaves of a smaller tree. The last may be of
+  /// any width: it has no neighbour in the tree that could be wrong.
   [[nodiscard]] bool alike(std::size_t begin, std::size_t end) const {
     const Subtree& model = parts_[begin];
     for (std::size_t part = begin; part < end; ++part) {
       const Subtree& subtree = parts_[part];
-      const bool last = part + 1 == end;
       if (subtree.first != model.first + static_cast<int>(part - begin) * model.leaves ||
-          (last ? subtree.leaves > model.leaves : subtree.leaves != model.leaves) ||
+          (part + 1 < end && subtree.leaves != model.leaves) ||
           sum_type(subtree, wire_type_) != sum_type(model, wire_type_))
         return false;
     }

@@ -67,6 +67,7 @@ TEST(SumSteps, GiveTheBitsOfTheWholeTree) {
   for (const HostLayout& layout :
        {HostLayout{{0, 1}, 2}, HostLayout{{0, 2}, 5}, HostLayout{{0, 3}, 6}, HostLayout{{0, 1}, 7},
         HostLayout{{0, 1, 3}, 4}, HostLayout{{0, 3, 4, 9}, 13}, HostLayout{{0, 2, 4}, 8},
+        HostLayout{{0, 1, 2, 3, 4, 5, 6}, 8}, HostLayout{{0, 2, 4, 6, 8, 10, 12}, 16},
         HostLayout{{0, 31}, 64}})
     for (const DType wire : {DType::f32, DType::bf16, DType::f16})
       for (std::int64_t i = 0; i < 200; ++i) {
