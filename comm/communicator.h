@@ -73,6 +73,12 @@ class Communicator {
     return begun_.load(std::memory_order_relaxed);
   }
 
+  /// Corrects `begun` for recordings: what is recorded does not run, and what a replay runs was
+  /// recorded. The thread that communicates calls it.
+  void count_replayed(std::int64_t collectives) {
+    begun_.fetch_add(collectives, std::memory_order_relaxed);
+  }
+
   /// True if `run` works on the calling thread and returns when all is done. Otherwise `run` only
   /// enqueues on its stream and may be part of a recording (kernels/device/device.h).
   [[nodiscard]] virtual bool runs_on_host() const { return true; }

@@ -4,7 +4,6 @@
 #include <set>
 
 #include "comm/gather_texts.h"
-#include "comm/nccl/make_nccl_communicator.h"
 #include "comm/staged/lone_device.h"
 #include "comm/staged/staged_communicator.h"
 
@@ -23,10 +22,10 @@ std::string obstacle(Communicator& host, const kernels::Device& device) {
   return "";
 }
 
-DeviceCommunicator make(Communicator& host, kernels::Device& device, Reduction reduction) {
+DeviceCommunicator make(Communicator& host, kernels::Device& device, const NcclOptions& options) {
   if (host.size() == 1) return {std::make_unique<LoneDeviceCommunicator>(device), ""};
   const std::string why = obstacle(host, device);
-  if (why.empty()) return {make_nccl_communicator(host, device, reduction), ""};
+  if (why.empty()) return {make_nccl_communicator(host, device, options), ""};
   return {std::make_unique<StagedCommunicator>(host, device),
           "collectives pass through host memory, which is slow: " + why};
 }
@@ -34,8 +33,8 @@ DeviceCommunicator make(Communicator& host, kernels::Device& device, Reduction r
 }  // namespace
 
 DeviceCommunicator make_device_communicator(Communicator& host, kernels::Device& device,
-                                            Reduction reduction) {
-  DeviceCommunicator made = make(host, device, reduction);
+                                            const NcclOptions& options) {
+  DeviceCommunicator made = make(host, device, options);
   made.communicator->set_watch(host.watch());
   return made;
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "comm/communicator.h"
+#include "comm/nccl/make_nccl_communicator.h"
 #include "kernels/device/device.h"
 
 namespace strata::comm {
@@ -17,8 +18,8 @@ struct DeviceCommunicator {
 /// Collective over all ranks of `host`: makes a communicator for memory of `device`. A single rank
 /// needs the device alone; ranks with a CUDA device each use NCCL if all find it; others go through
 /// the host (staged/staged_communicator.h). `host` always serves for the start and for errors. Both
-/// arguments must outlive the result. `reduction` matters to NCCL only.
+/// arguments must outlive the result. `options` matter to NCCL only.
 DeviceCommunicator make_device_communicator(Communicator& host, kernels::Device& device,
-                                            Reduction reduction = Reduction::ordered);
+                                            const NcclOptions& options = {});
 
 }  // namespace strata::comm

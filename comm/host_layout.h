@@ -22,6 +22,10 @@ struct HostLayout {
   [[nodiscard]] int counterpart(int rank, int host) const {
     return first(host) + local(rank) % ranks(host);
   }
+  /// Returns the ranks of other hosts whose counterpart is `rank`, in order.
+  [[nodiscard]] std::vector<int> served_by(int rank) const;
+  /// Returns how many they are. On one host, ranks with higher numbers serve no more than others.
+  [[nodiscard]] int count_served_by(int rank) const;
   bool operator==(const HostLayout&) const = default;
 };
 

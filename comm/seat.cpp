@@ -2,61 +2,134 @@
 
 #include <algorithm>
 
-#include "comm/host_layout.h"
-#include "comm/hosts/partial_sums.h"
+#include "comm/partial_sums.h"
+#include "comm/sum_steps.h"
 
 namespace strata::comm {
 namespace {
 
-/// Scratch of a reduce_scatter by messages: all contributions of this rank in the wire type, if
-/// that differs, and from each of `peers` a contribution to this rank's piece.
+/// Bytes of all contributions of a rank in the wire type, if that differs.
+std::int64_t rounded_bytes(const Collective& collective) {
+  if (collective.input_type == collective.wire_type) return 0;
+  return padded_piece(collective.partition.total() * size_of(collective.wire_type));
+}
+
+/// Scratch of a reduce_scatter by messages: rounded contributions, and from each of `peers` a
+/// contribution to this rank's piece.
 std::int64_t message_bytes(const Seat& seat, const Collective& collective, int peers) {
   if (collective.kind != CollectiveKind::reduce_scatter) return 0;
-  const std::int64_t element = size_of(collective.wire_type);
-  const bool converts = collective.input_type != collective.wire_type;
-  return (converts ? padded_piece(collective.partition.total() * element) : 0) +
-         peers * padded_piece(collective.partition.count(seat.rank) * element);
+  return rounded_bytes(collective) + peers * padded_piece(collective.partition.count(seat.rank) *
+                                                          size_of(collective.wire_type));
 }
 
-/// Scratch of the sums of one host's subtrees over one piece of `count` elements.
-std::int64_t bytes_of_sums(const HostLayout& layout, int host, const Collective& collective,
-                           std::int64_t count, bool sent_as_they_are) {
-  std::int64_t bytes = 0;
-  for (const Subtree& subtree :
-       largest_subtrees(layout.first(host), layout.end(host), layout.world))
-    if (subtree.leaves > 1 || !sent_as_they_are)
-      bytes += padded_piece(count * size_of(sum_type(subtree, collective.wire_type)));
-  return bytes;
-}
+/// Scratch of a reduce_scatter over hosts: the most that any rank needs for pieces as wide as the
+/// widest one, so that a Plan that fits one rank fits all.
+class ScratchOverHosts {
+ public:
+  ScratchOverHosts(const HostLayout& layout, const Collective& collective)
+      : collective_(collective), layout_(layout) {
+    std::int64_t widest = 0;
+    for (int rank = 0; rank < layout.world; ++rank)
+      widest = std::max(widest, collective.partition.count(rank));
+    sum_bytes_ = padded_piece(widest * size_of(DType::f32));
+    contribution_bytes_ = padded_piece(widest * size_of(collective.wire_type));
+    for (int host = 0; host < layout.hosts(); ++host) {
+      hosts_.push_back(of_host(host));
+      travelling_bytes_ += hosts_.back().travelling_bytes;
+    }
+  }
 
-/// Scratch among hosts, the largest of all ranks, so that a Plan that fits one fits all. Of a
-/// reduce_scatter: the sums that a rank makes and gets; of an all_reduce: each host's sum.
+  /// Where ranks of a host read one another's memory: sums that a rank makes and gets, and
+  /// contributions that it rounds for other hosts.
+  [[nodiscard]] std::int64_t of_memory() const {
+    const bool converts = collective_.input_type != collective_.wire_type;
+    return most([&](const OfHost& host, bool adds, std::int64_t served) {
+      const int abroad = layout_.world - host.ranks;
+      return served * host.sums * sum_bytes_ +
+             (converts && !adds ? abroad * contribution_bytes_ : 0) + received_bytes(host);
+    });
+  }
+
+  /// Where they exchange messages: contributions to what a rank adds up, for its host and for
+  /// itself, sums that it makes and gets, and what sum_steps keep in between.
+  [[nodiscard]] std::int64_t of_messages() const {
+    const int slots = sum_steps(subtrees_of(layout_), layout_.world, collective_.wire_type).slots;
+    return slots * sum_bytes_ + most([&](const OfHost& host, bool adds, std::int64_t served) {
+             const int others = host.adding - (adds ? 1 : 0);
+             return (host.ranks - 1 + served * others) * contribution_bytes_ +
+                    (1 + served) * host.sums * sum_bytes_ + received_bytes(host);
+           });
+  }
+
+ private:
+  struct OfHost {
+    int ranks = 0;
+    int sums = 0;                             ///< made_sums
+    int adding = 0;                           ///< ranks that these cover
+    int first_adding = -1, first_alone = -1;  ///< first rank of either kind; -1: none
+    std::int64_t travelling_bytes = 0;        ///< of what it sends of one piece
+  };
+
+  [[nodiscard]] OfHost of_host(int host) const {
+    OfHost of{.ranks = layout_.ranks(host)};
+    for (const Subtree& subtree : subtrees_of(layout_, host)) {
+      const bool adds = subtree.leaves > 1;
+      of.sums += adds ? 1 : 0;
+      of.adding += adds ? subtree.leaves : 0;
+      of.travelling_bytes += adds ? sum_bytes_ : contribution_bytes_;
+      int& first = adds ? of.first_adding : of.first_alone;
+      if (first < 0) first = subtree.first;
+    }
+    return of;
+  }
+
+  [[nodiscard]] std::int64_t received_bytes(const OfHost& host) const {
+    return travelling_bytes_ - host.travelling_bytes;
+  }
+
+  /// Returns the largest of bytes(host, whether a rank is in a sum of its host, number of ranks
+  /// that it serves). Of ranks of one kind the first serves the most.
+  template <typename Bytes>
+  [[nodiscard]] std::int64_t most(const Bytes& bytes) const {
+    std::int64_t most = 0;
+    for (const OfHost& host : hosts_)
+      for (const int rank : {host.first_adding, host.first_alone})
+        if (rank >= 0)
+          most =
+              std::max(most, bytes(host, rank == host.first_adding, layout_.count_served_by(rank)));
+    return most;
+  }
+
+  const Collective& collective_;
+  const HostLayout& layout_;
+  std::int64_t sum_bytes_ = 0;
+  std::int64_t contribution_bytes_ = 0;
+  std::vector<OfHost> hosts_;
+  std::int64_t travelling_bytes_ = 0;  ///< of all hosts
+};
+
+/// Scratch of hosts whose ranks read one another's memory. An all_reduce needs each host's sum.
 std::int64_t hosts_bytes(const Seat& seat, const Collective& collective) {
-  HostLayout layout{{0}, seat.ranks};
-  if (!seat.first_ranks.empty()) layout.first_ranks = seat.first_ranks;
-  validate(layout);
+  const HostLayout layout = layout_of(seat);
   if (collective.kind == CollectiveKind::all_reduce)
     return layout.hosts() * operand_bytes(collective, seat.rank).input;
   if (collective.kind != CollectiveKind::reduce_scatter) return 0;
-  std::int64_t widest = 0;
-  for (int rank = 0; rank < seat.ranks; ++rank)
-    widest = std::max(widest, collective.partition.count(rank));
-  const bool as_they_are = collective.input_type == collective.wire_type;
-  std::int64_t most = 0;
-  for (int host = 0; host < layout.hosts(); ++host) {
-    const std::int64_t made = bytes_of_sums(layout, host, collective, widest, as_they_are);
-    std::int64_t bytes = 0;
-    for (int other = 0; other < layout.hosts(); ++other) {
-      if (other == host) continue;
-      const int served = (layout.ranks(other) + layout.ranks(host) - 1) / layout.ranks(host);
-      bytes += served * made + bytes_of_sums(layout, other, collective, widest, false);
-    }
-    most = std::max(most, bytes);
-  }
-  return most;
+  return ScratchOverHosts(layout, collective).of_memory();
+}
+
+std::int64_t host_message_bytes(const Seat& seat, const Collective& collective) {
+  if (collective.kind != CollectiveKind::reduce_scatter) return 0;
+  return rounded_bytes(collective) + ScratchOverHosts(layout_of(seat), collective).of_messages();
 }
 
 }  // namespace
+
+HostLayout layout_of(const Seat& seat) {
+  HostLayout layout{{0}, seat.ranks};
+  if (!seat.first_ranks.empty()) layout.first_ranks = seat.first_ranks;
+  validate(layout);
+  return layout;
+}
 
 std::int64_t workspace_bytes(const Seat& seat, const Collective& collective) {
   switch (seat.exchange) {
@@ -70,6 +143,8 @@ std::int64_t workspace_bytes(const Seat& seat, const Collective& collective) {
       return hosts_bytes(seat, collective);
     case Exchange::messages:
       return message_bytes(seat, collective, seat.ranks - 1);
+    case Exchange::host_messages:
+      return host_message_bytes(seat, collective);
     case Exchange::native_messages:
       return message_bytes(seat, collective, 1);
     case Exchange::own_rounding:

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "comm/collective.h"
+#include "comm/host_layout.h"
 
 namespace strata::comm {
 
@@ -15,6 +16,7 @@ enum class Exchange : std::uint8_t {
   peer_memory,      ///< ranks read one another's operands (threads, shm)
   hosts,            ///< so within a host; partial sums are sent between hosts (hosts)
   messages,         ///< pieces are sent, and Strata adds them (mpi, nccl)
+  host_messages,    ///< so within a host; partial sums are sent between hosts (nccl)
   native_messages,  ///< pieces are sent, and the library adds them (nccl, Reduction::native)
   own_rounding,     ///< a single rank on a device, which rounds its own contribution
 };
@@ -23,7 +25,7 @@ struct Seat {
   int rank = 0;
   int ranks = 1;  ///< number of ranks that communicate together
   Exchange exchange = Exchange::none;
-  /// First rank of each host, for Exchange::hosts; empty: all are on one.
+  /// First rank of each host; empty: all are on one, or nobody said.
   std::vector<int> first_ranks{};
   bool operator==(const Seat&) const = default;
 };
@@ -47,6 +49,9 @@ struct MeshSeat {
   static MeshSeat of(const Seat& world) { return of(world, data_mesh(world.ranks)); }
   bool operator==(const MeshSeat&) const = default;
 };
+
+/// Returns which ranks are on which host. Throws InvalidArgument for first ranks that cannot be.
+HostLayout layout_of(const Seat& seat);
 
 /// Bytes of scratch that the collective needs on this rank.
 std::int64_t workspace_bytes(const Seat& seat, const Collective& collective);

@@ -36,6 +36,22 @@ TEST(Seat, ScratchFollowsFromTheExchange) {
   EXPECT_EQ(scratch(Exchange::messages, 0, sum), 0);
 }
 
+TEST(Seat, ScratchOfMessagesOverHosts) {
+  Collective sum = reduction();
+  sum.partition.bounds = {0, 128, 256, 384, 512};
+  const auto scratch = [&](const std::vector<int>& first_ranks) {
+    return workspace_bytes({3, 4, Exchange::host_messages, first_ranks}, sum);
+  };
+  // Of 2 x 2 ranks each adds up its own piece and its counterpart's: two contributions come, two
+  // sums are made, one comes.
+  EXPECT_EQ(scratch({0, 2}), 512 * 2 + 128 * (2 * 2 + 3 * 4));
+  EXPECT_EQ(scratch({0, 1, 2, 3}), 512 * 2 + 128 * 3 * 2) << "contributions alone";
+  EXPECT_EQ(scratch({}), 512 * 2 + 128 * (3 * 2 + 4)) << "one host makes one sum";
+  // Rank 1 of 1 + 3 serves rank 0: two contributions to its own piece and two to rank 0's come, it
+  // makes {2, 3} of both, gets contribution 0, and adds {0, 1} in a slot.
+  EXPECT_EQ(scratch({0, 1}), 512 * 2 + 128 * (4 * 2 + 2 * 4 + 2 + 4));
+}
+
 TEST(Seat, ARankSendsWhatItsPeersLack) {
   const Seat first{0, 2, Exchange::messages}, second{1, 2, Exchange::messages};
   EXPECT_EQ(sent_bytes(first, reduction()), 28 * 2);

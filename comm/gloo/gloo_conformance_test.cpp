@@ -13,10 +13,12 @@
 #include "comm/gather_texts.h"
 #include "comm/gloo/gloo_module.h"
 #include "comm/host_stream.h"
+#include "comm/hosts/hosts_communicator.h"
 #include "comm/testing/conformance.h"
 #include "comm/testing/forked_ranks.h"
 #include "comm/testing/hosts_traffic.h"
 #include "comm/testing/played_hosts.h"
+#include "comm/testing/played_layouts.h"
 #include "comm/testing/test_arena.h"
 #include "comm/testing/test_watch.h"
 #include "core/error.h"
@@ -38,26 +40,11 @@ void run_ranks(const HostLayout& layout, const RankBody& body, bool closes) {
   });
 }
 
-struct NamedLayout {
-  const char* name;
-  HostLayout layout;
-};
-const std::vector<NamedLayout>& layouts() {
-  static const std::vector<NamedLayout> kLayouts{{"gloo2x1world", {{0, 1}, 2}},
-                                                 {"gloo2x2world", {{0, 2}, 4}},
-                                                 {"gloo3x2world", {{0, 2, 4}, 6}},
-                                                 {"gloo2and3world", {{0, 2}, 5}}};
-  return kLayouts;
-}
-
 std::vector<TestedBackend> backends(bool closes) {
-  std::vector<TestedBackend> result;
-  for (const NamedLayout& named : layouts())
-    result.push_back({named.name, named.layout.world,
-                      [&layout = named.layout, closes](int, const RankBody& body) {
-                        run_ranks(layout, body, closes);
-                      }});
-  return result;
+  return backends_on_hosts({.name = "gloo"},
+                           [closes](const HostLayout& layout, const RankBody& body) {
+                             run_ranks(layout, body, closes);
+                           });
 }
 
 INSTANTIATE_TEST_SUITE_P(Gloo, CommConformance, testing::ValuesIn(backends(true)), backend_name);
@@ -103,12 +90,13 @@ TEST(GlooHosts, MapNothingOfOneAnother) {
 }
 
 TEST(GlooHosts, SendEachByteToAHostOnce) {
-  for (const NamedLayout& named : layouts())
+  for (const NamedLayout& named : played_layouts())
     run_ranks(
         named.layout,
         [&](Communicator& communicator) {
-          const HostsTraffic traffic =
-              measure_traffic(dynamic_cast<HostsCommunicator&>(communicator), named.layout);
+          const HostsTraffic traffic = measure_traffic(communicator, named.layout, [&] {
+            return dynamic_cast<HostsCommunicator&>(communicator).sent_to_hosts();
+          });
           EXPECT_LE(static_cast<double>(traffic.sent), 1.03 * static_cast<double>(traffic.least));
           EXPECT_GE(traffic.sent, traffic.least);
         },

@@ -5,20 +5,12 @@
 
 #include "comm/copy_bytes.h"
 #include "comm/hosts/hosts_communicator.h"
+#include "comm/workspace.h"
 #include "core/check.h"
 #include "kernels/cpu/ordered_sum.h"
 
 namespace strata::comm {
 namespace {
-
-/// Takes `bytes` from the front of the workspace.
-std::byte* take(std::span<std::byte>& free, std::int64_t bytes) {
-  const auto padded = static_cast<std::size_t>(padded_piece(bytes));
-  STRATA_CHECK(padded <= free.size(), "workspace has", free.size(), "bytes left; needs", padded);
-  std::byte* taken = free.data();
-  free = free.subspan(padded);
-  return taken;
-}
 
 /// Adds `count` wrapping int64 to those at `sum`.
 void add_integers(const std::byte* from, std::int64_t count, std::byte* sum) {
@@ -33,12 +25,6 @@ void add_integers(const std::byte* from, std::int64_t count, std::byte* sum) {
 
 }  // namespace
 
-template <typename Visit>
-void HostsCommunicator::for_each_served(const Visit& visit) const {
-  for (int peer = 0; peer < layout_.world; ++peer)
-    if (layout_.host_of(peer) != host_ && layout_.counterpart(peer, host_) == rank_) visit(peer);
-}
-
 void HostsCommunicator::all_gather(const Collective& collective, const std::byte* input,
                                    std::byte* output) {
   const Partition& partition = collective.partition;
@@ -47,7 +33,7 @@ void HostsCommunicator::all_gather(const Collective& collective, const std::byte
   const auto bytes = [&](int rank) { return partition.count(rank) * size; };
   copy_bytes(output + place(rank_), input, bytes(rank_));
   const auto outputs = meet_all(collective, output, partition.total() * size);
-  for_each_served([&](int peer) { receive_data(peer, output + place(peer), bytes(peer)); });
+  for (const int peer : served_) receive_data(peer, output + place(peer), bytes(peer));
   for (int host = 0; host < layout_.hosts(); ++host)
     if (host != host_)
       send_data(layout_.counterpart(rank_, host), output + place(rank_), bytes(rank_));
@@ -84,7 +70,7 @@ void HostsCommunicator::send_sums(const Collective& collective,
       send_data(sum.to, leaves[0] + offset, bytes, sum.subtree.first);
       continue;
     }
-    std::byte* made = take(free, bytes);
+    std::byte* made = take_piece(free, bytes);
     if (sum.subtree.leaves == 1) {
       kernels::convert_to_wire(nullptr, collective.input_type, leaves[0] + offset, type, count,
                                made);
@@ -104,7 +90,7 @@ void HostsCommunicator::receive_sums(const Collective& collective, std::span<std
     const DType type = sum_type(sum.subtree, collective.wire_type);
     const std::int64_t bytes = count * size_of(type);
     const std::byte*& part = parts_[static_cast<std::size_t>(sum.subtree.first)];
-    std::byte* taken = take(free, bytes);
+    std::byte* taken = take_piece(free, bytes);
     part = taken;
     receive_data(sum.from, taken, bytes, sum.subtree.first);
     sums_.push_back({sum.subtree, {&part, 1}, type, type});

@@ -29,9 +29,10 @@ HostsCommunicator::HostsCommunicator(std::unique_ptr<PeerLink> peers,
       sent_to_(static_cast<std::size_t>(layout_.world)),
       received_from_(static_cast<std::size_t>(layout_.world)),
       headers_(static_cast<std::size_t>(layout_.hosts())),
+      served_(layout_.served_by(rank)),
       outgoing_(sums_from(layout_, rank)),
       incoming_(sums_to(layout_, rank)),
-      own_subtrees_(largest_subtrees(layout_.first(host_), layout_.end(host_), layout_.world)),
+      own_subtrees_(subtrees_of(layout_, host_)),
       parts_(static_cast<std::size_t>(layout_.world)) {
   sums_.reserve(static_cast<std::size_t>(layout_.world));
   link_->listen([this](std::string_view reason) { group_.abort(reason); });

@@ -10,8 +10,8 @@
 #include "comm/host_communicator.h"
 #include "comm/host_layout.h"
 #include "comm/hosts/host_link.h"
-#include "comm/hosts/partial_sums.h"
 #include "comm/hosts/tree_of_sums.h"
+#include "comm/partial_sums.h"
 #include "comm/peer_memory/peer_group.h"
 
 namespace strata::comm {
@@ -92,9 +92,6 @@ class HostsCommunicator final : public HostCommunicator {
   void send_sums(const Collective& collective, std::span<const std::byte* const> operands,
                  std::span<std::byte>& free);
   void receive_sums(const Collective& collective, std::span<std::byte>& free);
-  /// Calls visit(rank) for each rank of another host whose counterpart on this host is this rank.
-  template <typename Visit>
-  void for_each_served(const Visit& visit) const;
   [[nodiscard]] bool leads() const { return local_ == 0; }
 
   int rank_;
@@ -112,6 +109,7 @@ class HostsCommunicator final : public HostCommunicator {
   Header header_{};                           ///< of this rank's collective
   std::vector<Header> headers_;               ///< of leaders, by host
   bool headers_under_way_ = false;
+  const std::vector<int> served_;  ///< HostLayout::served_by this rank
   const std::vector<PartialSum> outgoing_;
   const std::vector<PartialSum> incoming_;
   const std::vector<Subtree> own_subtrees_;  ///< of this host

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <memory>
+#include <vector>
 
 #include "core/error.h"
 #include "core/system_call.h"
@@ -51,18 +52,32 @@ std::string text_of(const sockaddr& address) {
   return text.data();
 }
 
-std::string address_of_interface(const std::string& name) {
+struct InterfaceAddress {
+  std::string name;
+  std::string address;
+  bool is_ipv4;
+};
+
+/// Returns the addresses of this host's interfaces that are of use to other hosts.
+std::vector<InterfaceAddress> interface_addresses() {
   ifaddrs* first = nullptr;
   checked(::getifaddrs(&first), "getifaddrs");
   const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> all(first, &::freeifaddrs);
-  std::string found, names;
+  std::vector<InterfaceAddress> addresses;
   for (const ifaddrs* entry = first; entry != nullptr; entry = entry->ifa_next) {
     if (entry->ifa_addr == nullptr) continue;
     const std::string text = text_of(*entry->ifa_addr);
-    if (text.empty()) continue;
-    if (name == entry->ifa_name && (found.empty() || entry->ifa_addr->sa_family == AF_INET))
-      found = text;
-    names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", entry->ifa_name, text);
+    if (!text.empty())
+      addresses.push_back({entry->ifa_name, text, entry->ifa_addr->sa_family == AF_INET});
+  }
+  return addresses;
+}
+
+std::string address_of_interface(const std::string& name) {
+  std::string found, names;
+  for (const InterfaceAddress& entry : interface_addresses()) {
+    if (name == entry.name && (found.empty() || entry.is_ipv4)) found = entry.address;
+    names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", entry.name, entry.address);
   }
   if (found.empty())
     refuse(fmt::format("STRATA_INTERFACE={} names no interface with an address; there are {}", name,
@@ -77,6 +92,14 @@ std::string listen_address(const RankContext& context) {
   if (!context.network_interface.empty()) return address_of_interface(context.network_interface);
   refuse(fmt::format("rank {} does not know at which address other hosts reach {}", context.rank,
                      context.host.empty() ? "this host" : "host " + context.host));
+}
+
+std::string network_interface(const RankContext& context) {
+  if (!context.network_interface.empty() || context.host_address.empty())
+    return context.network_interface;
+  for (const InterfaceAddress& entry : interface_addresses())
+    if (entry.address == context.host_address) return entry.name;
+  return {};
 }
 
 }  // namespace strata::comm

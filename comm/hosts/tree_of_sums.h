@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "comm/hosts/partial_sums.h"
+#include "comm/partial_sums.h"
 #include "core/dtype.h"
 
 namespace strata::comm {

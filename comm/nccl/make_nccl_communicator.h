@@ -10,13 +10,18 @@
 
 namespace strata::comm {
 
+struct NcclOptions {
+  Reduction reduction = Reduction::ordered;
+  std::string network_interface{};  ///< for prepare_nccl_environment; "": NCCL chooses
+};
+
 /// Collective over all ranks of `host`. Makes a communicator of the same ranks for arenas on
 /// `device`, a CUDA device, and enqueues on its streams (nccl_communicator.h). Uses `host` for the
 /// start, for agreement and for errors; both arguments must outlive the result. Throws HostError
 /// when NCCL or the device is missing; InvalidArgument, on all ranks, when two ranks use one GPU;
-/// PeerError when a rank does not come.
+/// PeerError when a rank does not come; ConfigError as prepare_nccl_environment does.
 std::unique_ptr<Communicator> make_nccl_communicator(Communicator& host, kernels::Device& device,
-                                                     Reduction reduction);
+                                                     const NcclOptions& options);
 
 /// Returns a message for people that says why NCCL cannot be opened; "" if it can.
 std::string why_no_nccl();

@@ -2,7 +2,8 @@
 
 namespace strata::comm {
 
-std::unique_ptr<Communicator> make_nccl_communicator(Communicator&, kernels::Device&, Reduction) {
+std::unique_ptr<Communicator> make_nccl_communicator(Communicator&, kernels::Device&,
+                                                     const NcclOptions&) {
   throw HostError(why_no_nccl());
 }
 

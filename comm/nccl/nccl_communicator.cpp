@@ -10,7 +10,6 @@
 #include "comm/first_cause.h"
 #include "comm/gather_texts.h"
 #include "core/check.h"
-#include "kernels/cuda/ordered_sum.h"
 
 namespace strata::comm {
 namespace {
@@ -18,19 +17,20 @@ namespace {
 /// Interval at which a waiting rank checks whether a peer died.
 constexpr std::chrono::milliseconds kLivenessInterval{20};
 
-bool even(const Partition& partition) {
-  for (int rank = 1; rank < partition.ranks(); ++rank)
-    if (partition.count(rank) != partition.count(0)) return false;
-  return true;
-}
-
 }  // namespace
 
 NcclCommunicator::NcclCommunicator(const NcclFunctions& nccl, Communicator& host, NcclDevice device)
     : nccl_(nccl),
       host_(host),
       device_(std::move(device)),
+      levels_(host.seat()),
       contributions_(static_cast<std::size_t>(host.size())) {
+  const std::size_t added = levels_.adds[static_cast<std::size_t>(rank() - levels_.first())].size();
+  const auto locals = static_cast<std::size_t>(levels_.locals());
+  contributions_.resize(std::max(contributions_.size(), added * locals));
+  made_.resize(added * levels_.sums.size());
+  operands_.resize(levels_.parts.size() + levels_.most_slots);
+  addends_.reserve(operands_.size());
   try {
     agree();
     const std::lock_guard lock(mutex_);
@@ -150,146 +150,6 @@ void NcclCommunicator::wait_until_taken(const char* call) {
   }
 }
 
-template <typename Body>
-void NcclCommunicator::group(const Body& body) {
-  require(nccl_.group_start(), "ncclGroupStart");
-  ncclResult_t first = ncclSuccess;
-  body([&](ncclResult_t result) {
-    if (result != ncclInProgress && first == ncclSuccess) first = result;
-  });
-  // Ends the group after an error, too: an open group would swallow later calls.
-  const ncclResult_t end = nccl_.group_end();
-  if (first != ncclSuccess) fail(first, "a call of NCCL for");
-  require(end, "ncclGroupEnd");
-}
-
-void NcclCommunicator::all_gather(const Collective& collective, const std::byte* input,
-                                  std::byte* output) {
-  const Partition& partition = collective.partition;
-  const std::int64_t element = size_of(collective.input_type);
-  const auto bytes = [&](int owner) {
-    return static_cast<std::size_t>(partition.count(owner) * element);
-  };
-  group([&](const auto& call) {
-    if (even(partition)) {
-      if (bytes(0) > 0) call(nccl_.all_gather(input, output, bytes(0), ncclInt8, comm_, stream_));
-      return;
-    }
-    for (int owner = 0; owner < size(); ++owner) {
-      std::byte* piece = output + partition.begin(owner) * element;
-      if (bytes(owner) > 0)
-        call(nccl_.broadcast(owner == rank() ? input : piece, piece, bytes(owner), ncclInt8, owner,
-                             comm_, stream_));
-    }
-  });
-}
-
-void NcclCommunicator::reduce_scatter(kernels::Stream& stream, const Collective& collective,
-                                      const std::byte* input, float* output, std::byte* workspace) {
-  const Partition& partition = collective.partition;
-  const DType wire = collective.wire_type;
-  const std::int64_t element = size_of(wire);
-  std::byte* free = workspace;
-  const std::byte* rounded = input;
-  if (collective.input_type != wire) {
-    cuda::convert_to_wire(stream, collective.input_type, input, wire, partition.total(), free);
-    rounded = free;
-    free += padded_piece(partition.total() * element);
-  }
-  const std::int64_t mine = partition.count(rank());
-  if (device_.reduction == Reduction::native) {
-    native_sums(partition, wire, rounded, free);
-    const std::byte* sum = free;
-    return cuda::ordered_sum(stream, {&sum, 1}, wire, mine, collective.scale, output);
-  }
-  group([&](const auto& call) {
-    for (int peer = 0; peer < size(); ++peer) {
-      const std::byte* outgoing = rounded + partition.begin(peer) * element;
-      contributions_[static_cast<std::size_t>(peer)] = peer == rank() ? outgoing : free;
-      if (peer == rank()) continue;
-      if (partition.count(peer) > 0)
-        call(nccl_.send(outgoing, static_cast<std::size_t>(partition.count(peer) * element),
-                        ncclInt8, peer, comm_, stream_));
-      if (mine > 0)
-        call(nccl_.receive(free, static_cast<std::size_t>(mine * element), ncclInt8, peer, comm_,
-                           stream_));
-      free += padded_piece(mine * element);
-    }
-  });
-  cuda::ordered_sum(stream, contributions_, wire, mine, collective.scale, output);
-}
-
-void NcclCommunicator::native_sums(const Partition& partition, DType wire, const std::byte* rounded,
-                                   std::byte* sum) {
-  const ncclDataType_t type = wire == DType::bf16  ? ncclBfloat16
-                              : wire == DType::f16 ? ncclFloat16
-                                                   : ncclFloat32;
-  group([&](const auto& call) {
-    for (int owner = 0; owner < size(); ++owner)
-      if (partition.count(owner) > 0)
-        call(nccl_.reduce(rounded + partition.begin(owner) * size_of(wire),
-                          owner == rank() ? sum : nullptr,
-                          static_cast<std::size_t>(partition.count(owner)), type, ncclSum, owner,
-                          comm_, stream_));
-  });
-}
-
-void NcclCommunicator::all_to_all(const Collective& collective, const std::byte* input,
-                                  std::byte* output) {
-  const Partition& partition = collective.partition;
-  const std::int64_t element = size_of(collective.input_type);
-  const std::int64_t mine = partition.count(rank()) * element;
-  group([&](const auto& call) {
-    // Each rank's own piece goes through NCCL, too.
-    for (int peer = 0; peer < size(); ++peer) {
-      if (partition.count(peer) > 0)
-        call(nccl_.send(input + partition.begin(peer) * element,
-                        static_cast<std::size_t>(partition.count(peer) * element), ncclInt8, peer,
-                        comm_, stream_));
-      if (mine > 0)
-        call(nccl_.receive(output + peer * mine, static_cast<std::size_t>(mine), ncclInt8, peer,
-                           comm_, stream_));
-    }
-  });
-}
-
-void NcclCommunicator::enqueue(kernels::Stream& stream, const Collective& collective,
-                               const std::byte* input, std::byte* output, std::byte* workspace) {
-  const std::int64_t elements =
-      collective.kind == CollectiveKind::barrier ? 1 : collective.partition.total();
-  const auto bytes = static_cast<std::size_t>(elements * size_of(collective.input_type));
-  if (elements == 0) return;
-  switch (collective.kind) {
-    case CollectiveKind::all_gather:
-      return all_gather(collective, input, output);
-    case CollectiveKind::reduce_scatter:
-      return reduce_scatter(stream, collective, input, reinterpret_cast<float*>(output), workspace);
-    case CollectiveKind::all_to_all:
-      return all_to_all(collective, input, output);
-    case CollectiveKind::all_reduce:  // unsigned, so that the sum wraps
-      return group([&](const auto& call) {
-        call(nccl_.all_reduce(output, output, static_cast<std::size_t>(elements), ncclUint64,
-                              ncclSum, comm_, stream_));
-      });
-    case CollectiveKind::broadcast:
-      return group([&](const auto& call) {
-        call(nccl_.broadcast(output, output, bytes, ncclInt8, 0, comm_, stream_));
-      });
-    case CollectiveKind::send:
-      return group([&](const auto& call) {
-        call(nccl_.send(input, bytes, ncclInt8, collective.peer, comm_, stream_));
-      });
-    case CollectiveKind::receive:
-      return group([&](const auto& call) {
-        call(nccl_.receive(output, bytes, ncclInt8, collective.peer, comm_, stream_));
-      });
-    case CollectiveKind::barrier:
-      return group([&](const auto& call) {
-        call(nccl_.all_reduce(device_.word, device_.word, 1, ncclUint64, ncclSum, comm_, stream_));
-      });
-  }
-}
-
 void NcclCommunicator::execute(kernels::Stream& stream, const Collective& collective,
                                const std::byte* input, std::byte* output,
                                std::span<std::byte> workspace) {
@@ -300,10 +160,8 @@ void NcclCommunicator::execute(kernels::Stream& stream, const Collective& collec
   const OperandBytes bytes = operand_bytes(collective, rank());
   static_cast<void>(arenas_.locate(input, bytes.input, what_, "input"));
   static_cast<void>(arenas_.locate(output, bytes.output, what_, "output"));
-  STRATA_CHECK(static_cast<std::int64_t>(workspace.size()) >= workspace_bytes(collective), what_,
-               "workspace of", workspace.size(), "bytes; needs", workspace_bytes(collective));
   stream_ = device_.stream_of(stream);
-  enqueue(stream, collective, input, output, workspace.data());
+  enqueue(stream, collective, input, output, workspace);
 }
 
 void NcclCommunicator::check() {

@@ -13,6 +13,7 @@
 #include "comm/arena_table.h"
 #include "comm/communicator.h"
 #include "comm/nccl/nccl_library.h"
+#include "comm/nccl/two_levels.h"
 
 namespace strata::comm {
 
@@ -27,7 +28,8 @@ struct NcclDevice {
 /// `run` enqueues and returns. Errors of enqueued work appear in `check`, so call it while waiting
 /// for a stream. NCCL runs in its non-blocking mode: no call waits for a peer without asking the
 /// host communicator whether one died or the rank must end. After an error the communicator is
-/// dead, and NCCL's kernels are told to end.
+/// dead, and NCCL's kernels are told to end. Where the host communicator's seat says that ranks are
+/// on several hosts, sums and gathers have two levels (two_levels.h).
 class NcclCommunicator : public Communicator {
  public:
   /// Collective. The current device is the communicator's. Borrows all arguments. Throws as
@@ -46,7 +48,11 @@ class NcclCommunicator : public Communicator {
   void register_arena(const ArenaRegion& region) override { arenas_.add(region); }
   void unregister_arena(const std::byte* base) override { arenas_.remove(base); }
   [[nodiscard]] Exchange exchange() const override {
-    return device_.reduction == Reduction::native ? Exchange::native_messages : Exchange::messages;
+    if (device_.reduction == Reduction::native) return Exchange::native_messages;
+    return levels_.needed() ? Exchange::host_messages : Exchange::messages;
+  }
+  [[nodiscard]] Seat seat() const override {
+    return {rank(), size(), exchange(), levels_.layout.first_ranks};
   }
   void check() override;
   void abort(const std::string& reason, ExitCode code) noexcept override;
@@ -71,18 +77,39 @@ class NcclCommunicator : public Communicator {
   [[noreturn]] void fail(ncclResult_t result, const std::string& subject);
   void end_nccl() noexcept;
 
+  // The collectives (nccl_collectives.cpp).
+  void enqueue(kernels::Stream& stream, const Collective& collective, const std::byte* input,
+               std::byte* output, std::span<std::byte> workspace);
   void all_gather(const Collective& collective, const std::byte* input, std::byte* output);
   void reduce_scatter(kernels::Stream& stream, const Collective& collective, const std::byte* input,
-                      float* output, std::byte* workspace);
+                      float* output, std::span<std::byte> free);
+  void ordered_sums(kernels::Stream& stream, const Collective& collective, const std::byte* rounded,
+                    float* output, std::span<std::byte> free);
   void native_sums(const Partition& partition, DType wire, const std::byte* rounded,
                    std::byte* sum);
   void all_to_all(const Collective& collective, const std::byte* input, std::byte* output);
-  void enqueue(kernels::Stream& stream, const Collective& collective, const std::byte* input,
-               std::byte* output, std::byte* workspace);
+
+  // The same over hosts (nccl_over_hosts.cpp); `rounded` is this rank's contribution.
+  void gather_over_hosts(const Collective& collective, const std::byte* input, std::byte* output);
+  void sum_over_hosts(kernels::Stream& stream, const Collective& collective,
+                      const std::byte* rounded, float* output, std::span<std::byte> free);
+  void fetch_contributions(const Collective& collective, const std::byte* rounded,
+                           std::span<std::byte>& free);
+  void add_for_host(kernels::Stream& stream, const Collective& collective,
+                    std::span<std::byte>& free);
+  void exchange_sums(const Collective& collective, const std::byte* rounded,
+                     std::span<std::byte>& free);
+  void finish_sum(kernels::Stream& stream, const Collective& collective, float* output,
+                  std::span<std::byte> free);
+  /// The place of the contribution of a rank of this host to the piece at `index` of those that
+  /// this rank adds up, and of a sum that it makes of it.
+  const std::byte*& contribution(std::size_t index, int peer);
+  std::byte*& made(std::size_t index, std::size_t sum);
 
   const NcclFunctions& nccl_;
   Communicator& host_;
   NcclDevice device_;
+  const TwoLevels levels_;
   ArenaTable arenas_;
   std::mutex mutex_;  ///< held during calls of NCCL
   ncclComm_t comm_ = nullptr;
@@ -93,7 +120,24 @@ class NcclCommunicator : public Communicator {
   std::string reason_;                          ///< why it is dead, if the host does not know
   std::array<char, kDescriptionBytes> text_{};  ///< describes the collective being enqueued
   std::string_view what_ = "start";
-  std::vector<const std::byte*> contributions_;  ///< contributions of a reduce_scatter, by rank
+  // Operands of the reduce_scatter being enqueued.
+  std::vector<const std::byte*> contributions_;  ///< by rank; over hosts: see contribution()
+  std::vector<std::byte*> made_;                 ///< see made()
+  std::vector<const std::byte*> operands_;       ///< parts and slots of sum_steps
+  std::vector<const std::byte*> addends_;        ///< those of one step
 };
+
+template <typename Body>
+void NcclCommunicator::group(const Body& body) {
+  require(nccl_.group_start(), "ncclGroupStart");
+  ncclResult_t first = ncclSuccess;
+  body([&](ncclResult_t result) {
+    if (result != ncclInProgress && first == ncclSuccess) first = result;
+  });
+  // Ends the group after an error, too: an open group would swallow later calls.
+  const ncclResult_t end = nccl_.group_end();
+  if (first != ncclSuccess) fail(first, "a call of NCCL for");
+  require(end, "ncclGroupEnd");
+}
 
 }  // namespace strata::comm

@@ -8,57 +8,23 @@
 
 #include "comm/factory.h"
 #include "comm/host_stream.h"
-#include "comm/nccl/nccl_communicator.h"
 #include "comm/testing/conformance.h"
 #include "comm/testing/fake_nccl.h"
+#include "comm/testing/hosts_traffic.h"
+#include "comm/testing/played_layouts.h"
+#include "comm/testing/simulated_nccl.h"
 #include "comm/testing/test_arena.h"
 #include "comm/testing/test_watch.h"
 #include "core/error.h"
 #include "core/testing/test_directory.h"
-#include "kernels/cuda/testing/simulated/simulated_stream.h"
 
 namespace strata::comm {
 namespace {
 
-/// A rank's NcclCommunicator that does its work on a simulated stream, whichever it is given.
-class OnSimulatedDevice final : public Communicator {
- public:
-  OnSimulatedDevice(Communicator& host, const std::string& gpu,
-                    Reduction reduction = Reduction::ordered)
-      : nccl_(fake_nccl(), host,
-              {.gpu = gpu,
-               .word = reinterpret_cast<std::byte*>(&word_),
-               .stream_of = [](kernels::Stream&) -> cudaStream_t { return nullptr; },
-               .reduction = reduction}) {}
-
-  [[nodiscard]] int rank() const override { return nccl_.rank(); }
-  [[nodiscard]] int size() const override { return nccl_.size(); }
-  [[nodiscard]] std::string_view backend() const override { return nccl_.backend(); }
-  void register_arena(const ArenaRegion& region) override { nccl_.register_arena(region); }
-  void unregister_arena(const std::byte* base) override { nccl_.unregister_arena(base); }
-  [[nodiscard]] Exchange exchange() const override { return nccl_.exchange(); }
-  void execute(kernels::Stream&, const Collective& collective, const std::byte* input,
-               std::byte* output, std::span<std::byte> workspace) override {
-    nccl_.run(stream_, collective, input, output, workspace);
-  }
-  void check() override { nccl_.check(); }
-  void abort(const std::string& reason, ExitCode code) noexcept override {
-    nccl_.abort(reason, code);
-  }
-  void close() override { nccl_.close(); }
-  bool all_have_recorded(bool mine) override { return nccl_.all_have_recorded(mine); }
-
- private:
-  std::uint64_t word_ = 0;
-  cuda::SimulatedStream stream_{cuda::ThreadOrder::backward};
-  NcclCommunicator nccl_;
-};
-
 std::string gpu(int rank) { return "GPU " + std::to_string(rank); }
 
 /// Runs `body` for each rank on a thread of its own, with the rank's host communicator.
-void run_threads(int world, const RankBody& body) {
-  auto hosts = make_thread_communicators(world);
+void run_threads(std::vector<std::unique_ptr<Communicator>> hosts, const RankBody& body) {
   std::vector<std::thread> threads;
   for (auto& host : hosts)
     threads.emplace_back([&body, &host] {
@@ -72,14 +38,23 @@ void run_threads(int world, const RankBody& body) {
   for (std::thread& thread : threads) thread.join();
 }
 
-void run_ranks(int world, const RankBody& body) {
-  run_threads(world, [&body](Communicator& host) {
-    OnSimulatedDevice nccl(host, gpu(host.rank()));
+void run_threads(int world, const RankBody& body) {
+  run_threads(make_thread_communicators(world), body);
+}
+
+/// Runs `body` with an NcclCommunicator for each rank.
+void run_nccl(std::vector<std::unique_ptr<Communicator>> hosts, const RankBody& body) {
+  run_threads(std::move(hosts), [&body](Communicator& host) {
+    SimulatedNccl nccl(host, gpu(host.rank()));
     body(nccl);
     nccl.close();
     host.close();
   });
   EXPECT_EQ(fake_nccl_alive(), 0);
+}
+
+void run_ranks(int world, const RankBody& body) {
+  run_nccl(make_thread_communicators(world), body);
 }
 
 std::vector<TestedBackend> backends() {
@@ -88,6 +63,15 @@ std::vector<TestedBackend> backends() {
   return result;
 }
 
+std::vector<TestedBackend> backends_on_played_hosts() {
+  return backends_on_hosts({.name = "nccl", .ranks_share_process = true, .simulates_kernels = true},
+                           [](const HostLayout& layout, const RankBody& body) {
+                             run_nccl(make_thread_communicators(layout), body);
+                           });
+}
+
+INSTANTIATE_TEST_SUITE_P(NcclOnHosts, CommConformance,
+                         testing::ValuesIn(backends_on_played_hosts()), backend_name);
 INSTANTIATE_TEST_SUITE_P(Nccl, CommConformance, testing::ValuesIn(backends()), backend_name);
 // Collectives only enqueue here: errors appear in check.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(CommFailure);
@@ -97,7 +81,7 @@ TEST(NcclCommunicatorTest, NativeSumsAreSumsInAnotherOrder) {
   constexpr std::int64_t kElements = 1000;
   for (const DType wire : {DType::f32, DType::bf16, DType::f16})
     run_threads(kWorld, [wire](Communicator& host) {
-      OnSimulatedDevice nccl(host, gpu(host.rank()), Reduction::native);
+      SimulatedNccl nccl(host, gpu(host.rank()), Reduction::native);
       TestArena arena(nccl, 1 << 16);
       const Collective mean{.kind = CollectiveKind::reduce_scatter,
                             .wire_type = wire,
@@ -127,6 +111,24 @@ TEST(NcclCommunicatorTest, NativeSumsAreSumsInAnotherOrder) {
   EXPECT_EQ(fake_nccl_alive(), 0);
 }
 
+/// The bytes that a rank has sent to ranks of other hosts.
+std::int64_t sent_abroad(const HostLayout& layout, int rank) {
+  std::int64_t bytes = 0;
+  for (int peer = 0; peer < layout.world; ++peer)
+    if (layout.host_of(peer) != layout.host_of(rank)) bytes += fake_nccl_sent_bytes(rank, peer);
+  return bytes;
+}
+
+TEST(NcclCommunicatorTest, SendsEachByteToAHostOnce) {
+  for (const auto& [name, layout] : played_layouts())
+    run_nccl(make_thread_communicators(layout),
+             [&, &layout = layout, &name = name](Communicator& nccl) {
+               const HostsTraffic traffic =
+                   measure_traffic(nccl, layout, [&] { return sent_abroad(layout, nccl.rank()); });
+               EXPECT_EQ(traffic.sent, traffic.least) << name;
+             });
+}
+
 TEST(NcclCommunicatorTest, RecordsOnAllRanksOrOnNone) {
   for (const int failing : {-1, 0, 2})
     run_ranks(3, [failing](Communicator& nccl) {
@@ -137,7 +139,7 @@ TEST(NcclCommunicatorTest, RecordsOnAllRanksOrOnNone) {
 TEST(NcclCommunicatorTest, RefusesTwoRanksOnOneGpuOnAllRanks) {
   run_threads(3, [](Communicator& host) {
     EXPECT_EQ(message_of<InvalidArgument>(
-                  [&] { OnSimulatedDevice nccl(host, host.rank() == 0 ? gpu(0) : gpu(7)); }),
+                  [&] { SimulatedNccl nccl(host, host.rank() == 0 ? gpu(0) : gpu(7)); }),
               "NCCL needs a GPU for each rank, but ranks 1 and 2 share GPU 7; start fewer ranks, "
               "or let ranks communicate through the host");
     host.close();
@@ -151,7 +153,7 @@ TEST(NcclCommunicatorTest, ARankThatDoesNotComeEndsTheStartOfTheOthers) {
       host.abort("no GPU");
       return;
     }
-    EXPECT_EQ(message_of<PeerError>([&] { OnSimulatedDevice nccl(host, gpu(host.rank())); }),
+    EXPECT_EQ(message_of<PeerError>([&] { SimulatedNccl nccl(host, gpu(host.rank())); }),
               "rank 2: no GPU");
   });
   EXPECT_EQ(fake_nccl_alive(), 0);
@@ -159,7 +161,7 @@ TEST(NcclCommunicatorTest, ARankThatDoesNotComeEndsTheStartOfTheOthers) {
 
 TEST(NcclCommunicatorTest, AnAbortEndsTheWaitsOfAllRanks) {
   run_threads(3, [](Communicator& host) {
-    OnSimulatedDevice nccl(host, gpu(host.rank()));
+    SimulatedNccl nccl(host, gpu(host.rank()));
     TestArena arena(nccl, 4096);
     if (host.rank() == 1) nccl.abort("disk full", ExitCode::io);
     std::byte* word = arena.take(8);
@@ -176,7 +178,7 @@ TEST(NcclCommunicatorTest, AnAbortEndsTheWaitsOfAllRanks) {
 
 TEST(NcclCommunicatorTest, ItsWaitsEndAtTheLaunchersWordToTheHost) {
   run_threads(2, [](Communicator& host) {
-    OnSimulatedDevice nccl(host, gpu(host.rank()));
+    SimulatedNccl nccl(host, gpu(host.rank()));
     TestWatch watch("host b is lost");
     host.set_watch(&watch);
     watch.order_stop();
@@ -188,7 +190,7 @@ TEST(NcclCommunicatorTest, ItsWaitsEndAtTheLaunchersWordToTheHost) {
 
 TEST(NcclCommunicatorTest, AnErrorOfNcclNamesTheCollectiveAndReachesAllRanks) {
   run_threads(2, [](Communicator& host) {
-    OnSimulatedDevice nccl(host, gpu(host.rank()));
+    SimulatedNccl nccl(host, gpu(host.rank()));
     if (host.rank() == 1) {
       fake_nccl_failing_rank() = 1;
       EXPECT_EQ(message_of<PeerError>([&] { nccl.check(); }),

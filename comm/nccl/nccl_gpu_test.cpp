@@ -24,7 +24,7 @@ class NcclOnOneRank : public testing::Test {
     if (const std::string why = why_no_nccl(); !why.empty()) GTEST_SKIP() << why;
     device_.bind_thread();
     host_ = std::move(make_thread_communicators(1)[0]);
-    nccl_ = make_nccl_communicator(*host_, device_, Reduction::ordered);
+    nccl_ = make_nccl_communicator(*host_, device_, {});
     memory_ = device_.allocate(kernels::MemoryKind::device, 3 * kPlace);
     nccl_->register_arena({memory_->base(), memory_->bytes(), -1});
     stream_ = device_.make_stream();

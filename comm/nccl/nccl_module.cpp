@@ -2,6 +2,7 @@
 
 #include "comm/nccl/make_nccl_communicator.h"
 #include "comm/nccl/nccl_communicator.h"
+#include "comm/nccl/nccl_environment.h"
 #include "kernels/cuda/cuda_error.h"
 #include "kernels/cuda/cuda_stream.h"
 
@@ -45,9 +46,10 @@ class LoadedNccl final : private NcclParts, public NcclCommunicator {
 }  // namespace
 
 std::unique_ptr<Communicator> make_nccl_communicator(Communicator& host, kernels::Device& device,
-                                                     Reduction reduction) {
+                                                     const NcclOptions& options) {
+  prepare_nccl_environment(options.network_interface);
   device.bind_thread();
-  return std::make_unique<LoadedNccl>(host, device, reduction);
+  return std::make_unique<LoadedNccl>(host, device, options.reduction);
 }
 
 std::string why_no_nccl() {

@@ -1,9 +1,12 @@
 #include "comm/testing/fake_nccl.h"
 
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
 #include <cstring>
-#include <map>
 #include <memory>
-#include <mutex>
+#include <new>
 #include <vector>
 
 #include "core/check.h"
@@ -12,36 +15,59 @@
 namespace strata::comm {
 namespace {
 
-/// A message in its sender's memory that waits to be fetched.
-struct Message {
-  const std::byte* data = nullptr;
-  std::size_t bytes = 0;
-  bool posted = false, taken = false;
+constexpr int kMostRanks = 8;
+constexpr std::size_t kWorlds = 16;  ///< that can be alive at a time
+constexpr std::size_t kChunkBytes = 64 << 10;
+
+/// The way from one rank to another. Messages pass in order, a chunk at a time.
+struct Way {
+  std::atomic<bool> full;  ///< a chunk waits to be taken
+  std::size_t message_bytes;
+  std::byte chunk[kChunkBytes];
 };
 
 struct World {
-  std::mutex mutex;
-  int ranks = 0, joined = 0;
-  std::vector<Message> messages;  ///< the message from a to b is at a * ranks + b
+  std::atomic<int> joined;
+  Way ways[kMostRanks][kMostRanks];  ///< from, to
 };
+
+/// What ranks share, also forked ones.
+struct Board {
+  std::atomic<std::uint64_t> next_id;
+  std::atomic<std::int64_t> sent_bytes[kMostRanks][kMostRanks];
+  World worlds[kWorlds];
+};
+
+Board& board() {
+  static Board* const mapped = [] {
+    void* memory = ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE,
+                          MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    STRATA_CHECK(memory != MAP_FAILED);
+    return new (memory) Board;  // default-initialized: pages stay untouched and zero
+  }();
+  return *mapped;
+}
 
 struct Outgoing {
   int to;
   const std::byte* data;
   std::size_t bytes;
-  bool posted = false, done = false;
+  std::size_t moved = 0;
+  bool done = false;
 };
 
 struct Incoming {
   int from;
   std::byte* data;
   std::size_t bytes;
+  std::size_t moved = 0;
   bool done = false;
 };
 
 /// The work of a rank in the current group.
 struct Comm {
-  std::shared_ptr<World> world;
+  World* world = nullptr;
+  int ranks = 0;
   int rank = 0;
   std::vector<Outgoing> outgoing;
   std::vector<Incoming> incoming;
@@ -58,10 +84,6 @@ struct Comm {
     std::vector<std::vector<std::byte>> arrived;
   } numbers;
   ncclResult_t error = ncclSuccess;
-
-  Message& way(int from, int to) {
-    return world->messages[static_cast<std::size_t>(from * world->ranks + to)];
-  }
 };
 
 Comm& behind(ncclComm_t comm) { return *reinterpret_cast<Comm*>(comm); }
@@ -70,33 +92,49 @@ Comm& behind(ncclComm_t comm) { return *reinterpret_cast<Comm*>(comm); }
 thread_local Comm* in_group = nullptr;
 thread_local int group_depth = 0;
 
-std::mutex worlds_mutex;
-std::map<std::string, std::weak_ptr<World>> worlds;
+/// Moves a chunk of the message if the way is free, and sees when the last one was taken.
+void push(Outgoing& out, Way& way) {
+  if (way.full.load(std::memory_order_acquire)) return;
+  if (out.moved == out.bytes) {
+    out.done = true;
+    return;
+  }
+  const std::size_t bytes = std::min(kChunkBytes, out.bytes - out.moved);
+  std::memcpy(way.chunk, out.data + out.moved, bytes);
+  way.message_bytes = out.bytes;
+  out.moved += bytes;
+  way.full.store(true, std::memory_order_release);
+}
+
+/// Takes a chunk if one is there. Returns false if it belongs to a message of another size.
+bool pull(Incoming& in, Way& way) {
+  if (in.moved == in.bytes) in.done = true;
+  if (in.done || !way.full.load(std::memory_order_acquire)) return true;
+  if (way.message_bytes != in.bytes) return false;
+  const std::size_t bytes = std::min(kChunkBytes, in.bytes - in.moved);
+  std::memcpy(in.data + in.moved, way.chunk, bytes);
+  in.moved += bytes;
+  in.done = in.moved == in.bytes;
+  way.full.store(false, std::memory_order_release);
+  return true;
+}
 
 /// Moves what can move now; returns true when nothing is left to do.
 bool progress(Comm& comm) {
-  const std::lock_guard lock(comm.world->mutex);
-  bool all = comm.world->joined == comm.world->ranks;
+  bool all = comm.world->joined == comm.ranks;
+  std::array<bool, kMostRanks> busy{};  // an earlier message of the way is not through
   for (Outgoing& out : comm.outgoing) {
-    Message& message = comm.way(comm.rank, out.to);
-    if (!out.posted && !message.posted) {
-      message = {out.data, out.bytes, true, false};
-      out.posted = true;
-    } else if (out.posted && !out.done && message.taken) {
-      message = {};
-      out.done = true;
-    }
+    const auto to = static_cast<std::size_t>(out.to);
+    if (!out.done && !busy[to]) push(out, comm.world->ways[comm.rank][to]);
+    busy[to] = busy[to] || !out.done;
     all = all && out.done;
   }
+  busy = {};
   for (Incoming& in : comm.incoming) {
-    Message& message = comm.way(in.from, comm.rank);
-    if (!in.done && message.posted && !message.taken) {
-      if (message.bytes != in.bytes)
-        comm.error = ncclInvalidUsage;
-      else
-        std::memcpy(in.data, message.data, in.bytes);
-      message.taken = in.done = true;
-    }
+    const auto from = static_cast<std::size_t>(in.from);
+    if (!in.done && !busy[from] && !pull(in, comm.world->ways[from][comm.rank]))
+      comm.error = ncclInvalidUsage;
+    busy[from] = busy[from] || !in.done;
     all = all && in.done;
   }
   return all;
@@ -151,8 +189,10 @@ Comm& calling(ncclComm_t handle) {
 
 ncclResult_t send(const void* data, std::size_t count, ncclDataType_t type, int peer,
                   ncclComm_t handle, cudaStream_t) {
-  calling(handle).outgoing.push_back(
-      {peer, static_cast<const std::byte*>(data), bytes_of(count, type)});
+  Comm& comm = calling(handle);
+  const std::size_t bytes = bytes_of(count, type);
+  comm.outgoing.push_back({peer, static_cast<const std::byte*>(data), bytes});
+  board().sent_bytes[comm.rank][peer] += static_cast<std::int64_t>(bytes);
   return ncclSuccess;
 }
 
@@ -166,7 +206,7 @@ ncclResult_t broadcast(const void* from, void* to, std::size_t count, ncclDataTy
                        ncclComm_t handle, cudaStream_t stream) {
   Comm& comm = calling(handle);
   if (comm.rank != root) return receive(to, count, type, root, handle, stream);
-  for (int peer = 0; peer < comm.world->ranks; ++peer)
+  for (int peer = 0; peer < comm.ranks; ++peer)
     if (peer != root) send(from, count, type, peer, handle, stream);
   if (from != to) std::memcpy(to, from, bytes_of(count, type));
   return ncclSuccess;
@@ -175,7 +215,7 @@ ncclResult_t broadcast(const void* from, void* to, std::size_t count, ncclDataTy
 ncclResult_t all_gather(const void* from, void* to, std::size_t count, ncclDataType_t type,
                         ncclComm_t handle, cudaStream_t stream) {
   Comm& comm = calling(handle);
-  for (int owner = 0; owner < comm.world->ranks; ++owner)
+  for (int owner = 0; owner < comm.ranks; ++owner)
     broadcast(from, static_cast<std::byte*>(to) + bytes_of(count, type) * owner, count, type, owner,
               handle, stream);
   return ncclSuccess;
@@ -187,8 +227,8 @@ ncclResult_t all_reduce(const void* from, void* to, std::size_t count, ncclDataT
   STRATA_CHECK(from == to && type == ncclUint64 && operation == ncclSum);
   comm.sum = static_cast<std::uint64_t*>(to);
   comm.sum_elements = count;
-  comm.arrived.resize(static_cast<std::size_t>(comm.world->ranks));
-  for (int peer = 0; peer < comm.world->ranks; ++peer) {
+  comm.arrived.resize(static_cast<std::size_t>(comm.ranks));
+  for (int peer = 0; peer < comm.ranks; ++peer) {
     if (peer == comm.rank) continue;
     auto& words = comm.arrived[static_cast<std::size_t>(peer)];
     words.resize(std::max(words.size(), count));
@@ -209,9 +249,8 @@ ncclResult_t reduce(const void* from, void* to, std::size_t count, ncclDataType_
   comm.numbers.to = to;
   comm.numbers.count = count;
   comm.numbers.type = type;
-  comm.numbers.arrived.assign(static_cast<std::size_t>(comm.world->ranks),
-                              std::vector<std::byte>(bytes));
-  for (int peer = 0; peer < comm.world->ranks; ++peer)
+  comm.numbers.arrived.assign(static_cast<std::size_t>(comm.ranks), std::vector<std::byte>(bytes));
+  for (int peer = 0; peer < comm.ranks; ++peer)
     if (peer != root)
       receive(comm.numbers.arrived[static_cast<std::size_t>(peer)].data(), bytes, ncclInt8, peer,
               handle, stream);
@@ -236,35 +275,40 @@ ncclResult_t async_error(ncclComm_t handle, ncclResult_t* state) {
   return ncclSuccess;
 }
 
+std::uint64_t number_of(const ncclUniqueId& id) {
+  std::uint64_t number;
+  std::memcpy(&number, id.internal + sizeof id.internal - sizeof number, sizeof number);
+  return number;
+}
+
 ncclResult_t init_rank(ncclComm_t* handle, int ranks, ncclUniqueId id, int rank,
                        ncclConfig_t* config) {
   STRATA_CHECK(config->blocking == 0);
-  const std::lock_guard lock(worlds_mutex);
-  std::weak_ptr<World>& known = worlds[std::string(id.internal, sizeof id.internal)];
-  std::shared_ptr<World> world = known.lock();
-  if (!world) {
-    world = std::make_shared<World>();
-    world->ranks = ranks;
-    world->messages.resize(static_cast<std::size_t>(ranks * ranks));
-    known = world;
-  }
-  const std::lock_guard world_lock(world->mutex);
-  ++world->joined;
+  STRATA_CHECK(ranks <= kMostRanks);
   auto comm = std::make_unique<Comm>();
-  comm->world = world;
+  comm->world = &board().worlds[number_of(id) % kWorlds];
+  comm->ranks = ranks;
   comm->rank = rank;
+  ++comm->world->joined;
   *handle = reinterpret_cast<ncclComm_t>(comm.release());
   ++fake_nccl_alive();
   return ncclInProgress;
 }
 
-/// Removes the communicator's messages, too.
 ncclResult_t abort(ncclComm_t handle) {
   const std::unique_ptr<Comm> comm(&behind(handle));
-  const std::lock_guard lock(comm->world->mutex);
-  for (const Outgoing& out : comm->outgoing)
-    if (out.posted && !out.done) comm->way(comm->rank, out.to) = {};
   --fake_nccl_alive();
+  return ncclSuccess;
+}
+
+/// Makes an id and clears its world, where an earlier one may have left messages.
+ncclResult_t get_unique_id(ncclUniqueId* id) {
+  const std::uint64_t number = ++board().next_id;
+  std::memcpy(id->internal + sizeof id->internal - sizeof number, &number, sizeof number);
+  World& world = board().worlds[number % kWorlds];
+  world.joined = 0;
+  for (auto& ways : world.ways)
+    for (Way& way : ways) way.full = false;
   return ncclSuccess;
 }
 
@@ -278,12 +322,7 @@ NcclFunctions make_functions() {
     return result == ncclRemoteError ? "remote process exited" : "invalid usage";
   };
   f.get_last_error = [](ncclComm_t) -> const char* { return "details"; };
-  f.get_unique_id = [](ncclUniqueId* id) {
-    static std::atomic<std::uint64_t> next{1};
-    const std::uint64_t number = next++;
-    std::memcpy(id->internal + sizeof id->internal - sizeof number, &number, sizeof number);
-    return ncclSuccess;
-  };
+  f.get_unique_id = get_unique_id;
   f.comm_init_rank = init_rank;
   f.comm_get_async_error = async_error;
   f.comm_finalize = [](ncclComm_t) { return ncclSuccess; };
@@ -306,9 +345,12 @@ NcclFunctions make_functions() {
 }  // namespace
 
 const NcclFunctions& fake_nccl() {
+  static_cast<void>(board());
   static const NcclFunctions functions = make_functions();
   return functions;
 }
+
+std::int64_t fake_nccl_sent_bytes(int from, int to) { return board().sent_bytes[from][to]; }
 
 std::atomic<int>& fake_nccl_failing_rank() {
   static std::atomic<int> rank{-1};

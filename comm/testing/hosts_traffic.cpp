@@ -1,7 +1,9 @@
 #include "comm/testing/hosts_traffic.h"
 
 #include <algorithm>
+
 #include "comm/gather_texts.h"
+#include "comm/partial_sums.h"
 #include "comm/testing/checked_collectives.h"
 
 namespace strata::comm {
@@ -21,8 +23,7 @@ std::int64_t least_of_sum(const Collective& sum, const HostLayout& layout) {
     std::int64_t away = sum.partition.total();
     for (int rank = layout.first(host); rank < layout.end(host); ++rank)
       away -= sum.partition.count(rank);
-    for (const Subtree& subtree :
-         largest_subtrees(layout.first(host), layout.end(host), layout.world))
+    for (const Subtree& subtree : subtrees_of(layout, host))
       bytes += away * std::min<std::int64_t>(4, subtree.leaves * size_of(sum.wire_type));
   }
   return bytes;
@@ -30,13 +31,14 @@ std::int64_t least_of_sum(const Collective& sum, const HostLayout& layout) {
 
 }  // namespace
 
-HostsTraffic measure_traffic(HostsCommunicator& communicator, const HostLayout& layout) {
+HostsTraffic measure_traffic(Communicator& communicator, const HostLayout& layout,
+                             const std::function<std::int64_t()>& sent) {
   TestArena arena(communicator, 4 << 20);
   Partition partition{{0}};
   for (int rank = 0; rank < layout.world; ++rank)
     partition.bounds.push_back(partition.total() + kElements + rank * 7);
   HostsTraffic traffic;
-  const std::int64_t before = communicator.sent_to_hosts();
+  const std::int64_t before = sent();
   std::uint64_t seed = 0;
   for (const DType type : {DType::f32, DType::bf16}) {
     const Collective gather{
@@ -52,8 +54,8 @@ HostsTraffic measure_traffic(HostsCommunicator& communicator, const HostLayout& 
       traffic.least += least_of_sum(sum, layout);
     }
   }
-  const std::int64_t mine = communicator.sent_to_hosts() - before;
-  for (const std::int64_t sent : gather_numbers(communicator, mine)) traffic.sent += sent;
+  const std::int64_t mine = sent() - before;
+  for (const std::int64_t bytes : gather_numbers(communicator, mine)) traffic.sent += bytes;
   arena.close();
   return traffic;
 }

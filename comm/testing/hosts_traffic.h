@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
-#include "comm/hosts/hosts_communicator.h"
+#include "comm/communicator.h"
+#include "comm/host_layout.h"
 
 namespace strata::comm {
 
@@ -13,7 +15,9 @@ struct HostsTraffic {
   std::int64_t least = 0;
 };
 
-/// Collective: runs all-gathers and reduce-scatters of several types with large pieces.
-HostsTraffic measure_traffic(HostsCommunicator& communicator, const HostLayout& layout);
+/// Collective: runs all-gathers and reduce-scatters of several types with large pieces. `sent`
+/// returns the bytes that this rank has sent to other hosts so far.
+HostsTraffic measure_traffic(Communicator& communicator, const HostLayout& layout,
+                             const std::function<std::int64_t()>& sent);
 
 }  // namespace strata::comm

@@ -4,8 +4,10 @@
 
 #include "comm/factory.h"
 #include "comm/host_stream.h"
+#include "comm/hosts/hosts_communicator.h"
 #include "comm/testing/conformance.h"
 #include "comm/testing/hosts_traffic.h"
+#include "comm/testing/played_layouts.h"
 #include "comm/testing/test_arena.h"
 #include "core/error.h"
 
@@ -30,28 +32,11 @@ void run_hosts(const HostLayout& layout, const RankBody& body, bool closes) {
   for (std::thread& thread : threads) thread.join();
 }
 
-struct NamedLayout {
-  const char* name;
-  HostLayout layout;
-};
-const std::vector<NamedLayout>& layouts() {
-  static const std::vector<NamedLayout> kLayouts{{"hosts2x1world", {{0, 1}, 2}},
-                                                 {"hosts2x2world", {{0, 2}, 4}},
-                                                 {"hosts3x2world", {{0, 2, 4}, 6}},
-                                                 {"hosts2and3world", {{0, 2}, 5}},
-                                                 {"hosts3and1world", {{0, 3}, 4}}};
-  return kLayouts;
-}
-
 std::vector<TestedBackend> backends(bool closes) {
-  std::vector<TestedBackend> result;
-  for (const NamedLayout& named : layouts())
-    result.push_back({named.name, named.layout.world,
-                      [&layout = named.layout, closes](int, const RankBody& body) {
-                        run_hosts(layout, body, closes);
-                      },
-                      true});
-  return result;
+  return backends_on_hosts({.name = "hosts", .ranks_share_process = true},
+                           [closes](const HostLayout& layout, const RankBody& body) {
+                             run_hosts(layout, body, closes);
+                           });
 }
 
 INSTANTIATE_TEST_SUITE_P(ThreadHosts, CommConformance, testing::ValuesIn(backends(true)),
@@ -60,17 +45,18 @@ INSTANTIATE_TEST_SUITE_P(ThreadHosts, CommFailure, testing::ValuesIn(backends(fa
                          backend_name);
 
 TEST(HostsCommunicator, SendsEachByteToAHostOnce) {
-  for (const NamedLayout& named : layouts()) {
+  for (const NamedLayout& named : played_layouts()) {
     run_hosts(
         named.layout,
         [&](Communicator& communicator) {
-          const HostsTraffic traffic =
-              measure_traffic(dynamic_cast<HostsCommunicator&>(communicator), named.layout);
+          const HostsTraffic traffic = measure_traffic(communicator, named.layout, [&] {
+            return dynamic_cast<HostsCommunicator&>(communicator).sent_to_hosts();
+          });
           if (communicator.rank() != 0) return;
           EXPECT_LE(static_cast<double>(traffic.sent), 1.03 * static_cast<double>(traffic.least))
               << named.name << ": " << traffic.sent << " bytes, at least " << traffic.least;
           EXPECT_GE(traffic.sent, traffic.least);
-          testing::Test::RecordProperty(std::string(named.name) + "_ratio",
+          testing::Test::RecordProperty("hosts" + named.name + "_ratio",
                                         std::to_string(static_cast<double>(traffic.sent) /
                                                        static_cast<double>(traffic.least)));
         },

@@ -103,6 +103,16 @@ std::string version_text(int version) {
   return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
+/// Returns null if the driver does not know the function.
+void* driver_function(const char* name) {
+  constexpr unsigned kVersion = 12000;  // of CUDA, whose interface is meant
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult found{};
+  STRATA_CUDA(
+      cudaGetDriverEntryPointByVersion(name, &function, kVersion, cudaEnableDefault, &found));
+  return found == cudaDriverEntryPointSuccess ? function : nullptr;
+}
+
 }  // namespace
 
 DeviceCount count_devices() {
@@ -149,6 +159,7 @@ CudaDevice::CudaDevice(int ordinal, Libraries libraries, Tf32 tf32)
         "{0} is of architecture sm_{1}{2}, this binary holds code for {3}; configure with "
         "-DSTRATA_CUDA_ARCHITECTURES={1}{2}",
         properties_.name, properties_.major, properties_.minor, STRATA_CUDA_ARCHITECTURES));
+  memset_words_ = reinterpret_cast<MemsetWords>(driver_function("cuMemsetD32Async"));
   if (libraries == Libraries::used) open_libraries();
 }
 
@@ -318,6 +329,13 @@ void CudaDevice::copy(kernels::Stream& stream, void* to, const void* from, std::
   make_current();
   STRATA_CUDA(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault,
                               cuda(stream).get()));
+}
+
+void CudaDevice::mark(kernels::Stream& stream, std::uint32_t* word, std::uint32_t value) {
+  if (memset_words_ == nullptr) throw HostError("the NVIDIA driver has no cuMemsetD32Async");
+  make_current();
+  check(memset_words_(reinterpret_cast<std::uintptr_t>(word), value, 1, cuda(stream).get()),
+        "cuMemsetD32Async");
 }
 
 void CudaDevice::copy_now(void* to, const void* from, std::int64_t bytes) {

@@ -50,6 +50,7 @@ class CudaDevice final : public kernels::Device {
   [[nodiscard]] double milliseconds(const kernels::Event& from, const kernels::Event& to) override;
 
   void copy(kernels::Stream& stream, void* to, const void* from, std::int64_t bytes) override;
+  void mark(kernels::Stream& stream, std::uint32_t* word, std::uint32_t value) override;
   void copy_now(void* to, const void* from, std::int64_t bytes) override;
   void clear_now(void* memory, std::int64_t bytes) override;
   void begin_range(const char* name) override;
@@ -62,6 +63,10 @@ class CudaDevice final : public kernels::Device {
   void replay(kernels::Stream& stream, kernels::Recording& recording) override;
 
  private:
+  /// A function of the driver: cudart sets bytes only. Its result has the values of cudaError_t.
+  using MemsetWords = cudaError_t (*)(std::uintptr_t word, unsigned value, std::size_t words,
+                                      cudaStream_t stream);
+
   /// Makes this GPU the calling thread's current device, on which CUDA calls then act.
   void make_current() const;
 
@@ -72,6 +77,7 @@ class CudaDevice final : public kernels::Device {
   int ordinal_;
   Tf32 tf32_;
   cudaDeviceProp properties_{};
+  MemsetWords memset_words_ = nullptr;  ///< cuMemsetD32Async; null: the driver has none
   std::optional<CublasLt> cublas_lt_;
   std::unique_ptr<ProductLibrary> products_;   ///< null: our own kernels multiply
   std::unique_ptr<CudnnAttention> attention_;  ///< null: our own kernels attend

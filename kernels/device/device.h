@@ -125,6 +125,9 @@ class Device {
 
   /// Enqueues a copy between any memories. Host memory is pinned, and stays until the copy ran.
   virtual void copy(Stream& stream, void* to, const void* from, std::int64_t bytes) = 0;
+  /// Enqueues a store of `value` to a word of pinned memory, which the host reads at any time
+  /// (std::atomic_ref). May be recorded.
+  virtual void mark(Stream& stream, std::uint32_t* word, std::uint32_t value) = 0;
   /// Copies at once, outside every stream, and returns when done. Host memory may be of any kind.
   virtual void copy_now(void* to, const void* from, std::int64_t bytes) = 0;
   /// Zeros pinned memory or memory of this device at once, and returns when done.

@@ -23,6 +23,18 @@ void make_events(DeviceProgram& p, const Instruction& in, std::int32_t other,
   }
 }
 
+/// Numbers collectives that run on streams.
+void number_collectives(DeviceProgram& p) {
+  std::int64_t number = 0;
+  for (const BoundInstruction& bound : p.bound) {
+    if (bound.communicator != nullptr && !bound.communicator->runs_on_host()) {
+      if (p.communicator == nullptr) p.communicator = bound.communicator;
+      number += bound.communicator == p.communicator ? 1 : 0;
+    }
+    p.collective_number.push_back(number);
+  }
+}
+
 /// Cuts the list at instructions that the host runs, and after the last one that reads inputs.
 void cut(DeviceProgram& p) {
   const auto count = static_cast<std::int32_t>(p.bound.size());
@@ -62,6 +74,7 @@ std::unique_ptr<DeviceProgram> make_device_program(Program program, const Execut
     if (reads_staged_input(p, in) && !is_host_queue(in.queue))
       made->inputs_end = static_cast<std::int32_t>(i) + 1;
   }
+  number_collectives(*made);
   made->on_host = host_program(p, made->bound);
   cut(*made);
   return made;

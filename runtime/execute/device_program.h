@@ -37,6 +37,11 @@ struct DeviceProgram {
   /// The same for waits of the host, by slot of the run.
   std::array<std::vector<EventPointer>, HostQueues::kSlots> completed;
   HostProgram on_host;
+  /// The communicator whose collectives run on streams; null: there are none, or the host runs
+  /// them.
+  comm::Communicator* communicator = nullptr;
+  /// How many collectives of that one are in the list up to each instruction.
+  std::vector<std::int64_t> collective_number;
   std::vector<Stretch> stretches;  ///< cover the whole list
   std::int32_t inputs_end = 0;     ///< one past the last instruction that reads a staged input
   std::int64_t runs = 0;           ///< number of runs begun

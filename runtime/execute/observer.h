@@ -7,8 +7,8 @@ namespace strata::runtime {
 
 /// Called on the queue's thread around each instruction; calls for different queues are concurrent.
 /// On a device they surround the enqueuing, often while the Program before runs, and are left out
-/// if a recording is replayed. An observer must not allocate in the steady state, block or throw
-/// (except fault injection).
+/// if a recording is replayed (see `wants_marks`). An observer must not allocate in the steady
+/// state, block or throw (except fault injection).
 class Observer {
  public:
   virtual ~Observer() = default;
@@ -42,6 +42,22 @@ class Observer {
     (void)instruction;
     (void)on;
     (void)ns;
+  }
+
+  /// True: `seen_begin` and `seen_end` are to be called for replayed recordings of ranks that have
+  /// peers, at the cost of marks in these. Asked once, when the executor is made.
+  [[nodiscard]] virtual bool wants_marks() const { return false; }
+  /// The device has begun a collective or the first instruction of a block, or has ended a
+  /// collective. The host looks several times a millisecond while it waits, and may miss short
+  /// ones. `collective` is the communicator's number of a collective.
+  virtual void seen_begin(const Program& program, int instruction, std::int64_t collective) {
+    (void)program;
+    (void)instruction;
+    (void)collective;
+  }
+  virtual void seen_end(const Program& program, int instruction) {
+    (void)program;
+    (void)instruction;
   }
 
   /// True: `executed` is to be called for each instruction of a device, at the cost of a

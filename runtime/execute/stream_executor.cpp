@@ -12,6 +12,7 @@
 
 #include "core/check.h"
 #include "core/error.h"
+#include "runtime/execute/device_marks.h"
 #include "runtime/execute/device_program.h"
 #include "runtime/execute/device_runs.h"
 #include "runtime/execute/device_times.h"
@@ -48,6 +49,12 @@ class StreamExecutor final : public Executor {
         parts_.observers, [](const Observer* o) { return o->wants_device_times(); });
     records_ = recordings == Recordings::on && !timed;
     has_peers_ = parts_.communicators.have_peers();
+    const bool marks =
+        std::ranges::any_of(parts_.observers, [](const Observer* o) { return o->wants_marks(); });
+    if (records_ && has_peers_ && marks) {
+      marks_.emplace(device_, parts_.observers);
+      records_marks_ = true;
+    }
     for (const int q : kDeviceQueues) {
       streams_[q] = device_.make_stream();
       queue_end_[q] = device_.make_event(EventUse::order);
@@ -99,7 +106,8 @@ class StreamExecutor final : public Executor {
     if (confirmed_ == started_) tell_begin(run);
     const Range range(device_, loaded.program.name.c_str());
     guard("program '" + loaded.program.name + "'", [&] {
-      if (has_recordings(loaded))
+      run.is_recorded = has_recordings(loaded);
+      if (run.is_recorded)
         run_recorded(loaded, run);
       else
         run_plainly(loaded, run);
@@ -188,14 +196,21 @@ class StreamExecutor final : public Executor {
 
   /// Throws PeerError if a peer has died meanwhile.
   template <typename Holds>
-  void poll_peers_until(const Holds& holds) const {
+  void poll_peers_until(const Holds& holds) {
     auto look = std::chrono::steady_clock::now() + kLookForPeers;
     while (!holds()) {
       std::this_thread::sleep_for(kPoll);
+      look_at_marks();
       if (std::chrono::steady_clock::now() < look) continue;
       parts_.communicators.check();
       look = std::chrono::steady_clock::now() + kLookForPeers;
     }
+  }
+
+  /// Shows how far the device has come in the run that it works on.
+  void look_at_marks() {
+    if (!marks_ || confirmed_ >= started_) return;
+    if (const DeviceRun& run = runs_.of(confirmed_); run.is_recorded) marks_->look(run);
   }
 
   /// Runs `body`; an error poisons the executor, wakes the peers and is rethrown.
@@ -251,6 +266,10 @@ class StreamExecutor final : public Executor {
   /// side by side.
   void run_recorded(DeviceProgram& loaded, DeviceRun& run) {
     kernels::Stream& on = stream(Queue::compute);
+    if (loaded.communicator != nullptr) {
+      run.collectives_before = loaded.communicator->begun();
+      loaded.communicator->count_replayed(loaded.collective_number.back());
+    }
     for (const int q : kDeviceQueues)
       if (q != kCompute) device_.wait(on, *queue_end_[q]);
     if (started_ > 0) await_host(started_ - 1);
@@ -282,12 +301,13 @@ class StreamExecutor final : public Executor {
     // A recording runs as a whole, but host queues must know how far the device has come.
     if (!records_ || loaded.runs == 0 || !loaded.on_host.empty()) return false;
     if (loaded.is_recorded) return true;
-    std::string why_not;
-    try {
-      for (Stretch& stretch : loaded.stretches)
-        if (!stretch.on_host) record(loaded, stretch);
-    } catch (const HostError& error) {
-      why_not = error.what();
+    std::string why_not = record(loaded);
+    if (!why_not.empty() && records_marks_) {  // perhaps the marks cannot be recorded
+      records_marks_ = false;
+      const std::string why_no_marks = std::exchange(why_not, record(loaded));
+      if (why_not.empty())
+        notes_.push_back("nobody sees in which collective a rank is while it replays steps: " +
+                         why_no_marks);
     }
     loaded.is_recorded = all_have_recorded(loaded, why_not.empty());
     if (loaded.is_recorded) return true;
@@ -301,10 +321,22 @@ class StreamExecutor final : public Executor {
 
   /// Peers agree: collectives in recordings are replayed by all ranks or by none.
   static bool all_have_recorded(const DeviceProgram& loaded, bool mine) {
-    for (const BoundInstruction& bound : loaded.bound)
-      if (bound.communicator != nullptr && !bound.communicator->runs_on_host())
-        return bound.communicator->all_have_recorded(mine);
-    return mine;
+    return loaded.communicator != nullptr ? loaded.communicator->all_have_recorded(mine) : mine;
+  }
+
+  /// Records all stretches. Returns why one cannot be recorded, or "".
+  std::string record(DeviceProgram& loaded) {
+    const std::int64_t before = loaded.communicator != nullptr ? loaded.communicator->begun() : 0;
+    std::string why_not;
+    try {
+      for (Stretch& stretch : loaded.stretches)
+        if (!stretch.on_host) record(loaded, stretch);
+    } catch (const HostError& error) {
+      why_not = error.what();
+    }
+    if (loaded.communicator != nullptr)
+      loaded.communicator->count_replayed(before - loaded.communicator->begun());
+    return why_not;
   }
 
   void record(DeviceProgram& loaded, Stretch& stretch) {
@@ -339,6 +371,7 @@ class StreamExecutor final : public Executor {
       device_.record(*streams_[q], *joint_);
       device_.wait(origin, *joint_);
     }
+    if (records_marks_) marks_->clear(origin);
   }
 
   /// Enqueues one instruction on `on`. Waits for instructions before `from` are met already.
@@ -360,6 +393,7 @@ class StreamExecutor final : public Executor {
     const Range range(device_, in.label.c_str());
     guard("instruction '" + in.label + "'", [&] {
       for (Observer* observer : parts_.observers) observer->begin(loaded.program, index);
+      if (is_recording_ && records_marks_) marks_->begin(on, loaded, index);
       if (in.collective)
         bound.communicator->run(on, *in.collective, bound.inputs[0].data, bound.outputs[0].data,
                                 bound.workspace);
@@ -368,6 +402,7 @@ class StreamExecutor final : public Executor {
       else  // includes predicated copies over the link, which copy engines do not support
         bound.kernel(
             on, {bound.inputs, bound.outputs, bound.workspace, in.attributes, bound.predicate});
+      if (is_recording_ && records_marks_) marks_->end(on, loaded, index);
       for (Observer* observer : parts_.observers) observer->end(loaded.program, index);
     });
     if (times != nullptr) device_.record(on, *(*times)[at].end);
@@ -387,6 +422,7 @@ class StreamExecutor final : public Executor {
       guard_run(run, [&] {
         await(*run.finished);
         await_host(confirmed_);
+        look_at_marks();
       });
       if (times_) times_->report(confirmed_, run.program->program, run.spans, parts_.observers);
       if (++confirmed_ < started_) tell_begin(runs_.of(confirmed_));
@@ -397,11 +433,13 @@ class StreamExecutor final : public Executor {
   kernels::Device& device_;
   bool records_ = true;        ///< false: recordings are off, one failed, or times are watched
   bool is_recording_ = false;  ///< true: enqueued work is recorded, not run
+  bool records_marks_ = false;
   bool has_peers_ = false;
   std::array<std::unique_ptr<kernels::Stream>, kQueues> streams_;
   std::array<EventPointer, kQueues> queue_end_;  ///< ends of the last run's queues
   EventPointer joint_;                           ///< forks and joins inside recordings
   std::optional<DeviceTimes> times_;             ///< set if an observer wants times
+  std::optional<DeviceMarks> marks_;  ///< set if an observer wants them; outlives loaded_
   std::vector<std::unique_ptr<DeviceProgram>> loaded_;
   std::vector<std::string> notes_;
   std::int64_t started_ = 0;

@@ -222,7 +222,10 @@ train::EngineParts engine_parts(const TrainingCase& training, comm::Communicator
     parts.site = std::make_unique<train::CpuSite>(communicator, training.threads);
   } else {
     device.device = training.make_device();
-    device.communicator = comm::make_device_communicator(communicator, *device.device).communicator;
+    device.communicator =
+        training.connect_device
+            ? training.connect_device(communicator, *device.device)
+            : comm::make_device_communicator(communicator, *device.device).communicator;
     machine = machine::typical_machine(device.device->capabilities());
     parts.site = std::make_unique<train::DeviceSite>(
         communicator, *device.device, *device.communicator,

@@ -21,6 +21,9 @@ struct TrainingCase {
   std::vector<int> first_ranks = {};
   /// Makes the device of one rank; empty: the CPU.
   std::function<std::unique_ptr<kernels::Device>()> make_device;
+  /// Makes the communicator of a device's collectives; empty: make_device_communicator chooses.
+  std::function<std::unique_ptr<comm::Communicator>(comm::Communicator& host, kernels::Device&)>
+      connect_device = {};
   runtime::Recordings recordings = runtime::Recordings::on;
   runtime::LockstepReport* lockstep = nullptr;
   runtime::SaveMemory saving = runtime::SaveMemory::none;

@@ -45,16 +45,17 @@ MachineMemory memory_of(const RunRequest& request, bool on_cuda) {
 }
 
 /// Returns rank 0's seat. Ranks of one host read one another's memory, and so within each host
-/// those that mlaunch started on several; others, and devices, send messages.
+/// those that mlaunch started on several; others, and devices, send messages. Over several hosts
+/// sums are made within each first.
 comm::Seat seat_of(const RunRequest& request, bool on_cuda) {
   const RankContext& context = request.context;
   const auto seat = [&](comm::Exchange exchange) { return comm::Seat{0, context.world, exchange}; };
   if (context.world == 1)
     return seat(on_cuda ? comm::Exchange::own_rounding : comm::Exchange::none);
-  if (on_cuda) return seat(comm::Exchange::messages);
-  if (context.local_world == context.world) return seat(comm::Exchange::peer_memory);
+  if (!on_cuda && context.local_world == context.world) return seat(comm::Exchange::peer_memory);
   if (context.first_ranks.size() < 2) return seat(comm::Exchange::messages);
-  return {0, context.world, comm::Exchange::hosts, context.first_ranks};
+  return {0, context.world, on_cuda ? comm::Exchange::host_messages : comm::Exchange::hosts,
+          context.first_ranks};
 }
 
 std::string describe_device(const RunRequest& request, bool on_cuda) {
@@ -113,6 +114,9 @@ void assume_ranks(int world, RunRequest& request) {
   const int spread = (world + hardware.hosts - 1) / hardware.hosts;
   context.local_world = std::max(std::min(world, hardware.devices), spread);
   hardware.hosts = (world + context.local_world - 1) / context.local_world;  // used ones
+  context.first_ranks.clear();
+  for (int host = 0; host < hardware.hosts; ++host)
+    context.first_ranks.push_back(host * context.local_world);
   std::int64_t& budget = request.config.options.offload.device_memory_bytes;
   if (hardware.host_is_device()) return;
   budget = std::min(budget,

@@ -8,6 +8,7 @@
 
 #include "comm/device_factory.h"
 #include "comm/gather_texts.h"
+#include "comm/hosts/listen_address.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/format_bytes.h"
@@ -29,9 +30,10 @@ constexpr std::int64_t kMostChoicesBytes = 64 << 20;
 
 }  // namespace
 
-RunDevice::RunDevice(const TrainOptions& options, int local_rank, comm::Communicator& host)
+RunDevice::RunDevice(const TrainOptions& options, const RankContext& context,
+                     comm::Communicator& host)
     : host_(host) {
-  make(options, local_rank);
+  make(options, context);
   if (options.tf32 && !device_)
     notes_.emplace_back("tf32 changes nothing: the CPU multiplies fp32 operands as they are");
   if (options.reduction != comm::Reduction::native) return;
@@ -41,7 +43,7 @@ RunDevice::RunDevice(const TrainOptions& options, int local_rank, comm::Communic
                        : "native reduction exists over NCCL only; gradients are added in order");
 }
 
-void RunDevice::make(const TrainOptions& options, int local_rank) {
+void RunDevice::make(const TrainOptions& options, const RankContext& context) {
   const DeviceChoice choice = options.check_device ? DeviceChoice::cuda : options.device;
   description_ = "CPU";
   if (choice == DeviceChoice::cpu) return;
@@ -59,10 +61,10 @@ void RunDevice::make(const TrainOptions& options, int local_rank) {
     description_ = "CPU (" + count.why_none + ")";
     return;
   }
-  device_ = cuda::open_device(local_rank % count.devices, cuda::Libraries::used,
+  device_ = cuda::open_device(context.local_rank % count.devices, cuda::Libraries::used,
                               options.tf32 ? cuda::Tf32::allowed : cuda::Tf32::never);
-  comm::DeviceCommunicator made =
-      comm::make_device_communicator(host_, *device_, options.reduction);
+  comm::DeviceCommunicator made = comm::make_device_communicator(
+      host_, *device_, {options.reduction, comm::network_interface(context)});
   communicator_ = std::move(made.communicator);
   if (!made.note.empty()) notes_.push_back(made.note);
   description_ = device_->description();

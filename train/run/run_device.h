@@ -9,6 +9,7 @@
 
 #include "comm/communicator.h"
 #include "core/beat.h"
+#include "core/rank_context.h"
 #include "kernels/device/device.h"
 #include "machine/machine.h"
 #include "train/config/options.h"
@@ -22,7 +23,7 @@ class RunDevice {
  public:
   /// Throws HostError, saying why, if a GPU is demanded and there is none. `options` say which
   /// device, and how it computes. `host` and this object must outlive the engine.
-  RunDevice(const TrainOptions& options, int local_rank, comm::Communicator& host);
+  RunDevice(const TrainOptions& options, const RankContext& context, comm::Communicator& host);
 
   /// Collective, for planning: the machine of a rank with `threads` threads. Takes the features of
   /// the weakest CPU of all ranks, for which the others wait, so that all schedule alike.
@@ -63,7 +64,7 @@ class RunDevice {
 
  private:
   void choose(const compile::StepPrograms& programs, const TrainOptions& options, const Beat& beat);
-  void make(const TrainOptions& options, int local_rank);
+  void make(const TrainOptions& options, const RankContext& context);
 
   comm::Communicator& host_;
   std::unique_ptr<kernels::Device> device_;

@@ -40,10 +40,9 @@ void require_checkable_device(const TrainOptions& options) {
 void open_machine(RunParts& run) {
   const TrainOptions& options = run.options;
   require_checkable_device(options);
-  run.device =
-      std::make_unique<RunDevice>(options, run.request.context.local_rank, *run.communicator);
-  run.disk = std::make_unique<RunDisk>(options, *run.communicator);
   const RankContext& context = run.request.context;
+  run.device = std::make_unique<RunDevice>(options, context, *run.communicator);
+  run.disk = std::make_unique<RunDisk>(options, *run.communicator);
   run.machine = run.device->machine(threads_per_rank(options, context), context.local_world);
   run.disk->add_to(run.machine, context.local_world);
   read_profile(run);

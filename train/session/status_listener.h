@@ -1,5 +1,6 @@
 // Writes to its status page where the rank is, so that the launcher can tell even after its death.
-// On a device it shows the step that runs, and instructions only while that step is enqueued.
+// On a device it shows the step that runs; instructions while that step is enqueued, and of
+// recordings what the host sees of them while it waits.
 #pragma once
 
 #include <atomic>
@@ -42,6 +43,18 @@ class StatusListener final : public runtime::Observer {
     page_.set_phase(phase_of(program, in.pass));
     page_.set_instruction(instruction, in.label);
   }
+  [[nodiscard]] bool wants_marks() const override { return true; }
+  void seen_begin(const runtime::Program& program, int instruction,
+                  std::int64_t collective) override {
+    const runtime::Instruction& in = program.instructions[static_cast<std::size_t>(instruction)];
+    if (in.collective) {
+      page_.begin_collective(collective, in.label);
+      return;
+    }
+    page_.set_phase(phase_of(program, in.pass));
+    page_.set_instruction(instruction, in.label);
+  }
+  void seen_end(const runtime::Program&, int) override { page_.end_collective(); }
   void end(const runtime::Program& program, int instruction) override {
     if (program.instructions[static_cast<std::size_t>(instruction)].queue ==
         runtime::Queue::communication)

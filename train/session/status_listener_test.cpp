@@ -63,6 +63,26 @@ TEST(StatusListener, ShowsThePassOfTheInstructionThatComputes) {
   EXPECT_EQ(at(0), "evaluate, instruction 0 'linear'");
 }
 
+TEST(StatusListener, ShowsWhatIsSeenOfARecording) {
+  StatusPage page = StatusPage::create(0);
+  StatusListener status(page);
+  runtime::Program program;
+  program.name = "train.only";
+  program.instructions.resize(2);
+  program.instructions[0].label = "linear";
+  program.instructions[1].queue = runtime::Queue::communication;
+  program.instructions[1].collective = comm::integer_sum(1, 1);
+  program.instructions[1].label = "gather layer.0";
+  EXPECT_TRUE(status.wants_marks());
+  status.seen_begin(program, 0, 0);
+  EXPECT_EQ(page.describe(), "forward, instruction 0 'linear'");
+  status.seen_begin(program, 1, 18);
+  EXPECT_EQ(page.describe(), "forward, instruction 0 'linear', in collective 18 'gather layer.0'");
+  EXPECT_EQ(page.data().collective.load(), 18);
+  status.seen_end(program, 1);
+  EXPECT_EQ(page.collective_name(), "");
+}
+
 TEST(StatusListener, TellsWhatIsCommitted) {
   StatusPage page = StatusPage::create(0);
   StatusListener status(page);

@@ -2,6 +2,7 @@
 // device, and on a GPU, where it tests the driver's rules and the libraries inside recordings, too.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -187,6 +188,33 @@ TEST(Device, RecordingsReplayWhatTheyReadAnew) {
     enqueue(*stream, "add", {x.vector(), y.vector()}, {z.vector()});
     device.synchronize(*stream);
     EXPECT_EQ(z.values()[17], 2 * values[17]) << first;
+  }
+}
+
+TEST(Device, RecordingsMarkInPinnedMemoryWhatTheyHaveComeTo) {
+  Device& device = tested_device();
+  const auto stream = device.make_stream(), beside = device.make_stream();
+  const Block words(128, MemoryKind::pinned);
+  device.clear_now(words.memory->base(), words.memory->bytes());
+  auto* first = reinterpret_cast<std::uint32_t*>(words.memory->base());
+  std::uint32_t* second = first + 16;
+  const auto read = [](std::uint32_t* word) {
+    return std::atomic_ref<std::uint32_t>(*word).load(std::memory_order_acquire);
+  };
+  const auto recording = recorded(*stream, *beside, [&] {
+    device.mark(*stream, first, 7);
+    device.mark(*beside, second, 0x12345678);
+    device.mark(*stream, first, 70'000);
+  });
+  EXPECT_EQ(read(first), 0U) << "it ran while it was recorded";
+  for (int replay = 0; replay < 2; ++replay) {
+    device.replay(*stream, *recording);
+    device.synchronize(*stream);
+    EXPECT_EQ(read(first), 70'000U);
+    EXPECT_EQ(read(second), 0x12345678U);
+    device.mark(*stream, first, 1);
+    device.synchronize(*stream);
+    EXPECT_EQ(read(first), 1U);
   }
 }
 

@@ -303,6 +303,11 @@ void SimulatedDevice::copy(kernels::Stream& stream, void* to, const void* from,
   queued(stream).enqueue([=] { std::memcpy(to, from, static_cast<std::size_t>(bytes)); });
 }
 
+void SimulatedDevice::mark(kernels::Stream& stream, std::uint32_t* word, std::uint32_t value) {
+  queued(stream).enqueue(
+      [=] { std::atomic_ref<std::uint32_t>(*word).store(value, std::memory_order_release); });
+}
+
 void SimulatedDevice::copy_now(void* to, const void* from, std::int64_t bytes) {
   std::memcpy(to, from, static_cast<std::size_t>(bytes));
 }

@@ -42,6 +42,7 @@ class SimulatedDevice : public kernels::Device {
   [[nodiscard]] double milliseconds(const kernels::Event& from, const kernels::Event& to) override;
 
   void copy(kernels::Stream& stream, void* to, const void* from, std::int64_t bytes) override;
+  void mark(kernels::Stream& stream, std::uint32_t* word, std::uint32_t value) override;
   void copy_now(void* to, const void* from, std::int64_t bytes) override;
   void clear_now(void* memory, std::int64_t bytes) override;
   void synchronize(kernels::Stream& stream) override;

@@ -3,6 +3,7 @@
 // wholly its own and sends these sums, since any other sum would change the bits of the result.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "comm/host_layout.h"
@@ -20,6 +21,14 @@ struct Subtree {
 /// Returns the largest aligned subtrees of the tree of `world` leaves that cover ranks [begin,
 /// end), in order. The last one of the world may lack leaves.
 std::vector<Subtree> largest_subtrees(int begin, int end, int world);
+/// The same of the ranks of one host, and of all hosts.
+std::vector<Subtree> subtrees_of(const HostLayout& layout, int host);
+std::vector<Subtree> subtrees_of(const HostLayout& layout);
+
+/// Returns the subtrees of several leaves of a host: the sums that it makes of each piece.
+std::vector<Subtree> made_sums(const HostLayout& layout, int host);
+/// True if `rank` is a leaf of one of them.
+bool covers(std::span<const Subtree> subtrees, int rank);
 
 /// Returns the type in which a subtree's sum travels: a single contribution in the wire type, a sum
 /// in fp32. Two contributions never are fewer bytes than their sum.
@@ -27,14 +36,15 @@ inline DType sum_type(const Subtree& subtree, DType wire_type) {
   return subtree.leaves == 1 ? wire_type : DType::f32;
 }
 
-/// The sum of a subtree of `from`'s host, over the piece that rank `to` of another host owns.
+/// The sum of a subtree of `from`'s host, over the piece that rank `to` of another host owns. A
+/// single contribution is sent by its own rank, a sum by the counterpart of `to`.
 struct PartialSum {
   int from = 0;
   int to = 0;
   Subtree subtree;
 };
 
-/// Returns what `rank` sends for its host, or receives, in the order in which it does.
+/// Returns what `rank` sends, or receives, in the order in which it does.
 std::vector<PartialSum> sums_from(const HostLayout& layout, int rank);
 std::vector<PartialSum> sums_to(const HostLayout& layout, int rank);
 

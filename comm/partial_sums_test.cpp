@@ -1,4 +1,4 @@
-#include "comm/hosts/partial_sums.h"
+#include "comm/partial_sums.h"
 
 #include <gtest/gtest.h>
 
@@ -47,6 +47,22 @@ TEST(PartialSums, EverySumThatIsSentIsReceived) {
   }
 }
 
+TEST(PartialSums, ContributionsComeFromTheirOwnRanks) {
+  // Rank 4 of 2 + 3 is in no sum of its host; its counterparts on the first host are 0 and 1.
+  const HostLayout layout{{0, 2}, 5};
+  for (const int to : {0, 1}) {
+    const std::vector<PartialSum> sums = sums_to(layout, to);
+    ASSERT_EQ(sums.size(), 2U);
+    EXPECT_EQ(sums[0].from, 2 + to) << "the counterpart";
+    EXPECT_EQ(sums[0].subtree, (Subtree{2, 2}));
+    EXPECT_EQ(sums[1].from, 4);
+    EXPECT_EQ(sums[1].subtree, (Subtree{4, 1}));
+  }
+  EXPECT_EQ(made_sums(layout, 1), (Subtrees{{2, 2}}));
+  EXPECT_TRUE(covers(made_sums(layout, 1), 3));
+  EXPECT_FALSE(covers(made_sums(layout, 1), 4));
+}
+
 /// Adds `count` elements of `world` ranks, where the ranks before each border form hosts; every
 /// host's sums are made as it would send them, but those of host `own`, whose contributions stay.
 std::vector<float> sum_in_parts(const HostLayout& layout, int own, DType input, DType wire,
@@ -58,8 +74,7 @@ std::vector<float> sum_in_parts(const HostLayout& layout, int own, DType input, 
   parts.reserve(leaves.size());
   std::vector<SumPart> sums;
   for (int host = 0; host < layout.hosts(); ++host) {
-    for (const Subtree& subtree :
-         largest_subtrees(layout.first(host), layout.end(host), layout.world)) {
+    for (const Subtree& subtree : subtrees_of(layout, host)) {
       std::vector<SumPart> part{{{0, subtree.leaves}, {}, input, wire}};
       const std::size_t first = parts.size();
       for (int leaf = 0; leaf < subtree.leaves; ++leaf)
@@ -117,6 +132,11 @@ TEST(HostLayout, FindsHostsAndCounterparts) {
   EXPECT_EQ(layout.local(4), 2);
   EXPECT_EQ(layout.counterpart(1, 1), 3);
   EXPECT_EQ(layout.counterpart(4, 0), 0) << "a host with fewer ranks begins again";
+  EXPECT_EQ(layout.served_by(0), (std::vector<int>{2, 4}));
+  EXPECT_EQ(layout.served_by(4), (std::vector<int>{}));
+  for (const HostLayout& other : {layout, HostLayout{{0, 3, 4, 9}, 13}, HostLayout{{0}, 3}})
+    for (int rank = 0; rank < other.world; ++rank)
+      EXPECT_EQ(other.count_served_by(rank), std::ssize(other.served_by(rank))) << rank;
   EXPECT_ANY_THROW(validate(HostLayout{{0, 5}, 5}));
   EXPECT_ANY_THROW(validate(HostLayout{{0, 3, 3}, 5}));
   EXPECT_ANY_THROW(validate(HostLayout{{1, 3}, 5}));

@@ -1,0 +1,14 @@
+// What NCCL reads of the environment and a run decides otherwise.
+#pragma once
+
+#include <string>
+
+namespace strata::comm {
+
+/// Lets NCCL's sockets use `network_interface` ("": those that NCCL chooses), unless the user has
+/// set NCCL_SOCKET_IFNAME. Call it before the first call of NCCL, while no other thread reads the
+/// environment. Throws ConfigError where NCCL_COMM_ID is set: ranks meet by their communicator of
+/// the host, and an address of the user's would bring them together with others.
+void prepare_nccl_environment(const std::string& network_interface);
+
+}  // namespace strata::comm
