@@ -25,12 +25,13 @@
 #include "launcher/group/descendants.h"
 #include "launcher/group/signals.h"
 #include "launcher/output/log_folder.h"
+#include "launcher/output/recent_output.h"
 #include "launcher/output/screen.h"
 #include "launcher/report/report_json.h"
 #include "launcher/report/run_report.h"
+#include "launcher/run_views.h"
 #include "launcher/several_hosts.h"
 #include "launcher/start/starters.h"
-#include "launcher/views/control_socket.h"
 #include "launcher/views/run_status.h"
 #include "launcher/wire/listening_address.h"
 
@@ -64,7 +65,7 @@ class Supervisor {
   void keep_logs();
   void write_outputs();
   void write_last_words();
-  void open_control_socket();
+  void open_views();
   [[nodiscard]] RunStatus status() const;
   /// Looks at the ranks of this host.
   [[nodiscard]] std::vector<RankState> look() const;
@@ -77,6 +78,8 @@ class Supervisor {
   void act_on_group(const ControlAction& action);
   void hear(const AgentSaid& event) { tell(CoordinatorEvent(event)); }
   void hear(const ConnectionBroke& event) { tell(CoordinatorEvent(event)); }
+  void hear(const ViewAsked& event) { views_->hear(event); }
+  void hear(const ViewLeft& event) { views_->hear(event); }
   void hear(const CoordinatorSaid& event) { tell(AgentEvent(event)); }
   void hear(const Connected&);
   void hear(const Welcomed& event);
@@ -91,6 +94,7 @@ class Supervisor {
   std::optional<LogFolder> logs_;
   std::string reports_;  ///< of all attempts, if logs are kept
   std::string hang_;     ///< what was said of the last hang
+  RecentOutput recent_;
   SignalQueue signals_;
   Screen screen_;
   Starters starters_{screen_};
@@ -104,8 +108,8 @@ class Supervisor {
   Reach reach_{now()};                ///< of an agent to its coordinator
   std::optional<int> leaving_;        ///< exit code of an agent that ends once its ranks have
   std::unique_ptr<Attempt> attempt_;  ///< null between attempts
-  std::optional<ControlSocket> control_socket_;
-  int user_signal_ = 0;  ///< with which the user ended the run; 0: none
+  std::optional<RunViews> views_;     ///< of the run's coordinator
+  int user_signal_ = 0;               ///< with which the user ended the run; 0: none
   bool output_error_told_[2] = {false, false};
   std::optional<int> exit_code_;
 };
@@ -120,17 +124,29 @@ std::string waiting_text(const Run& run) {
                      hosts.node < 0 ? "" : "more ", others == 1 ? "" : "s");
 }
 
+/// Of all ranks of this host together 64 MiB are kept, and never more than 1 MiB of one.
+std::size_t bytes_kept_of_a_rank(int ranks) {
+  constexpr std::size_t kOfAll = std::size_t{64} << 20, kOfOne = std::size_t{1} << 20;
+  return std::min(kOfOne, kOfAll / static_cast<std::size_t>(ranks));
+}
+
 Supervisor::Supervisor(const Run& run)
     : run_(run),
+      recent_(bytes_kept_of_a_rank(run.options.ranks)),
       screen_(run.options.ranks, run.options.prefix, STDOUT_FILENO, STDERR_FILENO,
               !run.options.hosts.are_several()),
       parts_(make_run_parts(now(), run_)),
       control_(*parts_.control) {
   run_.open_files = raise_open_files();
+  run_.recent = &recent_;
+  screen_.listen([this](std::string_view line) {
+    if (logs_) logs_->note(line);
+    recent_.say(line);
+  });
   become_subreaper();
   if (is_agent(run_)) return;  // it learns which run this is when it is let in
   keep_logs();
-  open_control_socket();
+  open_views();
 }
 
 void Supervisor::keep_logs() {
@@ -139,7 +155,6 @@ void Supervisor::keep_logs() {
                 is_agent(run_) ? std::optional(run_.options.hosts.node) : std::nullopt);
   run_.logs = &*logs_;
   note_beginning();
-  screen_.listen([this](std::string_view line) { logs_->note(line); });
   say("logs of ranks are kept in " + logs_->path());
 }
 
@@ -152,15 +167,15 @@ void Supervisor::note_beginning() {
   for (const std::string& note : run_.options.notes) logs_->note("note: " + note);
 }
 
-/// A run goes on without a socket: only `mlaunch status` and `mlaunch stop` need it.
-void Supervisor::open_control_socket() {
-  const auto open_folder = [] { return ControlFolder::make(ControlFolder::places().front()); };
+/// A run goes on without a socket: only those who look at it need it.
+void Supervisor::open_views() {
+  views_.emplace(run_, recent_, parts_.wire.get(),
+                 RunViews::Answers{[this] { return status_json(status()); },
+                                   [this](bool at_once) { return stop(at_once); }});
   try {
-    control_socket_.emplace(open_folder, run_.run_id,
-                            ControlSocket::Answers{[this] { return status_json(status()); },
-                                                   [this](bool at_once) { return stop(at_once); }});
+    views_->open_socket();
   } catch (const HostError& error) {
-    say(std::string("note: mlaunch status and mlaunch stop do not reach this run: ") +
+    say(std::string("note: mlaunch status, mlaunch stop and mlaunch logs do not reach this run: ") +
         error.what());
   }
 }
@@ -176,7 +191,7 @@ int Supervisor::run() {
     watch_starters();
     if (attempt_) watch_attempt();
     if (is_agent(run_)) watch_coordinator();
-    if (control_socket_) control_socket_->work(now());
+    if (views_) views_->work(now());
     if (const auto deadline = control_.next_deadline();
         !exit_code_ && deadline && *deadline <= now()) {
       tell(AgentEvent(AgentTick{look()}));
@@ -198,7 +213,7 @@ void Supervisor::wait_for_something() {
   std::vector<pollfd> entries{{signals_.fd(), POLLIN, 0}};
   if (attempt_) attempt_->add_polls(entries);
   starters_.add_polls(entries);
-  if (control_socket_) control_socket_->add_polls(entries);
+  if (views_) views_->add_polls(entries);
   if (parts_.wire) entries.push_back({parts_.wire->poll_fd(), POLLIN, 0});
   for (const OutputKind kind : kOutputKinds)
     if (OutputQueue& queue = screen_.queue(kind); queue.pending())
@@ -210,7 +225,7 @@ void Supervisor::wait_for_something() {
 int Supervisor::poll_timeout_ms() const {
   std::optional<TimePoint> next = control_.next_deadline();
   if (attempt_) next = sooner(next, attempt_->next_deadline());
-  if (control_socket_) next = sooner(next, control_socket_->next_deadline());
+  if (views_) next = sooner(next, views_->next_deadline());
   if (!again_.empty()) next = sooner(next, again_.front().when);
   if (is_agent(run_) && !leaving_) next = sooner(next, reach_.next_deadline());
   if (!next) return -1;
@@ -224,6 +239,7 @@ void Supervisor::read_signals() {
 }
 
 void Supervisor::take_signal(int number) {
+  run_.ended_by = {};
   tell(CoordinatorEvent(RunSignal{number}));
   const bool ends = number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGPIPE;
   // Nobody hears of it now, and who sent it may wait for the end of this process.
@@ -266,9 +282,9 @@ std::vector<RankState> Supervisor::look() const {
 std::string Supervisor::stop(bool at_once) {
   const bool was_asked = control_.coordinator()->is_asked_to_end();
   if (at_once || !was_asked) {
-    say(at_once ? "mlaunch stop --now ends the ranks"
-                : "mlaunch stop asks the ranks to save and end");
-    tell(CoordinatorEvent(RunSignal{at_once ? SIGINT : SIGTERM}));
+    run_.ended_by = {at_once ? SIGINT : SIGTERM, at_once ? "mlaunch stop --now" : "mlaunch stop"};
+    say(run_.ended_by.words + (at_once ? " ends the ranks" : " asks the ranks to save and end"));
+    tell(CoordinatorEvent(RunSignal{run_.ended_by.signal}));
   }
   const bool watches = run_.options.hang_timeout != std::chrono::seconds(0);
   return stop_json({run_.run_id, was_asked, run_.options.grace,
@@ -277,10 +293,10 @@ std::string Supervisor::stop(bool at_once) {
 
 /// Tells those who wait for the end, and who asks later.
 void Supervisor::tell_end() {
-  if (!control_socket_) return;
+  if (!views_) return;
   const Coordinator& coordinator = *control_.coordinator();
-  control_socket_->end(ended_json(status(), {*exit_code_, std::chrono::system_clock::now(),
-                                             coordinator.committed(), coordinator.checkpoint()}));
+  views_->end(ended_json(status(), {*exit_code_, std::chrono::system_clock::now(),
+                                    coordinator.committed(), coordinator.checkpoint()}));
 }
 
 /// Tells how the ranks are.
@@ -325,6 +341,7 @@ void Supervisor::tell(const Event& event) {
 
 void Supervisor::act(const ControlAction& action) {
   if (const auto* start = std::get_if<StartGroup>(&action)) {
+    recent_.begin_attempt(start->start.placement.attempt);
     if (logs_)
       logs_->note(fmt::format("attempt {} starts with {} ranks", start->start.placement.attempt,
                               start->start.placement.world()));

@@ -72,8 +72,8 @@ SUBFOLDERS = {  # each subfolder includes itself and these of the same folder; t
         "group": {"control", "command", "output"},
         "start": {"command", "group", "output"},
         "report": {"control", "command", "group"},
-        "views": {"control", "group"},
         "wire": {"control"},
+        "views": {"control", "group", "output", "wire"},
     },
 }
 EVERYTHING = set(BELOW) | {"tests", "bench"}

@@ -4,13 +4,14 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "launcher/wire/grpc/stream_metadata.h"
 
 namespace strata::launcher {
 
 AgentStream::AgentStream(CoordinatorServer& server, const grpc::CallbackServerContext& context)
     : server_(server) {
   if (!server_.accepts_token(context)) {
-    finish({grpc::StatusCode::UNAUTHENTICATED, "this is not the token of the run"});
+    finish({grpc::StatusCode::UNAUTHENTICATED, kOtherToken});
     return;
   }
   StartSendInitialMetadata();
