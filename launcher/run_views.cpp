@@ -12,8 +12,10 @@ constexpr std::size_t kLastAnswerBytes = std::size_t{64} << 10;
 
 }  // namespace
 
-RunViews::RunViews(const Run& run, const RecentOutput& output, ControlWire* wire, Answers answers)
+RunViews::RunViews(const Run& run, const Coordinator& coordinator, RecentOutput& output,
+                   ControlWire* wire, Answers answers)
     : run_(run),
+      coordinator_(coordinator),
       output_(output),
       wire_(wire),
       answers_{std::move(answers.status), std::move(answers.stop),
@@ -29,10 +31,12 @@ void RunViews::add_polls(std::vector<pollfd>& entries) const {
 }
 
 std::optional<TimePoint> RunViews::next_deadline() const {
-  return socket_ ? socket_->next_deadline() : std::nullopt;
+  return socket_ ? sooner(fetch_, socket_->next_deadline()) : fetch_;
 }
 
 void RunViews::work(TimePoint now) {
+  now_ = now;
+  if (fetch_ && *fetch_ <= now) fetch_.reset();
   if (socket_) socket_->work(now);
   std::erase_if(questions_, [this](const ViewAsked& asked) {
     const auto answer = answer_view(answers_, asked.question);
@@ -51,12 +55,30 @@ void RunViews::end(const std::string& line) {
     wire_->answer(asked.number, last_answer(answers_, asked.question, line));
 }
 
-std::optional<std::string> RunViews::logs(const AskLogs& asked, bool ended) const {
+std::optional<std::string> RunViews::logs(const AskLogs& asked, bool ended) {
+  std::vector<std::string> waiting_for =
+      ended ? std::vector<std::string>{} : fetch_output(asked.rank);
   LogAnswer answer{.run_id = run_.run_id,
-                   .piece = output_.read(asked, ended ? kLastAnswerBytes : kAnswerBytes)};
-  answer.ended = ended;
+                   .piece = output_.read(asked, ended ? kLastAnswerBytes : kAnswerBytes),
+                   .waiting_for = std::move(waiting_for),
+                   .ended = ended};
   if (asked.follow && !ended && answer.piece.lines.empty()) return std::nullopt;
   return logs_json(answer);
+}
+
+/// Asks other hosts for what their ranks print; returns those that have not sent all of it.
+std::vector<std::string> RunViews::fetch_output(const std::optional<int>& rank) {
+  if (wire_ == nullptr) return {};
+  std::vector<Coordinator::AgentOfHost> others = coordinator_.agents();
+  std::erase_if(others, [this](const Coordinator::AgentOfHost& host) {
+    return host.host == std::to_string(run_.options.hosts.node);
+  });
+  if (others.empty()) return {};
+  OutputOfHosts::Wanted wanted = hosts_.want(now_, rank, others);
+  for (const OutputOfHosts::Fetch& fetch : wanted.fetches)
+    wire_->fetch_output(fetch.host, fetch.agent, fetch.number);
+  fetch_ = now_ + OutputOfHosts::kBetweenFetches;
+  return std::move(wanted.waiting_for);
 }
 
 }  // namespace strata::launcher

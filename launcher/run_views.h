@@ -4,13 +4,16 @@
 
 #include <poll.h>
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "launcher/command/run.h"
+#include "launcher/control/coordinator.h"
 #include "launcher/output/recent_output.h"
 #include "launcher/views/control_socket.h"
+#include "launcher/views/output_of_hosts.h"
 #include "launcher/wire/control_wire.h"
 
 namespace strata::launcher {
@@ -22,8 +25,9 @@ class RunViews {
     std::function<std::string()> status;
     std::function<std::string(bool now)> stop;
   };
-  /// Borrows run, output and wire (null: the run has one host).
-  RunViews(const Run& run, const RecentOutput& output, ControlWire* wire, Answers answers);
+  /// Borrows all but answers; wire: null if the run has one host.
+  RunViews(const Run& run, const Coordinator& coordinator, RecentOutput& output, ControlWire* wire,
+           Answers answers);
 
   /// Listens on the Unix socket. Throws HostError; the run may go on without.
   void open_socket();
@@ -35,19 +39,27 @@ class RunViews {
 
   void hear(const ViewAsked& event) { questions_.push_back(event); }
   void hear(const ViewLeft& event);
+  void hear(TimePoint now, const HostPrinted& event) {
+    hosts_.take(now, event.host, event.agent, event.piece);
+  }
 
   /// Answers all that wait for the end; `line` (ended_json) tells of it. Nothing works afterwards.
   void end(const std::string& line);
 
  private:
-  [[nodiscard]] std::optional<std::string> logs(const AskLogs& asked, bool ended) const;
+  std::optional<std::string> logs(const AskLogs& asked, bool ended);
+  std::vector<std::string> fetch_output(const std::optional<int>& rank);
 
   const Run& run_;
-  const RecentOutput& output_;
+  const Coordinator& coordinator_;
+  RecentOutput& output_;
+  OutputOfHosts hosts_{output_};
   ControlWire* const wire_;
   const ViewAnswers answers_;
   std::optional<ControlSocket> socket_;
   std::vector<ViewAsked> questions_;  ///< from other hosts, that are not answered yet
+  TimePoint now_{};                   ///< of the last work()
+  std::optional<TimePoint> fetch_;    ///< when lines of other hosts are fetched again
 };
 
 }  // namespace strata::launcher

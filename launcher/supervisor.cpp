@@ -39,6 +39,10 @@ namespace strata::launcher {
 namespace {
 
 constexpr std::chrono::milliseconds kLastWords{500};
+/// Of lines that an agent sends at a time: heartbeats wait behind it.
+constexpr std::size_t kPieceBytes = std::size_t{256} << 10;
+/// Somebody looks at an agent's ranks if their lines were asked for within this time.
+constexpr std::chrono::seconds kWatched{3};
 /// Other hosts get the run's last words in this time, or learn of its end by their leases.
 constexpr std::chrono::milliseconds kLastWordsToHosts{2000};
 /// An agent that has ended is started again after this time.
@@ -56,6 +60,8 @@ class Supervisor {
   void read_signals();
   void take_signal(int number);
   void watch_attempt();
+  void send_output(std::uint64_t from);
+  void send_last_output();
   void read_wire();
   void watch_starters();
   void start_agents_again();
@@ -80,6 +86,8 @@ class Supervisor {
   void hear(const ConnectionBroke& event) { tell(CoordinatorEvent(event)); }
   void hear(const ViewAsked& event) { views_->hear(event); }
   void hear(const ViewLeft& event) { views_->hear(event); }
+  void hear(const HostPrinted& event) { views_->hear(now(), event); }
+  void hear(const OutputWanted& event) { send_output(event.number); }
   void hear(const CoordinatorSaid& event) { tell(AgentEvent(event)); }
   void hear(const Connected&);
   void hear(const Welcomed& event);
@@ -95,6 +103,11 @@ class Supervisor {
   std::string reports_;  ///< of all attempts, if logs are kept
   std::string hang_;     ///< what was said of the last hang
   RecentOutput recent_;
+  struct Sent {
+    TimePoint when;
+    std::uint64_t next = 0;
+  };
+  std::optional<Sent> sent_;  ///< of recent_, to a coordinator that asked for it
   SignalQueue signals_;
   Screen screen_;
   Starters starters_{screen_};
@@ -124,15 +137,21 @@ std::string waiting_text(const Run& run) {
                      hosts.node < 0 ? "" : "more ", others == 1 ? "" : "s");
 }
 
-/// Of all ranks of this host together 64 MiB are kept, and never more than 1 MiB of one.
-std::size_t bytes_kept_of_a_rank(int ranks) {
+/// Of all ranks together 64 MiB are kept, and never more than 1 MiB of one. An agent keeps what the
+/// ranks of its host print, the coordinator gets that of all hosts where somebody looks.
+std::size_t bytes_kept_of_a_rank(const Options& options) {
   constexpr std::size_t kOfAll = std::size_t{64} << 20, kOfOne = std::size_t{1} << 20;
-  return std::min(kOfOne, kOfAll / static_cast<std::size_t>(ranks));
+  std::size_t ranks = 0;
+  for (const ListedHost& host : options.hosts.listed) ranks += static_cast<std::size_t>(host.slots);
+  if (ranks == 0) ranks = static_cast<std::size_t>(options.ranks);
+  if (options.hosts.listed.empty() && options.hosts.coordinates)
+    ranks *= static_cast<std::size_t>(options.hosts.count);
+  return std::min(kOfOne, kOfAll / ranks);
 }
 
 Supervisor::Supervisor(const Run& run)
     : run_(run),
-      recent_(bytes_kept_of_a_rank(run.options.ranks)),
+      recent_(bytes_kept_of_a_rank(run.options)),
       screen_(run.options.ranks, run.options.prefix, STDOUT_FILENO, STDERR_FILENO,
               !run.options.hosts.are_several()),
       parts_(make_run_parts(now(), run_)),
@@ -169,7 +188,7 @@ void Supervisor::note_beginning() {
 
 /// A run goes on without a socket: only those who look at it need it.
 void Supervisor::open_views() {
-  views_.emplace(run_, recent_, parts_.wire.get(),
+  views_.emplace(run_, *control_.coordinator(), recent_, parts_.wire.get(),
                  RunViews::Answers{[this] { return status_json(status()); },
                                    [this](bool at_once) { return stop(at_once); }});
   try {
@@ -310,6 +329,7 @@ void Supervisor::watch_attempt() {
   }
   if (const auto failure = attempt_->take_failure()) tell(AgentEvent(FirstFailure{*failure}));
   if (!attempt_ || !attempt_->is_over()) return;
+  if (is_agent(run_)) send_last_output();
   const AttemptFacts facts = attempt_->facts();
   attempt_.reset();
   if (logs_) {
@@ -317,6 +337,18 @@ void Supervisor::watch_attempt() {
     logs_->note("the attempt has ended on this host");
   }
   tell(AgentEvent(GroupEnded{facts}));
+}
+
+/// Sends the coordinator a piece of what was printed here, from a line on.
+void Supervisor::send_output(std::uint64_t from) {
+  const RecentOutput::Piece piece = recent_.read({.number = from}, kPieceBytes);
+  sent_ = {now(), piece.next};
+  parts_.wire->send(piece);
+}
+
+/// Who looks at the ranks sees their last lines, too: the run may end before they are asked for.
+void Supervisor::send_last_output() {
+  if (sent_ && now() < sent_->when + kWatched) send_output(sent_->next);
 }
 
 void Supervisor::write_outputs() {

@@ -69,13 +69,12 @@ RecentOutput::Piece RecentOutput::read_rank(const AskLogs& asked, const OfRank& 
                                             std::size_t most_bytes) {
   const std::uint64_t end = rank.dropped + rank.lines.size();
   const std::uint64_t begin = begin_of(asked, end);
-  Piece piece{.next = std::max(begin, rank.dropped)};
+  Piece piece{.next = std::max(begin, rank.dropped), .end = end};
   piece.dropped = piece.next - begin;
   for (std::size_t bytes = 0; piece.next < end && bytes < most_bytes; ++piece.next) {
     piece.lines.push_back(rank.lines[piece.next - rank.dropped].line);
     bytes += piece.lines.back().text.size() + kLineOverhead;
   }
-  piece.more = piece.next < end;
   return piece;
 }
 
@@ -90,7 +89,7 @@ RecentOutput::Piece RecentOutput::read_all(const AskLogs& asked, std::size_t mos
     const auto first = std::ranges::lower_bound(rank.lines, begin, {}, &Kept::number);
     if (first != rank.lines.end()) heads.emplace(first, rank.lines.end());
   }
-  Piece piece{.next = count_};
+  Piece piece{.next = count_, .end = count_};
   for (std::size_t bytes = 0; !heads.empty() && bytes < most_bytes;) {
     auto [line, end] = heads.top();
     heads.pop();
@@ -98,8 +97,7 @@ RecentOutput::Piece RecentOutput::read_all(const AskLogs& asked, std::size_t mos
     bytes += line->line.text.size() + kLineOverhead;
     if (++line != end) heads.emplace(line, end);
   }
-  piece.more = !heads.empty();
-  if (piece.more) piece.next = heads.top().first->number;
+  if (!heads.empty()) piece.next = heads.top().first->number;
   piece.dropped = piece.next - begin - piece.lines.size();
   return piece;
 }

@@ -51,7 +51,9 @@ class RecentOutput {
     std::vector<OutputLine> lines;
     std::uint64_t next = 0;     ///< where the reader goes on
     std::uint64_t dropped = 0;  ///< lines on the way to `next` that are not here any more
-    bool more = false;          ///< true: `next` is there already
+    std::uint64_t end = 0;      ///< of all lines so far
+
+    [[nodiscard]] bool more() const { return next < end; }
   };
   /// Returns what is asked for, as far as it is kept: at most about `most_bytes`, at least a line.
   [[nodiscard]] Piece read(const AskLogs& asked, std::size_t most_bytes) const;

@@ -43,7 +43,7 @@ TEST(RecentOutput, AReaderGoesOnWhereItWas) {
       EXPECT_EQ(piece.dropped, 0U);
       read += texts(piece);
       place.number = piece.next;
-      more = piece.more;
+      more = piece.more();
     }
     EXPECT_EQ(read, rank ? "0|2|4|6|8|" : "0|1|2|3|4|5|6|7|8|9|");
     output.feed(0, kOutput, "new\n");

@@ -33,7 +33,7 @@ std::string logs_json(const LogAnswer& answer) {
   JsonWriter json(0);
   json.begin_object().member("version", 1).member("run", answer.run_id);
   json.member("next", answer.piece.next).member("dropped", answer.piece.dropped);
-  json.member("more", answer.piece.more).member("ended", answer.ended);
+  json.member("more", answer.piece.more()).member("ended", answer.ended);
   json.key("waiting_for").begin_array();
   for (const std::string& host : answer.waiting_for) json.value(host);
   json.end_array().key("lines").begin_array();

@@ -26,7 +26,7 @@ TEST(ViewAnswers, LinesAreToldWithWhoseTheyAre) {
   answer.piece = {.lines = {{3, 1, OutputKind::standard_error, "a\"\xff"}, {.text = "mlaunch: x"}},
                   .next = 9,
                   .dropped = 2,
-                  .more = true};
+                  .end = 10};
   EXPECT_EQ(logs_json(answer),
             "{\"version\":1,\"run\":\"r\",\"next\":9,\"dropped\":2,\"more\":true,\"ended\":true,"
             "\"waiting_for\":[\"1 (gpu-07)\"],\"lines\":[{\"rank\":3,\"attempt\":1,\"stream\":"

@@ -12,6 +12,7 @@
 #include "launcher/control/agent.h"
 #include "launcher/control/coordinator.h"
 #include "launcher/control/view_question.h"
+#include "launcher/output/recent_output.h"
 #include "launcher/wire/run_secret.h"
 
 namespace strata::launcher {
@@ -51,8 +52,19 @@ struct ViewAsked {
 struct ViewLeft {
   std::uint64_t number = 0;
 };
-using WireEvent = std::variant<AgentSaid, ConnectionBroke, Connected, Welcomed, NotWelcome,
-                               CoordinatorOutOfReach, CoordinatorSaid, ViewAsked, ViewLeft>;
+/// To the coordinator: what ranks of a host have printed, as it asked.
+struct HostPrinted {
+  std::string host;
+  std::string agent;
+  RecentOutput::Piece piece;
+};
+/// To an agent: the coordinator wants to know what its ranks have printed, from this line on.
+struct OutputWanted {
+  std::uint64_t number = 0;
+};
+using WireEvent =
+    std::variant<AgentSaid, ConnectionBroke, Connected, Welcomed, NotWelcome, CoordinatorOutOfReach,
+                 CoordinatorSaid, ViewAsked, ViewLeft, HostPrinted, OutputWanted>;
 
 /// One end of the connections. Threads of the module receive and send; one thread calls all
 /// functions, none of which waits but `close`.
@@ -68,6 +80,11 @@ class ControlWire {
   /// both machines say again what must be heard.
   virtual void send(const SendToAgent& message) = 0;
   virtual void send(const SendToCoordinator& message) = 0;
+  /// Asks an agent for what its ranks have printed (OutputWanted).
+  virtual void fetch_output(const std::string& host, const std::string& agent,
+                            std::uint64_t number) = 0;
+  /// Answers OutputWanted.
+  virtual void send(const RecentOutput::Piece& output) = 0;
   /// Answers ViewAsked. Answers over kMostAnswerBytes, and for who has gone, are lost.
   virtual void answer(std::uint64_t number, const std::string& json) = 0;
   /// Waits until all is sent, at most `limit`, and ends all connections.

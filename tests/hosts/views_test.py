@@ -1,6 +1,7 @@
 """Looking at a run over several hosts from elsewhere: with its secret, without it, and where no run listens."""
 import json
 import os
+import signal
 import socket
 import threading
 import time
@@ -8,7 +9,7 @@ import unittest
 
 from several_hosts import ACTOR, BIN, HostsTest, children
 
-CHATTER = ["sh", "-c", 'i=0; while [ $i -lt 400 ]; do i=$((i + 1)); echo "line $i of $RANK"; sleep 0.05; done']
+CHATTER = ["sh", "-c", 'i=0; while [ $i -lt 120 ]; do i=$((i + 1)); echo "line $i of $RANK"; sleep 0.05; done']
 
 
 class Views(HostsTest):
@@ -70,6 +71,45 @@ class Views(HostsTest):
         output, error = watch.communicate(timeout=20)
         self.assertEqual(watch.returncode, 0, error)
         self.assertRegex(output, r"run \w+ has ended with code 75\n$")
+
+    def test_logs_show_ranks_of_all_hosts(self):
+        hosts = self.start_and_wait(CHATTER)
+        here = self.run_program([str(BIN / "mlaunch"), "logs"])
+        for logs in (here, self.at("logs")):
+            for rank in range(3):
+                self.assertIn(f"[{rank}] line 1 of {rank}\n", logs.stdout)
+            self.assertEqual(logs.stderr, "")
+        one = self.at("logs", "2", "--tail", "3").stdout.splitlines()
+        self.assertEqual(len(one), 3, one)
+        self.assertTrue(all(line.endswith(" of 2") for line in one), one)
+        follower = self.start([str(BIN / "mlaunch"), "logs", "-f", "--at", f"127.0.0.1:{self.port}", "--run-secret", "secret"])
+        self.assertEqual([self.ended(host)[0] for host in hosts], [0, 0])
+        output, error = follower.communicate(timeout=20)
+        self.assertEqual(follower.returncode, 0, error)
+        for rank in range(3):
+            lines = [line for line in output.splitlines() if line.startswith(f"[{rank}]")]
+            self.assertEqual(lines, [f"[{rank}] line {i} of {rank}" for i in range(1, 121)], error)
+
+    def test_logs_of_a_host_that_is_silent_are_missed_and_that_is_said(self):
+        hosts = self.start_and_wait([ACTOR, "save"])
+        os.kill(hosts[1].pid, signal.SIGSTOP)
+        logs = self.run_program([str(BIN / "mlaunch"), "logs"])
+        self.assertIn("[0] ready", logs.stdout)
+        self.assertRegex(logs.stderr, r"mlaunch: host 1 \(.+\) has not sent all that its ranks printed")
+
+    def test_ranks_that_print_much_delay_nobody(self):
+        flood = ["sh", "-c", 'case $RANK in 1) exec timeout 8 yes "a line that comes again and again";; *) sleep 8;; esac']
+        hosts = self.start_and_wait(["sh", "-c", flood[2], "sh"])
+        drains = [threading.Thread(target=host.stdout.read, daemon=True) for host in hosts]
+        for drain in drains:
+            drain.start()
+        follower = self.start([str(BIN / "mlaunch"), "logs", "-f", "1"])
+        lines = follower.stdout.read().splitlines()
+        self.assertGreater(len(lines), 1000)
+        # They are lost on the way from the host, or at the run for this reader.
+        self.assertRegex("\n".join(lines) + follower.stderr.read(),
+                         r"\d+ lines are gone: (its host prints more than can be sent|this reader is slower than the ranks)")
+        self.assertEqual([host.wait(30) for host in hosts], [124, 124])
 
     def test_another_secret_is_refused(self):
         hosts = self.start_and_wait()

@@ -76,6 +76,15 @@ void AgentClient::send(const SendToAgent&) {
   STRATA_CHECK(false);  // this is an agent's end
 }
 
+void AgentClient::send(const RecentOutput::Piece& output) {
+  const std::lock_guard lock(mutex_);
+  if (stream_ != nullptr) stream_->send(to_proto(output));
+}
+
+void AgentClient::fetch_output(const std::string&, const std::string&, std::uint64_t) {
+  STRATA_CHECK(false);  // this is an agent's end
+}
+
 void AgentClient::answer(std::uint64_t, const std::string&) {
   STRATA_CHECK(false);  // nobody asks an agent
 }

@@ -190,6 +190,17 @@ void CoordinatorServer::send(const SendToAgent& message) {
     found->second->send(to_proto(message.message));
 }
 
+void CoordinatorServer::fetch_output(const std::string& host, const std::string& agent,
+                                     std::uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = attached_.find({host, agent}); found != attached_.end())
+    found->second->send(to_proto(OutputWanted{number}));
+}
+
+void CoordinatorServer::send(const RecentOutput::Piece&) {
+  STRATA_CHECK(false);  // this is the coordinator's end
+}
+
 void CoordinatorServer::send(const SendToCoordinator&) {
   STRATA_CHECK(false);  // this is the coordinator's end
 }
