@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "launcher/views/metrics_text.h"
+
 namespace strata::launcher {
 namespace {
 
@@ -18,7 +20,8 @@ RunViews::RunViews(const Run& run, const Coordinator& coordinator, RecentOutput&
       coordinator_(coordinator),
       output_(output),
       wire_(wire),
-      answers_{std::move(answers.status), std::move(answers.stop),
+      status_(std::move(answers.status)),
+      answers_{[this] { return status_json(status()); }, std::move(answers.stop),
                [this](const AskLogs& asked, bool ended) { return logs(asked, ended); }} {}
 
 void RunViews::open_socket() {
@@ -26,18 +29,38 @@ void RunViews::open_socket() {
   socket_.emplace(open_folder, run_.run_id, answers_);
 }
 
+void RunViews::open_page(int port) {
+  page_ = open_web_server(
+      port, {[this] { return runs_json(status_json(status())); },
+             [this] { return progress_.json(); }, [this] { return metrics_text(status()); }});
+}
+
+RunStatus RunViews::status() const {
+  RunStatus status = status_();
+  progress_.complete(now_, status);
+  return status;
+}
+
 void RunViews::add_polls(std::vector<pollfd>& entries) const {
+  if (page_) entries.push_back({page_->poll_fd(), POLLIN, 0});
   if (socket_) socket_->add_polls(entries);
 }
 
 std::optional<TimePoint> RunViews::next_deadline() const {
-  return socket_ ? sooner(fetch_, socket_->next_deadline()) : fetch_;
+  std::optional<TimePoint> next = sooner(fetch_, progress_.next_look());
+  if (socket_) next = sooner(next, socket_->next_deadline());
+  if (page_)
+    if (const auto timeout = page_->timeout()) next = sooner(next, now_ + *timeout);
+  return next;
 }
 
 void RunViews::work(TimePoint now) {
   now_ = now;
   if (fetch_ && *fetch_ <= now) fetch_.reset();
+  if (progress_.next_look() <= now)
+    progress_.look(now, std::chrono::system_clock::now(), status_());
   if (socket_) socket_->work(now);
+  if (page_) page_->work();
   std::erase_if(questions_, [this](const ViewAsked& asked) {
     const auto answer = answer_view(answers_, asked.question);
     if (answer) wire_->answer(asked.number, *answer);

@@ -1,10 +1,11 @@
-// Those who look at a run from outside while it goes on: over its Unix socket and, with its secret,
-// from other hosts. Nothing here waits for them.
+// Those who look at a run from outside while it goes on: over its Unix socket, with its secret from
+// other hosts, and in a browser. Nothing here waits for them.
 #pragma once
 
 #include <poll.h>
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,16 +15,19 @@
 #include "launcher/output/recent_output.h"
 #include "launcher/views/control_socket.h"
 #include "launcher/views/output_of_hosts.h"
+#include "launcher/views/run_progress.h"
+#include "launcher/views/run_status.h"
+#include "launcher/web/web_server.h"
 #include "launcher/wire/control_wire.h"
 
 namespace strata::launcher {
 
 class RunViews {
  public:
-  /// What the run does for them; each returns one line of JSON.
+  /// What the run does for them.
   struct Answers {
-    std::function<std::string()> status;
-    std::function<std::string(bool now)> stop;
+    std::function<RunStatus()> status;
+    std::function<std::string(bool now)> stop;  ///< returns one line of JSON
   };
   /// Borrows all but answers; wire: null if the run has one host.
   RunViews(const Run& run, const Coordinator& coordinator, RecentOutput& output, ControlWire* wire,
@@ -31,6 +35,10 @@ class RunViews {
 
   /// Listens on the Unix socket. Throws HostError; the run may go on without.
   void open_socket();
+
+  /// Serves a page at this port of 127.0.0.1; 0: any. Throws HostError.
+  void open_page(int port);
+  [[nodiscard]] int page_port() const { return page_->port(); }
 
   void add_polls(std::vector<pollfd>& entries) const;
   [[nodiscard]] std::optional<TimePoint> next_deadline() const;
@@ -47,6 +55,7 @@ class RunViews {
   void end(const std::string& line);
 
  private:
+  [[nodiscard]] RunStatus status() const;
   std::optional<std::string> logs(const AskLogs& asked, bool ended);
   std::vector<std::string> fetch_output(const std::optional<int>& rank);
 
@@ -55,7 +64,10 @@ class RunViews {
   RecentOutput& output_;
   OutputOfHosts hosts_{output_};
   ControlWire* const wire_;
+  const std::function<RunStatus()> status_;
   const ViewAnswers answers_;
+  RunProgress progress_;
+  std::unique_ptr<WebServer> page_;  ///< null: nobody asked for it
   std::optional<ControlSocket> socket_;
   std::vector<ViewAsked> questions_;  ///< from other hosts, that are not answered yet
   TimePoint now_{};                   ///< of the last work()

@@ -189,8 +189,12 @@ void Supervisor::note_beginning() {
 /// A run goes on without a socket: only those who look at it need it.
 void Supervisor::open_views() {
   views_.emplace(run_, *control_.coordinator(), recent_, parts_.wire.get(),
-                 RunViews::Answers{[this] { return status_json(status()); },
+                 RunViews::Answers{[this] { return status(); },
                                    [this](bool at_once) { return stop(at_once); }});
+  if (run_.options.web_port) {
+    views_->open_page(*run_.options.web_port);
+    say(fmt::format("the run is shown at http://127.0.0.1:{}", views_->page_port()));
+  }
   try {
     views_->open_socket();
   } catch (const HostError& error) {
@@ -283,12 +287,18 @@ RunStatus Supervisor::status() const {
   status.grace_seconds = std::chrono::floor<std::chrono::seconds>(run_.options.grace).count();
   status.stopping = coordinator.is_asked_to_end();
   if (logs_) status.log_folder = logs_->path();
+  status.committed = coordinator.committed();
+  status.checkpoint = coordinator.checkpoint();
   // A look at the own ranks is newer than their last heartbeat.
-  std::vector<RankState> own = look();
-  for (Coordinator::RankOfHost& one : coordinator.ranks()) {
+  const std::vector<RankState> own = look();
+  for (const Coordinator::RankOfHost& one : coordinator.ranks()) {
     const auto newer = std::ranges::find(own, one.state.rank, &RankState::rank);
-    status.ranks.push_back({run_.options.hosts.are_several() ? one.host : run_.host,
-                            newer != own.end() ? *newer : std::move(one.state)});
+    const RankState& state = newer != own.end() ? *newer : one.state;
+    if (state.committed > status.committed) {
+      status.committed = state.committed;
+      status.checkpoint = state.checkpoint;
+    }
+    status.ranks.push_back({run_.options.hosts.are_several() ? one.host : run_.host, state});
   }
   return status;
 }

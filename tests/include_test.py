@@ -72,6 +72,7 @@ SUBFOLDERS = {  # each subfolder includes itself and these of the same folder; t
         "group": {"control", "command", "output"},
         "start": {"command", "group", "output"},
         "report": {"control", "command", "group"},
+        "web": set(),  # the server has not heard of runs
         "wire": {"control", "output"},
         "views": {"control", "group", "output", "wire"},
     },
