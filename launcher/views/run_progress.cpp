@@ -53,17 +53,17 @@ void RunProgress::see_attempt(std::chrono::system_clock::time_point wall, const 
     done_until_ = std::max(done_until_, done);
     step_ = -1;
   }
-  tell(wall, attempt_ <= 0 ? std::string("the ranks start")
-             : status.committed >= 0
-                 ? fmt::format("the ranks start again from step {}", status.committed)
-                 : std::string("the ranks start again from the beginning"));
+  tell(wall, true,
+       attempt_ <= 0           ? std::string("the ranks start")
+       : status.committed >= 0 ? fmt::format("the ranks start again from step {}", status.committed)
+                               : std::string("the ranks start again from the beginning"));
 }
 
 void RunProgress::see_checkpoint(TimePoint now, std::chrono::system_clock::time_point wall,
                                  const RunStatus& status) {
   committed_ = status.committed;
   committed_at_ = now;
-  tell(wall, fmt::format("step {} is saved in {}", status.committed, status.checkpoint));
+  tell(wall, false, fmt::format("step {} is saved in {}", status.committed, status.checkpoint));
 }
 
 void RunProgress::see_step(TimePoint now, const RankState& rank) {
@@ -82,9 +82,13 @@ void RunProgress::see_step(TimePoint now, const RankState& rank) {
   gap_ *= 2;
 }
 
-void RunProgress::tell(std::chrono::system_clock::time_point wall, std::string text) {
-  events_.push_back({wall, std::move(text)});
-  if (events_.size() > kMostEvents) events_.pop_front();
+/// Old checkpoints are forgotten before old starts.
+void RunProgress::tell(std::chrono::system_clock::time_point wall, bool is_start,
+                       std::string text) {
+  events_.push_back({wall, is_start, std::move(text)});
+  if (events_.size() <= kMostEvents) return;
+  const auto checkpoint = std::ranges::find(events_, false, &Happened::is_start);
+  events_.erase(checkpoint != events_.end() ? checkpoint : events_.begin());
 }
 
 void RunProgress::complete(TimePoint now, RunStatus& status) const {

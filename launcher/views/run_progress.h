@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -42,6 +41,7 @@ class RunProgress {
   };
   struct Happened {
     std::chrono::system_clock::time_point when;
+    bool is_start;  ///< of the ranks, else a checkpoint
     std::string text;
   };
 
@@ -49,7 +49,7 @@ class RunProgress {
   void see_checkpoint(TimePoint now, std::chrono::system_clock::time_point wall,
                       const RunStatus& status);
   void see_step(TimePoint now, const RankState& rank);
-  void tell(std::chrono::system_clock::time_point wall, std::string text);
+  void tell(std::chrono::system_clock::time_point wall, bool is_start, std::string text);
 
   std::optional<TimePoint> looked_;
   int attempt_ = -1;
@@ -63,7 +63,7 @@ class RunProgress {
   std::vector<Point> points_;
   std::optional<TimePoint> added_;  ///< when the last point was
   std::chrono::seconds gap_{1};     ///< between points
-  std::deque<Happened> events_;
+  std::vector<Happened> events_;
 };
 
 }  // namespace strata::launcher

@@ -111,6 +111,18 @@ TEST_F(RunProgressTest, CurvesStayBoundedAndReachToTheEnd) {
   EXPECT_EQ(history().at("events").size(), static_cast<std::int64_t>(RunProgress::kMostEvents));
 }
 
+TEST_F(RunProgressTest, OldCheckpointsAreForgottenBeforeOldStarts) {
+  look(1);
+  for (std::int64_t step = 2; step < 200; ++step) {
+    status_.committed = step;
+    look(step);
+  }
+  const auto events = history().at("events").elements();
+  EXPECT_EQ(events.size(), RunProgress::kMostEvents);
+  EXPECT_EQ(events.front().at("text").as_string(), "the ranks start");
+  EXPECT_EQ(events.back().at("text").as_string(), "step 199 is saved in ");
+}
+
 TEST_F(RunProgressTest, APauseOfMlaunchIsNoStep) {
   look(1);
   now_ += seconds(1000);

@@ -24,7 +24,8 @@ constexpr int kMostWaiting = 64;                                 ///< connection
 constexpr const char* kJson = "application/json";
 /// The page holds its own style and script, and asks only where it came from.
 constexpr const char* kPolicy =
-    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src "
+    "default-src 'none'; img-src data:; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+    "connect-src "
     "'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 

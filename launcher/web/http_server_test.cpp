@@ -87,7 +87,7 @@ TEST_F(HttpServerTest, RefusesAllElse) {
   for (const char* host : {"example.org", "127.0.0.1.example.org", "localhost:80:90", "10.0.0.1",
                            "localhost:x", "::1", ""})
     EXPECT_TRUE(get("/", host).starts_with("HTTP/1.1 403 ")) << host;
-  EXPECT_TRUE(ask("GET / HTTP/1.0\r\n\r\n").starts_with("HTTP/1.0 403 "));
+  EXPECT_TRUE(has(ask("GET / HTTP/1.0\r\n\r\n"), " 403 "));
   EXPECT_TRUE(has(get("/metrics"), " 500 ")) << "what fails is no reason for the run to end";
 }
 
