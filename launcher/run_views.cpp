@@ -1,7 +1,10 @@
 #include "launcher/run_views.h"
 
+#include <poll.h>
+
 #include <utility>
 
+#include "launcher/attempt.h"
 #include "launcher/views/metrics_text.h"
 
 namespace strata::launcher {
@@ -9,6 +12,10 @@ namespace {
 
 /// Of lines in one answer.
 constexpr std::size_t kAnswerBytes = std::size_t{256} << 10;
+/// Who was answered within this time follows still, ...
+constexpr std::chrono::seconds kFollows{1};
+/// ... and has this time to ask for what was printed last.
+constexpr std::chrono::milliseconds kLastQuestions{300};
 /// The last answer is sent without waiting for its reader.
 constexpr std::size_t kLastAnswerBytes = std::size_t{64} << 10;
 
@@ -72,13 +79,33 @@ void RunViews::hear(const ViewLeft& event) {
   std::erase_if(questions_, [&](const ViewAsked& asked) { return asked.number == event.number; });
 }
 
+/// Who prints the last answer has not asked for the next one yet.
+void RunViews::await_followers(const std::string& line) {
+  if (!followed_ || *followed_ + kFollows <= now_) return;
+  const TimePoint limit = launcher::now() + kLastQuestions;
+  for (TimePoint time = launcher::now(); time < limit; time = launcher::now()) {
+    std::vector<pollfd> entries;
+    if (socket_) socket_->add_polls(entries);
+    if (wire_ != nullptr) entries.push_back({wire_->poll_fd(), POLLIN, 0});
+    (void)::poll(entries.data(), entries.size(), 20);
+    if (socket_) socket_->work(time);
+    if (wire_ == nullptr) continue;
+    for (const WireEvent& event : wire_->take())
+      if (const auto* asked = std::get_if<ViewAsked>(&event))
+        wire_->answer(asked->number, last_answer(answers_, asked->question, line));
+  }
+}
+
 void RunViews::end(const std::string& line) {
+  ended_ = true;
+  await_followers(line);
   if (socket_) socket_->end(line);
   for (const ViewAsked& asked : std::exchange(questions_, {}))
     wire_->answer(asked.number, last_answer(answers_, asked.question, line));
 }
 
 std::optional<std::string> RunViews::logs(const AskLogs& asked, bool ended) {
+  ended |= ended_;
   std::vector<std::string> waiting_for =
       ended ? std::vector<std::string>{} : fetch_output(asked.rank);
   LogAnswer answer{.run_id = run_.run_id,
@@ -86,6 +113,7 @@ std::optional<std::string> RunViews::logs(const AskLogs& asked, bool ended) {
                    .waiting_for = std::move(waiting_for),
                    .ended = ended};
   if (asked.follow && !ended && answer.piece.lines.empty()) return std::nullopt;
+  if (asked.follow) followed_ = now_;
   return logs_json(answer);
 }
 

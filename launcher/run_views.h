@@ -51,12 +51,14 @@ class RunViews {
     hosts_.take(now, event.host, event.agent, event.piece);
   }
 
-  /// Answers all that wait for the end; `line` (ended_json) tells of it. Nothing works afterwards.
+  /// Answers all that wait for the end; `line` (ended_json) tells of it. Waits a moment for those
+  /// who follow the run's output and are between two questions. Nothing works afterwards.
   void end(const std::string& line);
 
  private:
   [[nodiscard]] RunStatus status() const;
   std::optional<std::string> logs(const AskLogs& asked, bool ended);
+  void await_followers(const std::string& line);
   std::vector<std::string> fetch_output(const std::optional<int>& rank);
 
   const Run& run_;
@@ -69,9 +71,11 @@ class RunViews {
   RunProgress progress_;
   std::unique_ptr<WebServer> page_;  ///< null: nobody asked for it
   std::optional<ControlSocket> socket_;
-  std::vector<ViewAsked> questions_;  ///< from other hosts, that are not answered yet
-  TimePoint now_{};                   ///< of the last work()
-  std::optional<TimePoint> fetch_;    ///< when lines of other hosts are fetched again
+  std::vector<ViewAsked> questions_;   ///< from other hosts, that are not answered yet
+  TimePoint now_{};                    ///< of the last work()
+  std::optional<TimePoint> fetch_;     ///< when lines of other hosts are fetched again
+  std::optional<TimePoint> followed_;  ///< when somebody who follows was answered last
+  bool ended_ = false;
 };
 
 }  // namespace strata::launcher

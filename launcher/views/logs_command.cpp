@@ -79,6 +79,7 @@ void Reader::read() {
       std::this_thread::sleep_for(kBetweenQuestions);
       asked_.follow = false;
       goes_on = run_.ask(AskStatus{}).has_value();
+      if (!goes_on) say("the run has ended, and its last lines may be missing");
     } else {
       return;
     }
