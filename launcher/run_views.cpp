@@ -63,7 +63,8 @@ std::optional<TimePoint> RunViews::next_deadline() const {
 
 void RunViews::work(TimePoint now) {
   now_ = now;
-  if (fetch_ && *fetch_ <= now) fetch_.reset();
+  fetches_ = !fetch_ || *fetch_ <= now;
+  if (fetches_) fetch_.reset();
   if (progress_.next_look() <= now)
     progress_.look(now, std::chrono::system_clock::now(), status_());
   if (socket_) socket_->work(now);
@@ -106,8 +107,9 @@ void RunViews::end(const std::string& line) {
 
 std::optional<std::string> RunViews::logs(const AskLogs& asked, bool ended) {
   ended |= ended_;
-  std::vector<std::string> waiting_for =
-      ended ? std::vector<std::string>{} : fetch_output(asked.rank);
+  // Those who follow are asked about whenever anything happens.
+  std::vector<std::string> waiting_for;
+  if (!ended && (fetches_ || !asked.follow)) waiting_for = fetch_output(asked.rank);
   LogAnswer answer{.run_id = run_.run_id,
                    .piece = output_.read(asked, ended ? kLastAnswerBytes : kAnswerBytes),
                    .waiting_for = std::move(waiting_for),

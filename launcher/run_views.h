@@ -1,5 +1,5 @@
 // Those who look at a run from outside while it goes on: over its Unix socket, with its secret from
-// other hosts, and in a browser. Nothing here waits for them.
+// other hosts, and in a browser. Nothing here waits for them while the run goes on.
 #pragma once
 
 #include <poll.h>
@@ -74,6 +74,7 @@ class RunViews {
   std::vector<ViewAsked> questions_;   ///< from other hosts, that are not answered yet
   TimePoint now_{};                    ///< of the last work()
   std::optional<TimePoint> fetch_;     ///< when lines of other hosts are fetched again
+  bool fetches_ = true;                ///< in this work(): its time has come
   std::optional<TimePoint> followed_;  ///< when somebody who follows was answered last
   bool ended_ = false;
 };

@@ -388,7 +388,8 @@ Options
     --master-port PORT           port; ranks of other programs than Strata's get another one
     --agent                      host 0 does not watch over the run: an mlaunch elsewhere does
     --run-secret FILE            what lets a host take part in the run: made once by mlaunch secret
-                                 FILE, then brought to all hosts; keep it from others
+                                 FILE, then brought to all hosts; keep it from others. With -H only
+                                 mlaunch status, stop and logs --at HOST:PORT need one
     --nnodes MIN:MAX             hosts may come and go: the run begins with MIN or more, goes on as
                                  those that are left, from its newest checkpoint, and takes in those
                                  that come after the next; train keeps global batch and steps

@@ -37,7 +37,7 @@ class Reader {
   void wait_for_hosts();
   /// Returns false if nothing follows.
   bool take(const JsonValue& answer);
-  void print(const JsonValue& line) const;
+  [[nodiscard]] std::string shown(const JsonValue& line) const;
   [[nodiscard]] bool is_wanted(const JsonValue& line) const;
 
   AskedRun& run_;
@@ -94,8 +94,10 @@ bool Reader::take(const JsonValue& answer) {
     say(fmt::format("{} {} gone{}", dropped, dropped == 1 ? "line is" : "lines are",
                     all_told_ ? ": this reader is slower than the ranks"
                               : ": the run keeps the last of each rank"));
+  std::string text;
   for (const JsonValue& line : answer.at("lines").elements())
-    if (is_wanted(line)) print(line);
+    if (is_wanted(line)) text += shown(line) + "\n";
+  print_text(text);
   asked_.number = static_cast<std::uint64_t>(answer.at("next").as_integer());
   asked_.from_end = false;
   const bool more = answer.at("more").as_boolean();
@@ -113,12 +115,11 @@ bool Reader::is_wanted(const JsonValue& line) const {
          !(options_.only_error && stream != "stderr");
 }
 
-void Reader::print(const JsonValue& line) const {
-  if (options_.json) return print_text(to_string(line, 0) + "\n");
+std::string Reader::shown(const JsonValue& line) const {
+  if (options_.json) return to_string(line, 0);
   const JsonValue rank = line.at("rank");
   const bool has_prefix = !options_.rank && !rank.is(JsonKind::null);
-  print_text((has_prefix ? fmt::format("[{}] ", rank.as_integer()) : "") +
-             line.at("text").as_string() + "\n");
+  return (has_prefix ? fmt::format("[{}] ", rank.as_integer()) : "") + line.at("text").as_string();
 }
 
 void read_local(const ViewOptions& options) {
