@@ -12,7 +12,7 @@ namespace strata::launcher {
 namespace {
 
 /// After a longer pause mlaunch was suspended, and nobody knows what ranks did.
-constexpr double kMostSeconds = 5;
+constexpr double kMostPauseSeconds = 5;
 
 bool is_in_step(Phase phase) {
   return phase == Phase::forward || phase == Phase::backward || phase == Phase::update ||
@@ -32,7 +32,8 @@ const RankState* teller(const RunStatus& status) {
 void RunProgress::look(TimePoint now, std::chrono::system_clock::time_point wall,
                        const RunStatus& status) {
   const double seconds =
-      looked_ ? std::min(std::chrono::duration<double>(now - *looked_).count(), kMostSeconds) : 0;
+      looked_ ? std::min(std::chrono::duration<double>(now - *looked_).count(), kMostPauseSeconds)
+              : 0;
   looked_ = now;
   if (status.attempt != attempt_) see_attempt(wall, status);
   if (status.committed > committed_) see_checkpoint(now, wall, status);

@@ -15,7 +15,7 @@
 namespace strata::launcher {
 namespace {
 
-constexpr int kMostSeconds = 86400;
+constexpr int kMostWaitSeconds = 86400;
 constexpr std::int64_t kMostLines = 1'000'000'000;
 /// One word of so many digits is the number of a rank; longer ones, and others, are runs' ids.
 constexpr std::size_t kMostRankDigits = 6;
@@ -43,8 +43,8 @@ constexpr auto kViewOptions = std::to_array<ViewOption>({
     {"--run-secret", true, {"status", "stop", "logs"}},
 });
 
-const ViewOption& find_option(const std::string& command, const std::string& name,
-                              const std::string& usage) {
+const ViewOption& find_view_option(const std::string& command, const std::string& name,
+                                   const std::string& usage) {
   std::vector<std::string_view> known;
   for (const ViewOption& option : kViewOptions) {
     if (std::ranges::find(option.commands, command) == option.commands.end()) continue;
@@ -64,7 +64,7 @@ std::int64_t integer_of(const std::string& name, const std::string& text, std::i
 
 void set(ViewOptions& options, const std::string& name, const std::string& value) {
   if (name == "--wait")
-    options.wait = std::chrono::seconds(integer_of(name, value, kMostSeconds));
+    options.wait = std::chrono::seconds(integer_of(name, value, kMostWaitSeconds));
   else if (name == "-n" || name == "--tail")
     options.tail = static_cast<std::uint64_t>(integer_of(name, value, kMostLines));
   else if (name == "--at")
@@ -134,7 +134,7 @@ ViewOptions parse_view_options(const std::string& command,
     const std::size_t equals = word.find('=');
     const std::string name = word.substr(0, equals);
     const bool has_value = equals != std::string::npos;
-    if (!find_option(command, name, usage).takes_value) {
+    if (!find_view_option(command, name, usage).takes_value) {
       if (has_value) throw InvalidArgument(name + " takes no value");
       set(options, name);
       continue;

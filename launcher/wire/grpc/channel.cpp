@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kFirstBackoffMs = 100, kMostBackoffMs = 1000;
 // A coordinator that has lost its power ends no connection: its silence does.
-constexpr int kBetweenPingsMs = 2000, kPingTimeoutMs = 3000;
+constexpr int kPingEveryMs = 2000, kPingTimeoutMs = 3000;
 
 /// gRPC tells of reasons of the system and of OpenSSL only in words.
 bool tells(const grpc::Status& status, std::string_view words) {
@@ -27,7 +27,7 @@ std::shared_ptr<grpc::Channel> make_channel(const ChannelSettings& settings) {
   arguments.SetSslTargetNameOverride(kCertificateName);
   arguments.SetMaxReceiveMessageSize(settings.most_bytes);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kBetweenPingsMs);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kPingEveryMs);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMs);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstBackoffMs);
