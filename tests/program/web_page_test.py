@@ -64,6 +64,7 @@ class WebPage(Pages):
         os.kill(children(run.pid)[1], signal.SIGKILL)
         self.wait_until(lambda: self.status()["attempt"] == 1 and self.status()["ranks"], "another start")
         self.wait_until(lambda: len(self.get_json("/history.json")["events"]) >= 3, "its event")
+        self.wait_until(lambda: self.status()["goodput"] is not None, "a look at a step")
         history = self.get_json("/history.json")
         self.assertEqual(history["events"][0]["text"], "the ranks start")
         self.assertTrue(any("the ranks start again from step" in event["text"] for event in history["events"]))
