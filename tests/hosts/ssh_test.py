@@ -8,7 +8,7 @@ import subprocess
 import time
 import unittest
 
-from several_hosts import ACTOR, BIN, HostsTest, agents, free_port, is_running
+from several_hosts import ACTOR, BIN, HostsTest, agents, children, free_port, is_running
 
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/bin:/sbin:/bin")
 CLIENT = """Host b c
