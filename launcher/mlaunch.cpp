@@ -22,9 +22,10 @@
 #include "launcher/command/slurm_job.h"
 #include "launcher/group/rank_environment.h"
 #include "launcher/supervisor.h"
+#include "launcher/views/logs_command.h"
 #include "launcher/views/status_command.h"
 #include "launcher/views/stop_command.h"
-#include "launcher/wire/control_wire.h"
+#include "launcher/wire/secret_command.h"
 
 namespace strata::launcher {
 namespace {
@@ -55,15 +56,6 @@ void refuse_to_be_a_rank() {
   throw_system_error("starting mpirun (Debian: apt install openmpi-bin)");
 }
 
-/// Makes the secret of runs over several hosts.
-int secret_command(const std::vector<std::string>& arguments) {
-  if (arguments.size() != 1 || arguments.front().starts_with('-'))
-    throw InvalidArgument(
-        "expected: mlaunch secret FILE; it makes FILE, which lets hosts take part in a run");
-  write_run_secret(arguments.front(), open_control_module()->make_secret());
-  return 0;
-}
-
 /// Asks Slurm to start the job again. Slurm may end this process while it waits for the answer.
 void requeue(const std::string& job) {
   try {
@@ -80,6 +72,7 @@ int run(const std::vector<std::string>& arguments) {
   // These words are no programs: those start with ./status or mlaunch -- status.
   const std::string first = arguments.empty() ? "" : arguments.front();
   if (first == "status") return status_command({arguments.begin() + 1, arguments.end()});
+  if (first == "logs") return logs_command({arguments.begin() + 1, arguments.end()});
   if (first == "secret") return secret_command({arguments.begin() + 1, arguments.end()});
   if (first == "stop") return stop_command({arguments.begin() + 1, arguments.end()});
   Run run;

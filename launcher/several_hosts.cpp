@@ -106,7 +106,7 @@ std::string master_address(const Run& run) {
 }
 
 RunSecret secret_of(ControlModule& module, const Options::Hosts& hosts) {
-  if (!hosts.listed.empty()) return module.make_secret();
+  if (!hosts.listed.empty() && hosts.secret.empty()) return module.make_secret();
   RunSecret secret = read_run_secret(hosts.secret);
   if (secret.key.empty())
     throw ConfigError(

@@ -25,12 +25,13 @@
 #include "launcher/group/descendants.h"
 #include "launcher/group/signals.h"
 #include "launcher/output/log_folder.h"
+#include "launcher/output/recent_output.h"
 #include "launcher/output/screen.h"
 #include "launcher/report/report_json.h"
 #include "launcher/report/run_report.h"
+#include "launcher/run_views.h"
 #include "launcher/several_hosts.h"
 #include "launcher/start/starters.h"
-#include "launcher/views/control_socket.h"
 #include "launcher/views/run_status.h"
 #include "launcher/wire/listening_address.h"
 
@@ -38,6 +39,10 @@ namespace strata::launcher {
 namespace {
 
 constexpr std::chrono::milliseconds kLastWords{500};
+/// Of lines that an agent sends at a time: heartbeats wait behind it.
+constexpr std::size_t kPieceBytes = std::size_t{256} << 10;
+/// Somebody looks at an agent's ranks if their lines were asked for within this time.
+constexpr std::chrono::seconds kWatched{3};
 /// Other hosts get the run's last words in this time, or learn of its end by their leases.
 constexpr std::chrono::milliseconds kLastWordsToHosts{2000};
 /// An agent that has ended is started again after this time.
@@ -55,6 +60,8 @@ class Supervisor {
   void read_signals();
   void take_signal(int number);
   void watch_attempt();
+  void send_output(std::uint64_t from);
+  void send_last_output();
   void read_wire();
   void watch_starters();
   void start_agents_again();
@@ -64,7 +71,7 @@ class Supervisor {
   void keep_logs();
   void write_outputs();
   void write_last_words();
-  void open_control_socket();
+  void open_views();
   [[nodiscard]] RunStatus status() const;
   /// Looks at the ranks of this host.
   [[nodiscard]] std::vector<RankState> look() const;
@@ -77,6 +84,10 @@ class Supervisor {
   void act_on_group(const ControlAction& action);
   void hear(const AgentSaid& event) { tell(CoordinatorEvent(event)); }
   void hear(const ConnectionBroke& event) { tell(CoordinatorEvent(event)); }
+  void hear(const ViewAsked& event) { views_->hear(event); }
+  void hear(const ViewLeft& event) { views_->hear(event); }
+  void hear(const HostPrinted& event) { views_->hear(now(), event); }
+  void hear(const OutputWanted& event) { send_output(event.number); }
   void hear(const CoordinatorSaid& event) { tell(AgentEvent(event)); }
   void hear(const Connected&);
   void hear(const Welcomed& event);
@@ -91,6 +102,12 @@ class Supervisor {
   std::optional<LogFolder> logs_;
   std::string reports_;  ///< of all attempts, if logs are kept
   std::string hang_;     ///< what was said of the last hang
+  RecentOutput recent_;
+  struct Sent {
+    TimePoint when;
+    std::uint64_t next = 0;
+  };
+  std::optional<Sent> sent_;  ///< of recent_, to a coordinator that asked for it
   SignalQueue signals_;
   Screen screen_;
   Starters starters_{screen_};
@@ -104,8 +121,8 @@ class Supervisor {
   Reach reach_{now()};                ///< of an agent to its coordinator
   std::optional<int> leaving_;        ///< exit code of an agent that ends once its ranks have
   std::unique_ptr<Attempt> attempt_;  ///< null between attempts
-  std::optional<ControlSocket> control_socket_;
-  int user_signal_ = 0;  ///< with which the user ended the run; 0: none
+  std::optional<RunViews> views_;     ///< of the run's coordinator
+  int user_signal_ = 0;               ///< with which the user ended the run; 0: none
   bool output_error_told_[2] = {false, false};
   std::optional<int> exit_code_;
 };
@@ -120,17 +137,35 @@ std::string waiting_text(const Run& run) {
                      hosts.node < 0 ? "" : "more ", others == 1 ? "" : "s");
 }
 
+/// Of all ranks together 64 MiB are kept, and never more than 1 MiB of one. An agent keeps what the
+/// ranks of its host print, the coordinator gets that of all hosts where somebody looks.
+std::size_t bytes_kept_of_a_rank(const Options& options) {
+  constexpr std::size_t kOfAll = std::size_t{64} << 20, kOfOne = std::size_t{1} << 20;
+  std::size_t ranks = 0;
+  for (const ListedHost& host : options.hosts.listed) ranks += static_cast<std::size_t>(host.slots);
+  if (ranks == 0) ranks = static_cast<std::size_t>(options.ranks);
+  if (options.hosts.listed.empty() && options.hosts.coordinates)
+    ranks *= static_cast<std::size_t>(options.hosts.count);
+  return std::min(kOfOne, kOfAll / ranks);
+}
+
 Supervisor::Supervisor(const Run& run)
     : run_(run),
+      recent_(bytes_kept_of_a_rank(run.options)),
       screen_(run.options.ranks, run.options.prefix, STDOUT_FILENO, STDERR_FILENO,
               !run.options.hosts.are_several()),
       parts_(make_run_parts(now(), run_)),
       control_(*parts_.control) {
   run_.open_files = raise_open_files();
+  run_.recent = &recent_;
+  screen_.listen([this](std::string_view line) {
+    if (logs_) logs_->note(line);
+    recent_.say(line);
+  });
   become_subreaper();
   if (is_agent(run_)) return;  // it learns which run this is when it is let in
   keep_logs();
-  open_control_socket();
+  open_views();
 }
 
 void Supervisor::keep_logs() {
@@ -139,7 +174,6 @@ void Supervisor::keep_logs() {
                 is_agent(run_) ? std::optional(run_.options.hosts.node) : std::nullopt);
   run_.logs = &*logs_;
   note_beginning();
-  screen_.listen([this](std::string_view line) { logs_->note(line); });
   say("logs of ranks are kept in " + logs_->path());
 }
 
@@ -152,15 +186,19 @@ void Supervisor::note_beginning() {
   for (const std::string& note : run_.options.notes) logs_->note("note: " + note);
 }
 
-/// A run goes on without a socket: only `mlaunch status` and `mlaunch stop` need it.
-void Supervisor::open_control_socket() {
-  const auto open_folder = [] { return ControlFolder::make(ControlFolder::places().front()); };
+/// A run goes on without a socket: only those who look at it need it.
+void Supervisor::open_views() {
+  views_.emplace(run_, *control_.coordinator(), recent_, parts_.wire.get(),
+                 RunViews::Answers{[this] { return status(); },
+                                   [this](bool at_once) { return stop(at_once); }});
+  if (run_.options.web_port) {
+    views_->open_page(*run_.options.web_port);
+    say(fmt::format("the run is shown at http://127.0.0.1:{}", views_->page_port()));
+  }
   try {
-    control_socket_.emplace(open_folder, run_.run_id,
-                            ControlSocket::Answers{[this] { return status_json(status()); },
-                                                   [this](bool at_once) { return stop(at_once); }});
+    views_->open_socket();
   } catch (const HostError& error) {
-    say(std::string("note: mlaunch status and mlaunch stop do not reach this run: ") +
+    say(std::string("note: mlaunch status, mlaunch stop and mlaunch logs do not reach this run: ") +
         error.what());
   }
 }
@@ -176,7 +214,7 @@ int Supervisor::run() {
     watch_starters();
     if (attempt_) watch_attempt();
     if (is_agent(run_)) watch_coordinator();
-    if (control_socket_) control_socket_->work(now());
+    if (views_) views_->work(now());
     if (const auto deadline = control_.next_deadline();
         !exit_code_ && deadline && *deadline <= now()) {
       tell(AgentEvent(AgentTick{look()}));
@@ -198,7 +236,7 @@ void Supervisor::wait_for_something() {
   std::vector<pollfd> entries{{signals_.fd(), POLLIN, 0}};
   if (attempt_) attempt_->add_polls(entries);
   starters_.add_polls(entries);
-  if (control_socket_) control_socket_->add_polls(entries);
+  if (views_) views_->add_polls(entries);
   if (parts_.wire) entries.push_back({parts_.wire->poll_fd(), POLLIN, 0});
   for (const OutputKind kind : kOutputKinds)
     if (OutputQueue& queue = screen_.queue(kind); queue.pending())
@@ -210,7 +248,7 @@ void Supervisor::wait_for_something() {
 int Supervisor::poll_timeout_ms() const {
   std::optional<TimePoint> next = control_.next_deadline();
   if (attempt_) next = sooner(next, attempt_->next_deadline());
-  if (control_socket_) next = sooner(next, control_socket_->next_deadline());
+  if (views_) next = sooner(next, views_->next_deadline());
   if (!again_.empty()) next = sooner(next, again_.front().when);
   if (is_agent(run_) && !leaving_) next = sooner(next, reach_.next_deadline());
   if (!next) return -1;
@@ -224,6 +262,7 @@ void Supervisor::read_signals() {
 }
 
 void Supervisor::take_signal(int number) {
+  run_.ended_by = {};
   tell(CoordinatorEvent(RunSignal{number}));
   const bool ends = number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGPIPE;
   // Nobody hears of it now, and who sent it may wait for the end of this process.
@@ -248,12 +287,18 @@ RunStatus Supervisor::status() const {
   status.grace_seconds = std::chrono::floor<std::chrono::seconds>(run_.options.grace).count();
   status.stopping = coordinator.is_asked_to_end();
   if (logs_) status.log_folder = logs_->path();
+  status.committed = coordinator.committed();
+  status.checkpoint = coordinator.checkpoint();
   // A look at the own ranks is newer than their last heartbeat.
-  std::vector<RankState> own = look();
-  for (Coordinator::RankOfHost& one : coordinator.ranks()) {
+  const std::vector<RankState> own = look();
+  for (const Coordinator::RankOfHost& one : coordinator.ranks()) {
     const auto newer = std::ranges::find(own, one.state.rank, &RankState::rank);
-    status.ranks.push_back({run_.options.hosts.are_several() ? one.host : run_.host,
-                            newer != own.end() ? *newer : std::move(one.state)});
+    const RankState& state = newer != own.end() ? *newer : one.state;
+    if (state.committed > status.committed) {
+      status.committed = state.committed;
+      status.checkpoint = state.checkpoint;
+    }
+    status.ranks.push_back({run_.options.hosts.are_several() ? one.host : run_.host, state});
   }
   return status;
 }
@@ -266,9 +311,9 @@ std::vector<RankState> Supervisor::look() const {
 std::string Supervisor::stop(bool at_once) {
   const bool was_asked = control_.coordinator()->is_asked_to_end();
   if (at_once || !was_asked) {
-    say(at_once ? "mlaunch stop --now ends the ranks"
-                : "mlaunch stop asks the ranks to save and end");
-    tell(CoordinatorEvent(RunSignal{at_once ? SIGINT : SIGTERM}));
+    run_.ended_by = {at_once ? SIGINT : SIGTERM, at_once ? "mlaunch stop --now" : "mlaunch stop"};
+    say(run_.ended_by.words + (at_once ? " ends the ranks" : " asks the ranks to save and end"));
+    tell(CoordinatorEvent(RunSignal{run_.ended_by.signal}));
   }
   const bool watches = run_.options.hang_timeout != std::chrono::seconds(0);
   return stop_json({run_.run_id, was_asked, run_.options.grace,
@@ -277,10 +322,10 @@ std::string Supervisor::stop(bool at_once) {
 
 /// Tells those who wait for the end, and who asks later.
 void Supervisor::tell_end() {
-  if (!control_socket_) return;
+  if (!views_) return;
   const Coordinator& coordinator = *control_.coordinator();
-  control_socket_->end(ended_json(status(), {*exit_code_, std::chrono::system_clock::now(),
-                                             coordinator.committed(), coordinator.checkpoint()}));
+  views_->end(ended_json(status(), {*exit_code_, std::chrono::system_clock::now(),
+                                    coordinator.committed(), coordinator.checkpoint()}));
 }
 
 /// Tells how the ranks are.
@@ -294,6 +339,7 @@ void Supervisor::watch_attempt() {
   }
   if (const auto failure = attempt_->take_failure()) tell(AgentEvent(FirstFailure{*failure}));
   if (!attempt_ || !attempt_->is_over()) return;
+  if (is_agent(run_)) send_last_output();
   const AttemptFacts facts = attempt_->facts();
   attempt_.reset();
   if (logs_) {
@@ -301,6 +347,18 @@ void Supervisor::watch_attempt() {
     logs_->note("the attempt has ended on this host");
   }
   tell(AgentEvent(GroupEnded{facts}));
+}
+
+/// Sends the coordinator a piece of what was printed here, from a line on.
+void Supervisor::send_output(std::uint64_t from) {
+  const RecentOutput::Piece piece = recent_.read({.number = from}, kPieceBytes);
+  sent_ = {now(), piece.next};
+  parts_.wire->send(piece);
+}
+
+/// Who looks at the ranks sees their last lines, too: the run may end before they are asked for.
+void Supervisor::send_last_output() {
+  if (sent_ && now() < sent_->when + kWatched) send_output(sent_->next);
 }
 
 void Supervisor::write_outputs() {
@@ -325,6 +383,7 @@ void Supervisor::tell(const Event& event) {
 
 void Supervisor::act(const ControlAction& action) {
   if (const auto* start = std::get_if<StartGroup>(&action)) {
+    recent_.begin_attempt(start->start.placement.attempt);
     if (logs_)
       logs_->note(fmt::format("attempt {} starts with {} ranks", start->start.placement.attempt,
                               start->start.placement.world()));

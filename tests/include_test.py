@@ -72,8 +72,9 @@ SUBFOLDERS = {  # each subfolder includes itself and these of the same folder; t
         "group": {"control", "command", "output"},
         "start": {"command", "group", "output"},
         "report": {"control", "command", "group"},
-        "views": {"control", "group"},
-        "wire": {"control"},
+        "web": set(),  # the server has not heard of runs
+        "wire": {"control", "output"},
+        "views": {"control", "group", "output", "wire"},
     },
 }
 EVERYTHING = set(BELOW) | {"tests", "bench"}

@@ -64,6 +64,7 @@ constexpr auto kTable = std::to_array<OptionEntry>({
     {"--max-restarts", max_restarts, true},
     {"--hang-timeout", hang_timeout, true},
     {"--log-dir", log_directory, true},
+    {"--web", web, true},
     {"--tee", refused, true, kOneLog},
     {"-t", refused, true, kOneLog},
     {"--redirects", refused, true, kOneLog},

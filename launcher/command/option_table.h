@@ -32,6 +32,7 @@ enum class OptionUse {
   run_secret,
   host_list,
   hostfile,
+  web,
   autotuning,
   include,
   exclude,

@@ -110,6 +110,9 @@ void Parser::take(const Given& given) {
       if (given.value.empty()) throw InvalidArgument(given.name + " needs the name of a folder");
       options_.log_directory = given.value;
       break;
+    case OptionUse::web:
+      options_.web_port = static_cast<int>(integer_of(given, 0, 65535));
+      break;
     case OptionUse::master_port:
       options_.master_port = static_cast<int>(integer_of(given, 1, 65535));
       break;
@@ -238,6 +241,9 @@ Options Parser::finish() {
   settle_hosts(surroundings_, hosts_, options_);
   if (!options_.launcher_arguments.empty() && options_.launcher == Options::Launcher::local)
     throw InvalidArgument("--launcher-args goes with --launcher mpi or slurm");
+  if (options_.web_port && options_.launcher == Options::Launcher::mpi &&
+      options_.hosts.listed.empty())
+    throw InvalidArgument("--web does not go with --launcher mpi: mpirun watches over that run");
   settle_requeue();
   return std::move(options_);
 }
@@ -335,11 +341,12 @@ Examples
     mlaunch -H a:4,b:4 train                   eight ranks on two hosts
     mlaunch --requeue train --resume auto      in a batch script of Slurm: on all its nodes
     mlaunch status                             your runs on this machine, and where their ranks are
+    mlaunch logs -f 3                          what rank 3 prints
     mlaunch stop                               lets a run save a checkpoint and end; --now: at once
     mlaunch secret FILE                        makes the secret that hosts of a run share
 
 PROGRAM is looked for next to mlaunch first, then in $PATH. Options of mlaunch come before it. The
-words status, stop and secret are no programs (mlaunch status --help); mlaunch -- status starts one.
+words status, stop, logs and secret are no programs (mlaunch logs --help); mlaunch -- logs is one.
 
 Options
     -np N, -n N                  number of ranks (default 1), on each host; more than cores is fine;
@@ -370,6 +377,8 @@ Options
     --log-dir DIR                also keep what each rank prints, reports of failures, and what
                                  mlaunch did and when, in files: DIR/RUN/mlaunch.log,
                                  DIR/RUN/attempt_A/rank_R/stdout.log and so on
+    --web PORT                   show the run in a browser of this host, at http://127.0.0.1:PORT
+                                 (0: a free port): hosts, ranks, loss; /metrics for Prometheus
     -H a:2,b:2                   ranks on these hosts: mlaunch starts itself there, in the same
                                  folder and without a password; this host may be among them
     --hostfile FILE              the same, with a line of NAME slots=N for each host
@@ -379,7 +388,8 @@ Options
     --master-port PORT           port; ranks of other programs than Strata's get another one
     --agent                      host 0 does not watch over the run: an mlaunch elsewhere does
     --run-secret FILE            what lets a host take part in the run: made once by mlaunch secret
-                                 FILE, then brought to all hosts; keep it from others
+                                 FILE, then brought to all hosts; keep it from others. With -H only
+                                 mlaunch status, stop and logs --at HOST:PORT need one
     --nnodes MIN:MAX             hosts may come and go: the run begins with MIN or more, goes on as
                                  those that are left, from its newest checkpoint, and takes in those
                                  that come after the next; train keeps global batch and steps

@@ -11,6 +11,7 @@
 namespace strata::launcher {
 
 class LogFolder;
+class RecentOutput;
 
 struct Run {
   Options options;
@@ -20,9 +21,16 @@ struct Run {
   std::string host;
   std::string master_address;  ///< MASTER_ADDR of the ranks; empty: this host
   int master_port = 0;
-  std::string host_address;     ///< of this host, as the others of the run reach it; empty: none
-  rlimit open_files{};          ///< RLIMIT_NOFILE of the ranks
-  LogFolder* logs = nullptr;    ///< keeps what ranks print; null: nobody does
+  std::string host_address;        ///< of this host, as the others of the run reach it; empty: none
+  rlimit open_files{};             ///< RLIMIT_NOFILE of the ranks
+  LogFolder* logs = nullptr;       ///< keeps what ranks print; null: nobody does
+  RecentOutput* recent = nullptr;  ///< keeps the last of it for those who ask; null: nobody does
+  /// What asked the run to end, if that was a command and not the signal that it stands for.
+  struct Command {
+    int signal = 0;     ///< that it stands for; 0: none asked
+    std::string words;  ///< "mlaunch stop --now"
+  };
+  Command ended_by;
   std::string visible_devices;  ///< CUDA_VISIBLE_DEVICES of the ranks; empty: mlaunch's own
 };
 

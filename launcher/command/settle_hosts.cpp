@@ -16,10 +16,10 @@ namespace {
 /// Hosts that this mlaunch starts agents on: the first `--nnodes` of the list.
 void settle_listed_hosts(const GivenHosts& given, Options& options) {
   Options::Hosts& hosts = options.hosts;
-  if (given.node || !hosts.secret.empty())
-    throw InvalidArgument(given.listed_by +
-                          " starts all hosts; --node-rank and --run-secret are for "
-                          "hosts that are started one by one");
+  if (given.node)
+    throw InvalidArgument(
+        given.listed_by +
+        " starts all hosts; --node-rank is for hosts that are started one by one");
   const auto listed = static_cast<int>(hosts.listed.size());
   if (given.count.value_or(1) > listed)
     throw InvalidArgument(

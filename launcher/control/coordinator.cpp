@@ -104,6 +104,15 @@ std::vector<Coordinator::RankOfHost> Coordinator::ranks() const {
   return ranks;
 }
 
+std::vector<Coordinator::AgentOfHost> Coordinator::agents() const {
+  std::vector<AgentOfHost> agents;
+  for (const Host& host : hosts_)
+    if (is_in_attempt(host) && host.connected)
+      agents.push_back({host.name, host.agent, shown(host), placement_->first_rank(host.node),
+                        placement_->ranks_of(host.node)});
+  return agents;
+}
+
 /// What an earlier attempt asks is not answered: its ranks are ended.
 void Coordinator::hear(const Host& host, const StoreRequest& asked) {
   if (asked.attempt != attempt() || !is_in_attempt(host)) return;

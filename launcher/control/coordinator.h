@@ -133,6 +133,15 @@ class Coordinator {
   /// Ranks of that attempt as the last heartbeats of their hosts showed them, in the order of their
   /// numbers.
   [[nodiscard]] std::vector<RankOfHost> ranks() const;
+  /// A host of that attempt whose agent is connected.
+  struct AgentOfHost {
+    std::string host;   ///< its name in the run
+    std::string agent;  ///< as its Hello named it
+    std::string shown;  ///< for people
+    int first_rank = 0;
+    int ranks = 0;
+  };
+  [[nodiscard]] std::vector<AgentOfHost> agents() const;
   [[nodiscard]] bool is_running() const { return state_ == State::running; }
   /// True once the user or a scheduler has asked the run to end, or its ranks to save and end.
   [[nodiscard]] bool is_asked_to_end() const { return asked_to_stop_; }

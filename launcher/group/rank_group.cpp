@@ -17,6 +17,7 @@
 #include "launcher/group/process_state.h"
 #include "launcher/group/rank_environment.h"
 #include "launcher/output/log_folder.h"
+#include "launcher/output/recent_output.h"
 
 namespace strata::launcher {
 namespace {
@@ -39,7 +40,7 @@ std::vector<Event> RankGroup::start(const std::optional<TimePoint>& lease) {
   const Placement& placement = attempt_.placement;
   if (placement.hosts() > 1) server_.share_values();
   for (int rank = 0; rank < placement.ranks_of(attempt_.node); ++rank) {
-    const int number = placement.first_rank(attempt_.node) + rank;
+    const int number = first_rank() + rank;
     ranks_.push_back({StatusPage::create(number, placement.attempt), {}});
     if (lease) set_lease(*lease);
     if (!events.empty()) {
@@ -114,10 +115,12 @@ void RankGroup::read_output(int rank, OutputKind kind, std::vector<Event>& event
   if (count > 0) {
     const std::string_view text(bytes.data(), static_cast<std::size_t>(count));
     if (run_.logs != nullptr) run_.logs->write(rank, kind, text);
+    if (run_.recent != nullptr) run_.recent->feed(first_rank() + rank, kind, text);
     return screen_.feed(rank, kind, text);
   }
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
   screen_.finish_line(rank, kind);
+  if (run_.recent != nullptr) run_.recent->finish_line(first_rank() + rank, kind);
   fd.close();
   const RankProcess& process = at(rank).process;
   if (!process.output.valid() && !process.error.valid()) events.emplace_back(RankOutputEnded{rank});

@@ -79,6 +79,8 @@ class RankGroup {
     std::int64_t peak_rss_bytes = 0;
   };
 
+  /// Number in the run of the first rank of this host.
+  [[nodiscard]] int first_rank() const { return attempt_.placement.first_rank(attempt_.node); }
   [[nodiscard]] RankProcess start(int rank, const StatusPage& page);
   [[nodiscard]] RankView view(int rank) const;
   void read_output(int rank, OutputKind kind, std::vector<Event>& events);

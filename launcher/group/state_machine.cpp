@@ -34,10 +34,6 @@ int forwarded(int number) { return number == SIGINT ? SIGINT : SIGTERM; }
 /// presses Ctrl-C or closes our output (SIGPIPE) waits for the prompt.
 bool leaves_time_to_save(int number) { return number == SIGTERM || number == SIGHUP; }
 
-std::string name_for_users(int number) {
-  return (number == SIGINT ? "Ctrl-C (" : "(") + signal_name(number) + ")";
-}
-
 }  // namespace
 
 StateMachine::StateMachine(int ranks, std::chrono::milliseconds grace)
@@ -175,7 +171,7 @@ void StateMachine::wait_for_stop() {
 }
 
 void StateMachine::end_ranks(int user_signal) {
-  actions_.emplace_back(Say{name_for_users(user_signal) + ": ending the ranks" +
+  actions_.emplace_back(Say{signal_name(user_signal) + ": ending the ranks" +
                             (user_signal == SIGINT ? "; Ctrl-C again kills them at once" : "")});
   signal_living(forwarded(user_signal));
   hasten(user_signal);
@@ -184,7 +180,7 @@ void StateMachine::end_ranks(int user_signal) {
 void StateMachine::hasten(int user_signal) {
   state_ = State::ending;
   asked_to_end_ = true;
-  actions_.emplace_back(FailWaitingPeers{"mlaunch was ended by " + name_for_users(user_signal)});
+  actions_.emplace_back(FailWaitingPeers{"mlaunch was ended by " + signal_name(user_signal)});
   plan_escalation(end_grace_ / 2, SIGTERM, end_grace_);
 }
 

@@ -13,9 +13,11 @@
 namespace strata::launcher {
 namespace {
 
-std::string why_it_ended(const AttemptFacts& facts) {
+std::string why_it_ended(const Run& run, const AttemptFacts& facts) {
   const int number = facts.user_signal;
-  const std::string who = number == SIGINT ? "Ctrl-C" : signal_name(number);
+  const std::string who = number == run.ended_by.signal ? run.ended_by.words
+                          : number == SIGINT            ? "Ctrl-C"
+                                                        : signal_name(number);
   const std::string where = facts.ranks.empty() ? "" : facts.ranks.front().where;
   if (facts.all_stopped)
     return "mlaunch: stopped on request" + (number != 0 ? " (" + who + ")" : "");
@@ -70,7 +72,7 @@ std::string attempt_text(const Run& run, const AttemptReport& report) {
       text = "mlaunch: " + report.hung_because;
     else
       text = !report.lost_because.empty() || !host.facts ? "mlaunch: " + report.lost_because
-                                                         : why_it_ended(*host.facts);
+                                                         : why_it_ended(run, *host.facts);
     if (text.empty()) return "";
     text += '\n';
     add_field(text, "resume", how_to_go_on(report));

@@ -15,6 +15,8 @@ namespace strata::launcher {
 namespace {
 
 constexpr std::chrono::seconds kPause{1};
+constexpr const char* kKnownRequests =
+    "known requests are: status, stop, stop now, logs, follow, wait";
 
 /// True for a process of this user or of root.
 bool may_ask(const UniqueFd& socket) {
@@ -29,7 +31,7 @@ bool is_temporary(int error) { return error == EAGAIN || error == EINTR; }
 }  // namespace
 
 ControlSocket::ControlSocket(std::function<ControlFolder()> open_folder, std::string run_id,
-                             Answers answers)
+                             ViewAnswers answers)
     : open_folder_(std::move(open_folder)),
       folder_(open_folder_()),
       run_id_(std::move(run_id)),
@@ -66,6 +68,8 @@ void ControlSocket::work(TimePoint now) {
   if (::poll(entries.data(), entries.size(), 0) < 0) return;  // interrupted, or no memory
   for (std::size_t i = 0; i < connections_.size(); ++i)
     if (entries[i + 1].revents != 0) serve(connections_[i], entries[i + 1].revents, now);
+  for (Connection& connection : connections_)
+    if (connection.state == Connection::State::waits) try_answer(connection, now);
   std::erase_if(connections_, [now](const Connection& connection) {
     return connection.state == Connection::State::is_over ||
            (connection.state != Connection::State::waits && connection.deadline <= now);
@@ -124,23 +128,25 @@ void ControlSocket::read_request(Connection& connection, TimePoint now) {
   connection.request.append(bytes.data(), static_cast<std::size_t>(count));
   const std::size_t end = connection.request.find('\n');
   if (end != std::string::npos)
-    obey(connection, connection.request.substr(0, end), now);
+    obey(connection, std::string_view(connection.request).substr(0, end), now);
   else if (count == 0 || connection.request.size() > kMaxRequestBytes)
     obey(connection, "", now);
 }
 
-void ControlSocket::obey(Connection& connection, const std::string& request, TimePoint now) {
-  if (request == "wait") {
+void ControlSocket::obey(Connection& connection, std::string_view request, TimePoint now) {
+  if (const auto question = parse_view_question(request)) {
     connection.state = Connection::State::waits;
-  } else if (request == "status") {
-    answer(connection, answers_.status(), now);
-  } else if (request == "stop" || request == "stop now") {
-    answer(connection, answers_.stop(request != "stop"), now);
-  } else {
-    JsonWriter json(0);
-    json.begin_object().member("error", "known requests are: status, stop, stop now, wait");
-    answer(connection, json.end_object().finish(), now);
+    connection.question = *question;
+    return try_answer(connection, now);
   }
+  JsonWriter json(0);
+  json.begin_object().member("error", kKnownRequests).end_object();
+  answer(connection, json.finish(), now);
+}
+
+void ControlSocket::try_answer(Connection& connection, TimePoint now) {
+  if (auto text = answer_view(answers_, connection.question))
+    answer(connection, std::move(*text), now);
 }
 
 void ControlSocket::answer(Connection& connection, std::string text, TimePoint now) {
@@ -170,7 +176,8 @@ void ControlSocket::end(const std::string& line) {
   folder_.remove(run_id_);
   listening_.close();
   for (Connection& connection : connections_)
-    if (connection.state == Connection::State::waits) answer(connection, line, {});
+    if (connection.state == Connection::State::waits)
+      answer(connection, last_answer(answers_, connection.question, line), {});
   connections_.clear();
 }
 

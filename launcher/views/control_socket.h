@@ -1,12 +1,7 @@
-// The socket on which a run answers `mlaunch status` and `mlaunch stop` of its user. A request is
-// one line, an answer one line of JSON, then the connection ends:
-//
-//   status     how the run is
-//   stop       the meaning of SIGTERM; says what was done
-//   stop now   that of Ctrl-C
-//   wait       {"run": ..., "exit_code": N, ...}, once the run has ended
-//
-// Nothing here blocks, and what a peer sends, or does not send, harms the run in no way.
+// The socket on which a run answers `mlaunch status`, `mlaunch stop` and `mlaunch logs` of its
+// user. A request is one line, an answer one line of JSON, then the connection ends
+// (control/view_question.h). Nothing here blocks, and what a peer sends, or does not send, harms
+// the run in no way.
 #pragma once
 
 #include <poll.h>
@@ -21,6 +16,7 @@
 #include "core/unique_fd.h"
 #include "launcher/group/state_machine.h"
 #include "launcher/views/control_folder.h"
+#include "launcher/views/view_answers.h"
 
 namespace strata::launcher {
 
@@ -35,13 +31,9 @@ class ControlSocket {
   /// user logs out, and the run may go on.
   static constexpr std::chrono::seconds kLook{10};
 
-  struct Answers {
-    std::function<std::string()> status;        ///< one line of JSON
-    std::function<std::string(bool now)> stop;  ///< does it; one line of JSON
-  };
-
   /// Listens from now on, in the folder that `open_folder` returns. Throws HostError.
-  ControlSocket(std::function<ControlFolder()> open_folder, std::string run_id, Answers answers);
+  ControlSocket(std::function<ControlFolder()> open_folder, std::string run_id,
+                ViewAnswers answers);
   /// Removes the socket.
   ~ControlSocket();
   ControlSocket(const ControlSocket&) = delete;
@@ -52,8 +44,8 @@ class ControlSocket {
   [[nodiscard]] std::optional<TimePoint> next_deadline() const;
   /// Does what is due.
   void work(TimePoint now);
-  /// Removes the socket, keeps `line` (ended_json) in its folder and tells it to all that wait for
-  /// the end. Nothing works afterwards.
+  /// Removes the socket, keeps `line` (ended_json) in its folder and answers all that wait. Nothing
+  /// works afterwards.
   void end(const std::string& line);
 
  private:
@@ -63,6 +55,7 @@ class ControlSocket {
     TimePoint deadline;  ///< unless it waits
     State state = State::asks;
     std::string request = {};
+    ViewQuestion question = {};  ///< while it waits
     std::string answer = {};
     std::size_t sent = 0;
   };
@@ -72,14 +65,15 @@ class ControlSocket {
   void make_room();
   void serve(Connection& connection, short events, TimePoint now);
   void read_request(Connection& connection, TimePoint now);
-  void obey(Connection& connection, const std::string& request, TimePoint now);
+  void obey(Connection& connection, std::string_view request, TimePoint now);
+  void try_answer(Connection& connection, TimePoint now);
   static void answer(Connection& connection, std::string text, TimePoint now);
   static void send(Connection& connection);
 
   const std::function<ControlFolder()> open_folder_;
   ControlFolder folder_;
   const std::string run_id_;
-  const Answers answers_;
+  const ViewAnswers answers_;
   UniqueFd listening_;
   std::vector<Connection> connections_;  ///< oldest first
   TimePoint last_look_{};                ///< for the socket's name

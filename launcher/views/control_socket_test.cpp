@@ -53,13 +53,20 @@ class ControlSocketTest : public ::testing::Test {
   TimePoint now_ = TimePoint() + seconds(1000);
   std::string status_ = R"({"run": 1})";
   std::vector<bool> stops_;
-  ControlSocket socket_{[this] { return ControlFolder::make(home_ / "runs"); },
-                        kRun,
-                        {[this] { return status_; },
-                         [this](bool now) {
-                           stops_.push_back(now);
-                           return std::string("{}");
-                         }}};
+  /// Rank 0 has printed a line, rank 1 has not.
+  static std::optional<std::string> log(const AskLogs& request, bool ended) {
+    if (request.follow && request.rank == 1 && !ended) return {};
+    return std::string(ended ? "last" : "line");
+  }
+  ControlSocket socket_{
+      [this] { return ControlFolder::make(home_ / "runs"); },
+      kRun,
+      {[this] { return status_; },
+       [this](bool now) {
+         stops_.push_back(now);
+         return std::string("{}");
+       },
+       [this](const AskLogs& request, bool ended) { return log(request, ended); }}};
 };
 
 TEST_F(ControlSocketTest, AnswersRequests) {
@@ -67,6 +74,16 @@ TEST_F(ControlSocketTest, AnswersRequests) {
   EXPECT_EQ(heard(ask("stop\n")), "{}\n");
   EXPECT_EQ(heard(ask("stop now\n")), "{}\n");
   EXPECT_EQ(stops_, (std::vector<bool>{false, true}));
+}
+
+TEST_F(ControlSocketTest, AnswersWhoFollowsOnceThereIsALineOrTheEnd) {
+  EXPECT_EQ(heard(ask("logs 1 0\n")), "line\n");
+  EXPECT_EQ(heard(ask("follow 0 0\n")), "line\n");
+  const UniqueFd waits = ask("follow 1 0\n");
+  work(seconds(3600));
+  EXPECT_EQ(heard(waits), "(open)");
+  socket_.end("{\"exit_code\":75}");
+  EXPECT_EQ(heard(waits), "last\n");
 }
 
 TEST_F(ControlSocketTest, TakesARequestInPieces) {
@@ -80,7 +97,9 @@ TEST_F(ControlSocketTest, TakesARequestInPieces) {
 TEST_F(ControlSocketTest, RefusesWhatIsNoRequest) {
   for (const std::string& garbage :
        {std::string("stop later\n"), std::string("\n"), std::string("STOP\n"),
-        std::string("\0\xff\n", 3), std::string(4097, 's'), std::string("stop\0now\n", 9)})
+        std::string("\0\xff\n", 3), std::string(4097, 's'), std::string("stop\0now\n", 9),
+        std::string("logs\n"), std::string("logs all\n"), std::string("logs -1 0\n"),
+        std::string("follow all x\n"), std::string("logs all --1\n"), std::string("logs 0 1 2\n")})
     EXPECT_TRUE(heard(ask(garbage)).starts_with("{\"error\":\"known requests are: "));
   const UniqueFd half = connect();
   say(half, "stop");

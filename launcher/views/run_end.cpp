@@ -16,10 +16,14 @@ constexpr std::chrono::milliseconds kAskAgain{200};
 
 }  // namespace
 
-RunEnd::RunEnd(const RunsOfUser& runs, std::string run_id)
-    : runs_(runs), run_id_(std::move(run_id)), connection_(runs_.send(run_id_, kRequest)) {}
+void RunEnd::tell(const std::string& answer) {
+  told_ = parse_json(answer, "answer of run " + run_id_, {});
+}
 
-bool RunEnd::wait(std::chrono::milliseconds limit) {
+EndOfLocalRun::EndOfLocalRun(const RunsOfUser& runs, const std::string& run_id)
+    : RunEnd(run_id), runs_(runs), connection_(runs_.send(run_id, kRequest)) {}
+
+bool EndOfLocalRun::wait(std::chrono::milliseconds limit) {
   const auto end = std::chrono::steady_clock::now() + limit;
   while (connection_) {
     const auto left =
@@ -28,11 +32,11 @@ bool RunEnd::wait(std::chrono::milliseconds limit) {
     if (!text) return false;
     connection_.reset();
     if (!text->empty()) {
-      told_ = parse_json(*text, "answer of run " + run_id_, {});
+      tell(*text);
       return true;
     }
     std::this_thread::sleep_for(kAskAgain);
-    connection_ = runs_.send(run_id_, kRequest);
+    connection_ = runs_.send(run_id(), kRequest);
   }
   return true;
 }

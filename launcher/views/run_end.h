@@ -4,6 +4,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "core/json.h"
 #include "core/unique_fd.h"
@@ -17,21 +18,38 @@ std::string describe_end(const JsonValue& end);
 
 class RunEnd {
  public:
-  /// Waits from now on. Borrows runs.
-  RunEnd(const RunsOfUser& runs, std::string run_id);
+  explicit RunEnd(std::string run_id) : run_id_(std::move(run_id)) {}
+  RunEnd(const RunEnd&) = delete;
+  RunEnd& operator=(const RunEnd&) = delete;
+  virtual ~RunEnd() = default;
 
   /// Returns true once the run has ended, false if it has not when `limit` has passed.
-  bool wait(std::chrono::milliseconds limit);
+  virtual bool wait(std::chrono::milliseconds limit) = 0;
   /// mlaunch's exit code, after wait() was true; nullopt: unknown, as when mlaunch was killed.
   [[nodiscard]] std::optional<int> exit_code() const;
   /// "run 0123... has ended with code 75", and what was kept of it in further lines.
   [[nodiscard]] std::string describe() const;
 
+ protected:
+  [[nodiscard]] const std::string& run_id() const { return run_id_; }
+  /// Takes the run's answer to a request to wait.
+  void tell(const std::string& answer);
+
+ private:
+  const std::string run_id_;
+  std::optional<JsonValue> told_;  ///< by the run at its end
+};
+
+/// The end of a run of this user on this host.
+class EndOfLocalRun final : public RunEnd {
+ public:
+  /// Waits from now on. Borrows runs.
+  EndOfLocalRun(const RunsOfUser& runs, const std::string& run_id);
+  bool wait(std::chrono::milliseconds limit) override;
+
  private:
   const RunsOfUser& runs_;
-  const std::string run_id_;
   std::optional<UniqueFd> connection_;  ///< nullopt: the run has ended
-  std::optional<JsonValue> told_;       ///< by the run at its end
 };
 
 }  // namespace strata::launcher

@@ -36,7 +36,7 @@ class RunEndTest : public ::testing::Test {
 };
 
 TEST_F(RunEndTest, IsToldByTheRun) {
-  RunEnd end(runs_, kRun);
+  EndOfLocalRun end(runs_, kRun);
   EXPECT_FALSE(end.wait(milliseconds(10)));
   serve("{\"run\": \"0123456789abcdef\", \"exit_code\": 75}\n");
   EXPECT_TRUE(end.wait(milliseconds(5000)));
@@ -45,7 +45,7 @@ TEST_F(RunEndTest, IsToldByTheRun) {
 }
 
 TEST_F(RunEndTest, IsAskedForAgainWhereTheRunMadeRoom) {
-  RunEnd end(runs_, kRun);
+  EndOfLocalRun end(runs_, kRun);
   std::thread run([this] {
     serve("");
     serve("{\"exit_code\": 0}\n");
@@ -56,19 +56,19 @@ TEST_F(RunEndTest, IsAskedForAgainWhereTheRunMadeRoom) {
 }
 
 TEST_F(RunEndTest, IsNotWaitedForLongerThanTheLimit) {
-  RunEnd end(runs_, kRun);
+  EndOfLocalRun end(runs_, kRun);
   std::thread run([this] { serve(""); });
   EXPECT_FALSE(end.wait(milliseconds(50)));
   run.join();
 }
 
 TEST_F(RunEndTest, HasNoCodeWhereTheRunWasKilled) {
-  RunEnd end(runs_, kRun);
+  EndOfLocalRun end(runs_, kRun);
   listening_.close();
   EXPECT_TRUE(end.wait(milliseconds(5000)));
   EXPECT_EQ(end.exit_code(), std::nullopt);
   EXPECT_EQ(end.describe(), "run 0123456789abcdef has ended");
-  EXPECT_TRUE(RunEnd(runs_, kRun).wait(milliseconds(0))) << "it had ended before";
+  EXPECT_TRUE(EndOfLocalRun(runs_, kRun).wait(milliseconds(0))) << "it had ended before";
 }
 
 }  // namespace

@@ -26,7 +26,9 @@ void write_rank(JsonWriter& json, const std::string& host, const RankState& rank
   json.begin_object();
   json.member("rank", rank.rank).member("host", host);
   write_known(json, "process", view.process, view.process > 0);
-  json.member("phase", name_of(rank.phase)).member("phase_seconds", view.phase_seconds);
+  json.member("beats", rank.beats)
+      .member("phase", name_of(rank.phase))
+      .member("phase_seconds", view.phase_seconds);
   write_known(json, "step", rank.step, rank.step >= 0);
   json.member("collective", rank.collective).member("collective_name", rank.collective_name);
   json.member("loss", view.loss);  // NaN is written as null
@@ -54,10 +56,18 @@ std::string status_json(const RunStatus& status) {
   write_known(json, "attempt", status.attempt, status.attempt >= 0);
   json.member("restarts_in_hour", status.restarts).member("max_restarts", status.most_restarts);
   json.member("grace_seconds", status.grace_seconds).member("log_folder", status.log_folder);
+  write_known(json, "committed_step", status.committed, status.committed >= 0);
+  json.member("checkpoint", status.checkpoint);
+  json.member("checkpoint_age_seconds", status.checkpoint_age);  // NaN is written as null
+  json.member("lost_steps", status.lost_steps).member("goodput", status.goodput);
   json.key("ranks").begin_array();
   for (const RunStatus::Rank& rank : status.ranks) write_rank(json, rank.host, rank.state);
   json.end_array().end_object();
   return json.finish();
+}
+
+std::string runs_json(const std::string& status) {
+  return "{\"version\":1,\"runs\":[" + status + "]}";
 }
 
 std::string stop_json(const StopAnswer& answer) {

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,13 @@ struct RunStatus {
   std::int64_t grace_seconds = 0;  ///< that ranks get to stop by themselves
   bool stopping = false;           ///< it was asked to end
   std::string log_folder;          ///< empty: logs are not kept
+  std::int64_t committed = -1;     ///< step of the run's newest checkpoint; -1: none
+  std::string checkpoint;          ///< its folder
+  std::int64_t lost_steps = 0;     ///< that restarts threw away
+  /// Time since the run saw its newest checkpoint, in seconds, and the part of the run's time that
+  /// went into steps that count; NaN: not known.
+  double checkpoint_age = std::numeric_limits<double>::quiet_NaN();
+  double goodput = std::numeric_limits<double>::quiet_NaN();
   /// A rank, and the host on which it is.
   struct Rank {
     std::string host;
@@ -35,6 +43,9 @@ struct RunStatus {
 
 /// Returns one line of JSON, without its end.
 std::string status_json(const RunStatus& status);
+
+/// Returns what `mlaunch status --json` prints of one run, of which this is the status_json().
+std::string runs_json(const std::string& status);
 
 struct StopAnswer {
   std::string run_id;

@@ -22,6 +22,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr std::size_t kMaxAnswerBytes = std::size_t{16} << 20;
+constexpr milliseconds kForEver = std::chrono::hours(24 * 365);
 constexpr const char* kOnlyThese =
     "; seen are runs of this user on this host that mlaunch itself supervises (not those of "
     "--launcher mpi, nor other users': sudo -u USER mlaunch status)";
@@ -31,7 +32,8 @@ bool is_readable(const UniqueFd& connection, Clock::time_point limit) {
   for (;;) {
     const auto left = std::chrono::ceil<milliseconds>(limit - Clock::now()).count();
     pollfd entry{connection.get(), POLLIN, 0};
-    const int count = ::poll(&entry, 1, static_cast<int>(std::max<std::int64_t>(left, 0)));
+    const int count =
+        ::poll(&entry, 1, static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000)));
     if (count < 0 && errno != EINTR) throw_system_error("waiting for a run's answer");
     if (count > 0) return true;
     if (left <= 0) return false;
@@ -130,11 +132,11 @@ std::optional<UniqueFd> RunsOfUser::send(const std::string& run_id,
   return std::nullopt;
 }
 
-std::optional<JsonValue> RunsOfUser::ask(const std::string& run_id,
-                                         const std::string& request) const {
+std::optional<JsonValue> RunsOfUser::ask(const std::string& run_id, const std::string& request,
+                                         std::optional<milliseconds> limit) const {
   const auto connection = send(run_id, request);
   if (!connection) return std::nullopt;
-  const auto text = read_answer(*connection, kPatience);
+  const auto text = read_answer(*connection, limit.value_or(kForEver));
   if (!text)
     throw HostError("run " + run_id + " does not answer; its mlaunch may be suspended or busy");
   if (text->empty()) return std::nullopt;  // it ended meanwhile

@@ -32,9 +32,10 @@ class RunsOfUser {
   [[nodiscard]] std::optional<JsonValue> find_ended(const std::string& typed) const;
 
   /// Returns the run's answer to a request (ControlSocket); nullopt: it has ended. Throws HostError
-  /// if it does not answer in time.
-  [[nodiscard]] std::optional<JsonValue> ask(const std::string& run_id,
-                                             const std::string& request) const;
+  /// if it does not answer in time; without a limit it waits as long as the run does.
+  [[nodiscard]] std::optional<JsonValue> ask(
+      const std::string& run_id, const std::string& request,
+      std::optional<std::chrono::milliseconds> limit = kPatience) const;
   /// Connects to the run and sends a request; nullopt: it has ended.
   [[nodiscard]] std::optional<UniqueFd> send(const std::string& run_id,
                                              const std::string& request) const;

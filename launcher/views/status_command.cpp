@@ -3,14 +3,15 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <cstdio>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <thread>
 
 #include "core/error.h"
 #include "core/json_writer.h"
-#include "launcher/views/run_end.h"
-#include "launcher/views/runs_of_user.h"
+#include "launcher/views/asked_run.h"
+#include "launcher/views/print_text.h"
 #include "launcher/views/status_text.h"
 #include "launcher/views/view_options.h"
 
@@ -19,11 +20,6 @@ namespace {
 
 constexpr std::chrono::seconds kTurn{1};
 constexpr const char* kClearScreen = "\x1b[H\x1b[2J";
-
-void print(const std::string& text) {
-  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
-    throw HostError("standard output cannot be written to");
-}
 
 /// What is known of a run that does not answer.
 JsonValue silent_run(const std::string& run_id) {
@@ -71,25 +67,55 @@ std::string past_text(const JsonValue& end) {
   return text + "\n";
 }
 
-/// Prints each second until the run, or all runs, have ended.
-int watch(const RunsOfUser& runs, const ViewOptions& options, const std::string& run_id) {
-  std::optional<RunEnd> end;
-  if (!run_id.empty()) end.emplace(runs, run_id);
+using Answers = std::function<std::vector<JsonValue>()>;
+
+/// Prints each second until the run has ended (`end`), or, without one, all runs have.
+int watch(const Answers& ask, RunEnd* end, const ViewOptions& options) {
   const bool clears = !options.json && ::isatty(STDOUT_FILENO) == 1;
   for (bool first = true;; first = false) {
-    const auto answers =
-        ask_all(runs, run_id.empty() ? runs.living() : std::vector<std::string>{run_id});
+    const auto answers = ask();
     if (answers.empty() && !first) break;
     const std::string gap = clears ? kClearScreen : first || options.json ? "" : "\n";
-    print(options.json ? json_text(answers, 0) : gap + table_text(answers));
+    print_text(options.json ? json_text(answers, 0) : gap + table_text(answers));
     if (answers.empty()) break;
-    if (!end)
+    if (end == nullptr)
       std::this_thread::sleep_for(kTurn);
     else if (end->wait(kTurn))
       break;
   }
-  if (!options.json && end) print("\n" + end->describe() + "\n");
+  if (!options.json && end != nullptr) print_text("\n" + end->describe() + "\n");
   return 0;
+}
+
+int show(const Answers& ask, const ViewOptions& options) {
+  const auto answers = ask();
+  print_text(options.json ? json_text(answers, 2) : table_text(answers));
+  return 0;
+}
+
+int show_remote(const ViewOptions& options) {
+  RemoteRun run(options);
+  const Answers ask = [&] {
+    auto answer = run.ask(AskStatus{});
+    return answer ? std::vector<JsonValue>{std::move(*answer)} : std::vector<JsonValue>{};
+  };
+  return options.watch ? watch(ask, run.end().get(), options) : show(ask, options);
+}
+
+int show_local(const ViewOptions& options) {
+  const RunsOfUser runs(ControlFolder::places());
+  if (const auto end = runs.find_ended(options.run)) {
+    print_text(options.json ? json_text({*end}, 2) : past_text(*end));
+    return 0;
+  }
+  const std::string run_id = options.run.empty() ? "" : runs.choose(options.run);
+  const Answers ask = [&] {
+    return ask_all(runs, run_id.empty() ? runs.living() : std::vector<std::string>{run_id});
+  };
+  if (!options.watch) return show(ask, options);
+  std::unique_ptr<RunEnd> end;
+  if (!run_id.empty()) end = std::make_unique<EndOfLocalRun>(runs, run_id);
+  return watch(ask, end.get(), options);
 }
 
 }  // namespace
@@ -97,20 +123,10 @@ int watch(const RunsOfUser& runs, const ViewOptions& options, const std::string&
 int status_command(const std::vector<std::string>& arguments) {
   const ViewOptions options = parse_view_options("status", arguments);
   if (options.show_help) {
-    print(view_help("status"));
+    print_text(view_help("status"));
     return 0;
   }
-  const RunsOfUser runs(ControlFolder::places());
-  if (const auto end = runs.find_ended(options.run)) {
-    print(options.json ? json_text({*end}, 2) : past_text(*end));
-    return 0;
-  }
-  const std::string run_id = options.run.empty() ? "" : runs.choose(options.run);
-  if (options.watch) return watch(runs, options, run_id);
-  const auto answers =
-      ask_all(runs, run_id.empty() ? runs.living() : std::vector<std::string>{run_id});
-  print(options.json ? json_text(answers, 2) : table_text(answers));
-  return 0;
+  return options.is_elsewhere() ? show_remote(options) : show_local(options);
 }
 
 }  // namespace strata::launcher

@@ -107,13 +107,14 @@ std::string runs_table(const std::vector<JsonValue>& runs) {
     const std::vector<JsonValue> ranks = ranks_of(run);
     const auto seconds = number(run, "seconds");
     const auto loss = most(ranks, "loss");
+    const auto saved = number(run, "committed_step");
     const auto restarts = number(run, "restarts_in_hour");
     table.add(
         {word(run, "run"), word(run, "program"), word(run, "state"),
          seconds ? duration_text(*seconds) : kUnknown,
          ranks.empty() ? kUnknown : std::to_string(ranks.size()), whole(most(ranks, "step")),
          loss ? fmt::format("{:.4f}", *loss) : kUnknown, whole(most(ranks, "tokens_per_second")),
-         whole(most(ranks, "committed_step")),
+         whole(saved ? saved : most(ranks, "committed_step")),
          restarts ? whole(restarts) + " of " + whole(number(run, "max_restarts")) : kUnknown});
   }
   return table.text();

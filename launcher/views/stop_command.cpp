@@ -5,11 +5,11 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <memory>
 #include <optional>
 
 #include "core/error.h"
-#include "launcher/views/run_end.h"
-#include "launcher/views/runs_of_user.h"
+#include "launcher/views/asked_run.h"
 #include "launcher/views/view_options.h"
 
 namespace strata::launcher {
@@ -57,6 +57,35 @@ std::string what_was_done(const std::string& run_id, bool now, const JsonValue& 
   return "run " + run_id + " is asked to save and end" + held_text(answer);
 }
 
+int stop(AskedRun& run, const ViewOptions& options) {
+  const std::unique_ptr<RunEnd> end = run.end();  // before the request: a run may end at once
+  const auto answer = run.ask(AskStop{options.now});
+  std::chrono::seconds limit = options.wait.value_or(kAtOnce);
+  if (answer) {
+    say(what_was_done(run.id(), options.now, *answer));
+    const std::chrono::seconds grace(answer->at("grace_seconds").as_integer());
+    if (!options.wait && !options.now) limit = grace + kAfterGrace;
+  }
+  if (options.wait == std::chrono::seconds(0)) return 0;
+  if (end->wait(limit)) {
+    say(end->describe());
+    return 0;
+  }
+  std::fprintf(stderr, "mlaunch: run %s has not ended within %lld s; mlaunch stop --now %s\n",
+               run.id().c_str(), static_cast<long long>(limit.count()), run.id().c_str());
+  return static_cast<int>(ExitCode::try_again);
+}
+
+int stop_local(const ViewOptions& options) {
+  const RunsOfUser runs(ControlFolder::places());
+  if (const auto ended = runs.find_ended(options.run)) {
+    say(describe_end(*ended));
+    return 0;
+  }
+  LocalRun run(runs, runs.choose(options.run));
+  return stop(run, options);
+}
+
 }  // namespace
 
 int stop_command(const std::vector<std::string>& arguments) {
@@ -65,28 +94,9 @@ int stop_command(const std::vector<std::string>& arguments) {
     std::fputs(view_help("stop").c_str(), stdout);
     return 0;
   }
-  const RunsOfUser runs(ControlFolder::places());
-  if (const auto ended = runs.find_ended(options.run)) {
-    say(describe_end(*ended));
-    return 0;
-  }
-  const std::string run_id = runs.choose(options.run);
-  RunEnd end(runs, run_id);  // before the request: a run may end at once
-  const auto answer = runs.ask(run_id, options.now ? "stop now" : "stop");
-  std::chrono::seconds limit = options.wait.value_or(kAtOnce);
-  if (answer) {
-    say(what_was_done(run_id, options.now, *answer));
-    const std::chrono::seconds grace(answer->at("grace_seconds").as_integer());
-    if (!options.wait && !options.now) limit = grace + kAfterGrace;
-  }
-  if (options.wait == std::chrono::seconds(0)) return 0;
-  if (end.wait(limit)) {
-    say(end.describe());
-    return 0;
-  }
-  std::fprintf(stderr, "mlaunch: run %s has not ended within %lld s; mlaunch stop --now %s\n",
-               run_id.c_str(), static_cast<long long>(limit.count()), run_id.c_str());
-  return static_cast<int>(ExitCode::try_again);
+  if (!options.is_elsewhere()) return stop_local(options);
+  RemoteRun run(options);
+  return stop(run, options);
 }
 
 }  // namespace strata::launcher

@@ -4,18 +4,23 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "launcher/control/agent.h"
 #include "launcher/control/coordinator.h"
+#include "launcher/control/view_question.h"
+#include "launcher/output/recent_output.h"
 #include "launcher/wire/run_secret.h"
 
 namespace strata::launcher {
 
 /// Version of the messages (grpc/control.proto); hosts with another one are refused.
 inline constexpr int kControlProtocol = 1;
+/// Longest answer to those who ask how the run is.
+inline constexpr std::size_t kMostAnswerBytes = std::size_t{16} << 20;
 
 // What a wire tells, besides events of the coordinator (AgentSaid, ConnectionBroke) and of the
 // agent (CoordinatorSaid).
@@ -37,8 +42,29 @@ struct NotWelcome {
 struct CoordinatorOutOfReach {
   std::string reason;  ///< one line
 };
-using WireEvent = std::variant<AgentSaid, ConnectionBroke, Connected, Welcomed, NotWelcome,
-                               CoordinatorOutOfReach, CoordinatorSaid>;
+/// To the coordinator: somebody who has the run's secret asks. It is to be answered under this
+/// number.
+struct ViewAsked {
+  std::uint64_t number = 0;
+  ViewQuestion question;
+};
+/// To the coordinator: who asked has gone.
+struct ViewLeft {
+  std::uint64_t number = 0;
+};
+/// To the coordinator: what ranks of a host have printed, as it asked.
+struct HostPrinted {
+  std::string host;
+  std::string agent;
+  RecentOutput::Piece piece;
+};
+/// To an agent: the coordinator wants to know what its ranks have printed, from this line on.
+struct OutputWanted {
+  std::uint64_t number = 0;
+};
+using WireEvent =
+    std::variant<AgentSaid, ConnectionBroke, Connected, Welcomed, NotWelcome, CoordinatorOutOfReach,
+                 CoordinatorSaid, ViewAsked, ViewLeft, HostPrinted, OutputWanted>;
 
 /// One end of the connections. Threads of the module receive and send; one thread calls all
 /// functions, none of which waits but `close`.
@@ -54,6 +80,13 @@ class ControlWire {
   /// both machines say again what must be heard.
   virtual void send(const SendToAgent& message) = 0;
   virtual void send(const SendToCoordinator& message) = 0;
+  /// Asks an agent for what its ranks have printed (OutputWanted).
+  virtual void fetch_output(const std::string& host, const std::string& agent,
+                            std::uint64_t number) = 0;
+  /// Answers OutputWanted.
+  virtual void send(const RecentOutput::Piece& output) = 0;
+  /// Answers ViewAsked. Answers over kMostAnswerBytes, and for who has gone, are lost.
+  virtual void answer(std::uint64_t number, const std::string& json) = 0;
   /// Waits until all is sent, at most `limit`, and ends all connections.
   virtual void close(std::chrono::milliseconds limit) = 0;
 };
@@ -80,6 +113,32 @@ struct AttachSettings {
   std::vector<std::string> command;  ///< of its ranks
 };
 
+/// Where a run is asked from elsewhere.
+struct ViewSettings {
+  std::string address;  ///< name or numeric address of the coordinator's host
+  int port = 0;
+  RunSecret secret;  ///< its token and certificate
+};
+
+/// A question that was put to a run. To destroy it is to give it up.
+class ViewCall {
+ public:
+  virtual ~ViewCall() = default;
+  /// Returns true once it is over, false if it is not when `limit` has passed.
+  virtual bool wait(std::chrono::milliseconds limit) = 0;
+  /// After wait() was true: the run's answer, or nullopt if the run has ended since it answered
+  /// another question. Throws ConfigError if it has another secret, HostError if nobody answers
+  /// there, or if what answers is no mlaunch.
+  virtual std::optional<std::string> answer() = 0;
+};
+
+/// A connection to a run, for questions. It must outlive its calls; one thread calls.
+class ViewWire {
+ public:
+  virtual ~ViewWire() = default;
+  [[nodiscard]] virtual std::unique_ptr<ViewCall> ask(const ViewQuestion& question) = 0;
+};
+
 /// What the module has.
 class ControlModule {
  public:
@@ -89,6 +148,8 @@ class ControlModule {
   [[nodiscard]] virtual std::unique_ptr<ControlWire> listen(const ListenSettings& settings) = 0;
   /// Begins to connect, and connects again after a connection broke.
   [[nodiscard]] virtual std::unique_ptr<ControlWire> attach(const AttachSettings& settings) = 0;
+  /// Begins to connect. Throws HostError for a name that leads nowhere.
+  [[nodiscard]] virtual std::unique_ptr<ViewWire> view(const ViewSettings& settings) = 0;
   /// Makes a token, a certificate of the run and its key.
   [[nodiscard]] virtual RunSecret make_secret() = 0;
 };

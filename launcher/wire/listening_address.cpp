@@ -7,10 +7,12 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 
 #include "core/error.h"
+#include "core/integer.h"
 #include "core/system_call.h"
 #include "core/unique_fd.h"
 
@@ -45,6 +47,22 @@ std::string text_of(const sockaddr* address, socklen_t length) {
 std::string host_and_port(const std::string& address, int port) {
   const bool is_v6 = address.find(':') != std::string::npos;
   return is_v6 ? fmt::format("[{}]:{}", address, port) : fmt::format("{}:{}", address, port);
+}
+
+std::pair<std::string, int> parse_host_and_port(const std::string& option,
+                                                const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  std::string address = text.substr(0, colon);
+  const std::int64_t port =
+      colon == std::string::npos ? 0 : parse_integer(text.substr(colon + 1)).value_or(0);
+  const bool is_v6 = address.size() > 2 && address.front() == '[' && address.back() == ']';
+  if (is_v6) address = address.substr(1, address.size() - 2);
+  const bool has_colon = address.find(':') != std::string::npos;
+  const bool has_bracket = address.find_first_of("[]") != std::string::npos;
+  if (address.empty() || has_colon != is_v6 || has_bracket || port < 1 || port > 65535)
+    throw InvalidArgument(fmt::format(
+        "{} {}: expected HOST:PORT, as in gpu-07:29500 or [fe80::1]:29500", option, text));
+  return {address, static_cast<int>(port)};
 }
 
 std::string numeric_address(const std::string& name) {

@@ -2,11 +2,16 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 namespace strata::launcher {
 
 /// Returns "10.0.0.1:29500", or "[fe80::1]:29500".
 std::string host_and_port(const std::string& address, int port);
+
+/// Reads what host_and_port wrote, with a name or a numeric address; `option` names it in messages.
+/// Throws InvalidArgument.
+std::pair<std::string, int> parse_host_and_port(const std::string& option, const std::string& text);
 
 /// Returns the numeric address that a name leads to on this host; a numeric address as it is.
 /// Throws HostError for a name that leads nowhere.

@@ -15,6 +15,16 @@ TEST(ListeningAddress, IsWrittenWithItsPort) {
   EXPECT_EQ(host_and_port("fe80::1", 1), "[fe80::1]:1");
 }
 
+TEST(ListeningAddress, IsReadWithItsPort) {
+  using Parts = std::pair<std::string, int>;
+  EXPECT_EQ(parse_host_and_port("--at", "10.0.0.1:29500"), Parts("10.0.0.1", 29500));
+  EXPECT_EQ(parse_host_and_port("--at", "gpu-07:1"), Parts("gpu-07", 1));
+  EXPECT_EQ(parse_host_and_port("--at", "[fe80::1]:65535"), Parts("fe80::1", 65535));
+  for (const char* text : {"", ":", "a", "a:", ":1", "a:0", "a:65536", "a:1x", "a: 1", "fe80::1:1",
+                           "[]:1", "[a]:1", "fe80::1", "a:-1"})
+    EXPECT_THROW((void)parse_host_and_port("--at", text), InvalidArgument) << text;
+}
+
 TEST(ListeningAddress, NamesBecomeNumbers) {
   EXPECT_EQ(numeric_address("10.1.2.3"), "10.1.2.3");
   EXPECT_TRUE(is_loopback(numeric_address("localhost")));

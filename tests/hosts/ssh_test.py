@@ -8,7 +8,7 @@ import subprocess
 import time
 import unittest
 
-from several_hosts import ACTOR, BIN, HostsTest, agents, free_port, is_running
+from several_hosts import ACTOR, BIN, HostsTest, agents, children, free_port, is_running
 
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/bin:/sbin:/bin")
 CLIENT = """Host b c
@@ -68,6 +68,17 @@ class Ssh(HostsTest):
                          [f"[{rank}] {rank} of 3 on {int(rank > 0)} in {self.home}, it's $HOME" for rank in range(3)])
         self.assertEqual(sorted(line for line in error.splitlines() if line.startswith("[")),
                          [f"[{rank}] to stderr" for rank in range(3)])
+
+    def test_views_reach_a_run_with_a_secret_from_a_file(self):
+        run = self.launch("--run-secret", "secret", "--master-port", str(self.port), "-H", "localhost:1,b:1", ACTOR, "save")
+        self.wait_until(lambda: len(children(run.pid)) == 2, "a rank and the starter of the other")
+        logs = [str(BIN / "mlaunch"), "logs", "1", "-f", "--at", f"127.0.0.1:{self.port}", "--run-secret", "secret"]
+        follower = self.start(logs)
+        self.assertEqual(follower.stdout.readline(), "ready\n", "of a rank on the other host")
+        time.sleep(1)  # until both ranks have set up their handlers
+        self.run_program([str(BIN / "mlaunch"), "stop", *logs[4:]])
+        self.assertEqual(self.ended(run)[0], 75)
+        self.assertIn("saved after signal", follower.communicate(timeout=20)[0])
 
     def test_a_hostfile_may_leave_this_host_out(self):
         self.write("hosts", "b slots=1\nc slots=1 # both play on this machine\n")

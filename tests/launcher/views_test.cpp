@@ -273,7 +273,7 @@ TEST_F(Views, ARunGoesOnWithoutASocketInAFolderThatIsNotItsOwn) {
   ASSERT_EQ(::chmod(folder().c_str(), 0777), 0);
   const auto run = start("save");
   EXPECT_TRUE(contains(run->error(),
-                       "note: mlaunch status and mlaunch stop do not reach this "
+                       "note: mlaunch status, mlaunch stop and mlaunch logs do not reach this "
                        "run: " +
                            folder() + " is open to other users"))
       << run->error();

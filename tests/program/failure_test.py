@@ -192,7 +192,9 @@ class Failure(ProgramTest):
         self.wait_until(lambda: self.steps_done() >= 5, "five steps")
         stopped = self.run_program([str(BIN / "mlaunch"), "stop", "--now"])
         self.assertIn("has ended with code 130", stopped.stdout)
-        process.communicate(timeout=10)
+        _, said = process.communicate(timeout=10)
+        self.assertRegex(said.splitlines()[-1], "mlaunch: ended by mlaunch stop --now; rank 0 was at " + PLACE)
+        self.assertNotIn("ended by Ctrl-C", said)
         self.assertFalse((self.home / "out" / "latest").exists())
 
     def test_the_scheduler_s_sigterm(self):

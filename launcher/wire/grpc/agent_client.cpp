@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/check.h"
+#include "launcher/wire/grpc/channel.h"
 #include "launcher/wire/grpc/coordinator_stream.h"
 #include "launcher/wire/grpc/stream_metadata.h"
 #include "launcher/wire/listening_address.h"
@@ -13,34 +14,12 @@ namespace strata::launcher {
 namespace {
 
 constexpr std::chrono::milliseconds kBetweenTries{200};
-constexpr int kFirstBackoffMs = 100, kMostBackoffMs = 1000;
-// A coordinator that has lost its power ends no connection: its silence does.
-constexpr int kBetweenPingsMs = 2000, kPingTimeoutMs = 3000;
 
 std::unique_ptr<proto::Control::Stub> stub_of(const AttachSettings& settings) {
-  grpc::SslCredentialsOptions options;
-  options.pem_root_certs = settings.secret.certificate;
-  grpc::ChannelArguments arguments;
-  arguments.SetSslTargetNameOverride(kCertificateName);
-  arguments.SetMaxReceiveMessageSize(kMostMessageBytes);
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kBetweenPingsMs);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMs);
-  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstBackoffMs);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kMostBackoffMs);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMostBackoffMs);
-  return proto::Control::NewStub(grpc::CreateCustomChannel(
-      host_and_port(settings.address, settings.port), grpc::SslCredentials(options), arguments));
-}
-
-/// Returns the part of the secret because of which a call failed; null: none.
-const char* secret_that_differs(const grpc::Status& status) {
-  if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED) return "token";
-  // gRPC tells of OpenSSL's reasons only so.
-  if (status.error_message().find("certificate verify failed") != std::string::npos)
-    return "certificate";
-  return nullptr;
+  return proto::Control::NewStub(
+      make_channel({.target = host_and_port(settings.address, settings.port),
+                    .certificate = settings.secret.certificate,
+                    .most_bytes = kMostMessageBytes}));
 }
 
 }  // namespace
@@ -79,8 +58,7 @@ bool AgentClient::connect_once() {
         "the coordinator has another {}: give all hosts the same --run-secret file", other)});
     return false;
   }
-  events_.put(
-      CoordinatorOutOfReach{status.ok() ? "it ended the connection" : status.error_message()});
+  events_.put(CoordinatorOutOfReach{reason_of(status)});
   return true;
 }
 
@@ -96,6 +74,19 @@ void AgentClient::send(const SendToCoordinator& message) {
 
 void AgentClient::send(const SendToAgent&) {
   STRATA_CHECK(false);  // this is an agent's end
+}
+
+void AgentClient::send(const RecentOutput::Piece& output) {
+  const std::lock_guard lock(mutex_);
+  if (stream_ != nullptr) stream_->send(to_proto(output));
+}
+
+void AgentClient::fetch_output(const std::string&, const std::string&, std::uint64_t) {
+  STRATA_CHECK(false);  // this is an agent's end
+}
+
+void AgentClient::answer(std::uint64_t, const std::string&) {
+  STRATA_CHECK(false);  // nobody asks an agent
 }
 
 void AgentClient::close(std::chrono::milliseconds limit) {

@@ -27,6 +27,10 @@ class AgentClient final : public ControlWire {
   [[nodiscard]] std::vector<WireEvent> take() override { return events_.take(); }
   void send(const SendToAgent& message) override;
   void send(const SendToCoordinator& message) override;
+  void fetch_output(const std::string& host, const std::string& agent,
+                    std::uint64_t number) override;
+  void send(const RecentOutput::Piece& output) override;
+  void answer(std::uint64_t number, const std::string& json) override;
   void close(std::chrono::milliseconds limit) override;
 
  private:

@@ -241,6 +241,33 @@ proto::FromAgent to_proto(const AgentMessage& message, const Introduction& intro
   return out;
 }
 
+proto::FromAgent to_proto(const RecentOutput::Piece& output) {
+  proto::FromAgent out;
+  proto::Output& message = *out.mutable_output();
+  message.set_next(output.next);
+  message.set_dropped(output.dropped);
+  message.set_end(output.end);
+  for (const OutputLine& line : output.lines) {
+    proto::OutputLine& added = *message.add_lines();
+    added.set_rank(line.rank);
+    added.set_attempt(line.attempt);
+    added.set_error(line.kind == OutputKind::standard_error);
+    added.set_text(line.text);
+  }
+  return out;
+}
+
+RecentOutput::Piece output_of(const proto::Output& output) {
+  RecentOutput::Piece piece{
+      .next = output.next(), .dropped = output.dropped(), .end = output.end()};
+  for (const proto::OutputLine& line : output.lines())
+    piece.lines.push_back({within(line.rank(), OutputLine::kMlaunch, kMostRanks, "rank"),
+                           within(line.attempt(), -1, kMostInt, "attempt"),
+                           line.error() ? OutputKind::standard_error : OutputKind::standard_output,
+                           line.text()});
+  return piece;
+}
+
 AgentMessage from_proto(const proto::FromAgent& message) {
   switch (message.message_case()) {
     case proto::FromAgent::kHello:
@@ -259,6 +286,7 @@ AgentMessage from_proto(const proto::FromAgent& message) {
     case proto::FromAgent::kEvidence:
       return Evidence{within(message.evidence().attempt(), 0, kMostInt, "attempt"),
                       message.evidence().text()};
+    case proto::FromAgent::kOutput:  // is no message of the machines: output_of()
     case proto::FromAgent::MESSAGE_NOT_SET:
       break;
   }

@@ -4,13 +4,14 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "launcher/wire/grpc/stream_metadata.h"
 
 namespace strata::launcher {
 
 AgentStream::AgentStream(CoordinatorServer& server, const grpc::CallbackServerContext& context)
     : server_(server) {
   if (!server_.accepts_token(context)) {
-    finish({grpc::StatusCode::UNAUTHENTICATED, "this is not the token of the run"});
+    finish({grpc::StatusCode::UNAUTHENTICATED, kOtherToken});
     return;
   }
   StartSendInitialMetadata();
@@ -52,7 +53,10 @@ void AgentStream::receive() {
     if (!received_.has_hello()) throw DataError("an agent's first message must be Hello");
     return begin(received_.hello());
   }
-  server_.tell(AgentSaid{hello_->host, hello_->agent, from_proto(received_)});
+  if (received_.has_output())
+    server_.tell(HostPrinted{hello_->host, hello_->agent, output_of(received_.output())});
+  else
+    server_.tell(AgentSaid{hello_->host, hello_->agent, from_proto(received_)});
 }
 
 void AgentStream::begin(const proto::Hello& hello) {

@@ -3,6 +3,7 @@
 #include "launcher/wire/grpc/coordinator_server.h"
 #include "launcher/wire/grpc/make_secret.h"
 #include "launcher/wire/grpc/quiet_log.h"
+#include "launcher/wire/grpc/view_client.h"
 
 namespace strata::launcher {
 namespace {
@@ -14,6 +15,9 @@ class GrpcModule final : public ControlModule {
   }
   std::unique_ptr<ControlWire> attach(const AttachSettings& settings) override {
     return std::make_unique<AgentClient>(settings);
+  }
+  std::unique_ptr<ViewWire> view(const ViewSettings& settings) override {
+    return std::make_unique<ViewClient>(settings);
   }
   RunSecret make_secret() override { return launcher::make_secret(); }
 };

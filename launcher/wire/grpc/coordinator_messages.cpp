@@ -129,7 +129,13 @@ proto::FromCoordinator to_proto(const NotWelcome& refusal) {
   return out;
 }
 
-std::variant<CoordinatorMessage, Welcomed, NotWelcome> from_proto(
+proto::FromCoordinator to_proto(const OutputWanted& wanted) {
+  proto::FromCoordinator out;
+  out.mutable_fetch_output()->set_number(wanted.number);
+  return out;
+}
+
+std::variant<CoordinatorMessage, Welcomed, NotWelcome, OutputWanted> from_proto(
     const proto::FromCoordinator& message) {
   switch (message.message_case()) {
     case proto::FromCoordinator::kWelcome:
@@ -155,6 +161,8 @@ std::variant<CoordinatorMessage, Welcomed, NotWelcome> from_proto(
       return store_reply_of(message.store_reply());
     case proto::FromCoordinator::kCollect:
       return collect_of(message.collect());
+    case proto::FromCoordinator::kFetchOutput:
+      return OutputWanted{message.fetch_output().number()};
     case proto::FromCoordinator::MESSAGE_NOT_SET:
       break;
   }

@@ -68,6 +68,48 @@ grpc::ServerBidiReactor<proto::FromAgent, proto::FromCoordinator>* CoordinatorSe
   return stream;
 }
 
+grpc::ServerUnaryReactor* CoordinatorServer::Status(grpc::CallbackServerContext* context,
+                                                    const proto::StatusRequest*,
+                                                    proto::ViewAnswer* answer) {
+  return take(*context, AskStatus{}, *answer);
+}
+
+grpc::ServerUnaryReactor* CoordinatorServer::Stop(grpc::CallbackServerContext* context,
+                                                  const proto::StopRequest* request,
+                                                  proto::ViewAnswer* answer) {
+  return take(*context, AskStop{request->now()}, *answer);
+}
+
+grpc::ServerUnaryReactor* CoordinatorServer::Logs(grpc::CallbackServerContext* context,
+                                                  const proto::LogsRequest* request,
+                                                  proto::ViewAnswer* answer) {
+  return take(*context,
+              AskLogs{.rank = request->has_rank() ? std::optional(request->rank()) : std::nullopt,
+                      .number = request->number(),
+                      .from_end = request->from_end(),
+                      .follow = request->follow()},
+              *answer);
+}
+
+grpc::ServerUnaryReactor* CoordinatorServer::Wait(grpc::CallbackServerContext* context,
+                                                  const proto::WaitRequest*,
+                                                  proto::ViewAnswer* answer) {
+  return take(*context, AskEnd{}, *answer);
+}
+
+/// Takes a question of who has the run's secret.
+grpc::ServerUnaryReactor* CoordinatorServer::take(const grpc::CallbackServerContext& context,
+                                                  const ViewQuestion& question,
+                                                  proto::ViewAnswer& answer) {
+  if (!accepts_token(context))
+    return ViewCalls::refuse({grpc::StatusCode::UNAUTHENTICATED, kOtherToken});
+  return views_.ask(question, answer);
+}
+
+void CoordinatorServer::answer(std::uint64_t number, const std::string& json) {
+  if (json.size() <= kMostAnswerBytes) views_.answer(number, json);
+}
+
 bool CoordinatorServer::accepts_token(const grpc::CallbackServerContext& context) const {
   const auto found = context.client_metadata().find(kTokenMetadata);
   return found != context.client_metadata().end() &&
@@ -148,6 +190,17 @@ void CoordinatorServer::send(const SendToAgent& message) {
     found->second->send(to_proto(message.message));
 }
 
+void CoordinatorServer::fetch_output(const std::string& host, const std::string& agent,
+                                     std::uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = attached_.find({host, agent}); found != attached_.end())
+    found->second->send(to_proto(OutputWanted{number}));
+}
+
+void CoordinatorServer::send(const RecentOutput::Piece&) {
+  STRATA_CHECK(false);  // this is the coordinator's end
+}
+
 void CoordinatorServer::send(const SendToCoordinator&) {
   STRATA_CHECK(false);  // this is the coordinator's end
 }
@@ -159,8 +212,10 @@ void CoordinatorServer::close(std::chrono::milliseconds limit) {
     for (AgentStream* stream : streams_) stream->end();
     stream_ended_.wait_for(lock, limit, [this] { return streams_.empty(); });
   }
+  views_.close(limit);
   server_->Shutdown(std::chrono::system_clock::now());
   server_->Wait();
+  views_.wait();
   std::unique_lock lock(mutex_);
   stream_ended_.wait(lock, [this] { return streams_.empty(); });
 }

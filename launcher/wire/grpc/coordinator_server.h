@@ -17,6 +17,7 @@
 #include "launcher/wire/event_queue.h"
 #include "launcher/wire/grpc/control.grpc.pb.h"
 #include "launcher/wire/grpc/message_codec.h"
+#include "launcher/wire/grpc/view_calls.h"
 
 namespace strata::launcher {
 
@@ -31,10 +32,26 @@ class CoordinatorServer final : public ControlWire, public proto::Control::Callb
   [[nodiscard]] std::vector<WireEvent> take() override { return events_.take(); }
   void send(const SendToAgent& message) override;
   void send(const SendToCoordinator& message) override;
+  void fetch_output(const std::string& host, const std::string& agent,
+                    std::uint64_t number) override;
+  void send(const RecentOutput::Piece& output) override;
+  void answer(std::uint64_t number, const std::string& json) override;
   void close(std::chrono::milliseconds limit) override;
 
   grpc::ServerBidiReactor<proto::FromAgent, proto::FromCoordinator>* Attach(
       grpc::CallbackServerContext* context) override;
+  grpc::ServerUnaryReactor* Status(grpc::CallbackServerContext* context,
+                                   const proto::StatusRequest* request,
+                                   proto::ViewAnswer* answer) override;
+  grpc::ServerUnaryReactor* Stop(grpc::CallbackServerContext* context,
+                                 const proto::StopRequest* request,
+                                 proto::ViewAnswer* answer) override;
+  grpc::ServerUnaryReactor* Logs(grpc::CallbackServerContext* context,
+                                 const proto::LogsRequest* request,
+                                 proto::ViewAnswer* answer) override;
+  grpc::ServerUnaryReactor* Wait(grpc::CallbackServerContext* context,
+                                 const proto::WaitRequest* request,
+                                 proto::ViewAnswer* answer) override;
 
   // For streams, from any thread.
   [[nodiscard]] bool accepts_token(const grpc::CallbackServerContext& context) const;
@@ -50,11 +67,14 @@ class CoordinatorServer final : public ControlWire, public proto::Control::Callb
  private:
   using AgentName = std::pair<std::string, std::string>;  ///< host, agent
 
+  grpc::ServerUnaryReactor* take(const grpc::CallbackServerContext& context,
+                                 const ViewQuestion& question, proto::ViewAnswer& answer);
   /// Returns the stream of another agent of the same host that lives; null: there is none.
   [[nodiscard]] const AgentStream* other_agent(const Hello& hello) const;
 
   const ListenSettings settings_;
   EventQueue<WireEvent> events_;
+  ViewCalls views_{events_};
   mutable std::mutex mutex_;
   std::condition_variable stream_ended_;
   std::set<AgentStream*> streams_;

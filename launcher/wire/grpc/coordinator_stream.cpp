@@ -57,6 +57,8 @@ void CoordinatorStream::receive() {
   auto content = from_proto(received_);
   if (auto* message = std::get_if<CoordinatorMessage>(&content)) {
     events_.put(CoordinatorSaid{std::move(*message)});
+  } else if (const auto* wanted = std::get_if<OutputWanted>(&content)) {
+    events_.put(*wanted);
   } else if (auto* welcome = std::get_if<Welcomed>(&content)) {
     run_id_ = welcome->run_id;
     events_.put(std::move(*welcome));

@@ -24,14 +24,17 @@ struct Introduction {
 };
 
 proto::FromAgent to_proto(const AgentMessage& message, const Introduction& introduction);
+proto::FromAgent to_proto(const RecentOutput::Piece& output);
 proto::FromCoordinator to_proto(const CoordinatorMessage& message);
 proto::FromCoordinator to_proto(const Welcomed& welcome);
 proto::FromCoordinator to_proto(const NotWelcome& refusal);
+proto::FromCoordinator to_proto(const OutputWanted& wanted);
 
 /// Throws DataError that names the field which is out of range or missing.
 AgentMessage from_proto(const proto::FromAgent& message);
+RecentOutput::Piece output_of(const proto::Output& output);
 Introduction introduction_of(const proto::Hello& hello);
-std::variant<CoordinatorMessage, Welcomed, NotWelcome> from_proto(
+std::variant<CoordinatorMessage, Welcomed, NotWelcome, OutputWanted> from_proto(
     const proto::FromCoordinator& message);
 
 }  // namespace strata::launcher

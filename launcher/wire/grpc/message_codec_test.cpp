@@ -79,6 +79,25 @@ TEST(MessageCodec, AgentsMessagesArriveAsTheyWereSent) {
   EXPECT_EQ(there<StoreRequest>(StoreRequest{2, request}).request, request);
 }
 
+TEST(MessageCodec, OutputArrivesAsItWasSent) {
+  const RecentOutput::Piece piece{.lines = {{3, 1, OutputKind::standard_error, "a\xff"}, {}},
+                                  .next = 9,
+                                  .dropped = 4,
+                                  .end = 12};
+  proto::FromAgent received;
+  ASSERT_TRUE(received.ParseFromString(to_proto(piece).SerializeAsString()));
+  const RecentOutput::Piece there = output_of(received.output());
+  EXPECT_EQ(there.lines, piece.lines);
+  EXPECT_EQ(there.next, 9U);
+  EXPECT_EQ(there.dropped, 4U);
+  EXPECT_EQ(there.end, 12U);
+  const auto wanted = from_proto(to_proto(OutputWanted{7}));
+  EXPECT_EQ(std::get<OutputWanted>(wanted).number, 7U);
+  received.mutable_output()->mutable_lines(0)->set_rank(-2);
+  EXPECT_THROW((void)output_of(received.output()), DataError);
+  EXPECT_THROW((void)from_proto(received), DataError) << "it is none of the machines' messages";
+}
+
 TEST(MessageCodec, FactsOfAnAttemptArriveAsTheyWereSent) {
   AttemptFacts facts{.exit_code = 137,
                      .was_asked = true,

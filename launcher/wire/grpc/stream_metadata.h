@@ -9,6 +9,8 @@ namespace strata::launcher {
 
 /// Metadata of a call that holds the token of the run.
 inline constexpr const char* kTokenMetadata = "strata-token";
+/// Why a call with another one fails.
+inline constexpr const char* kOtherToken = "this is not the token of the run";
 /// The name in the run's certificate, whatever the coordinator's host is called.
 inline constexpr const char* kCertificateName = "strata-run";
 /// Larger messages end the connection.
