@@ -174,6 +174,7 @@ TEST(NcclCommunicatorTest, AnAbortEndsTheWaitsOfAllRanks) {
   EXPECT_EQ(fake_nccl_alive(), 0);
 }
 
+// Fault 2.
 TEST(NcclCommunicatorTest, ItsWaitsEndAtTheLaunchersWordToTheHost) {
   run_threads(2, [](Communicator& host) {
     OnSimulatedDevice nccl(host, gpu(host.rank()));

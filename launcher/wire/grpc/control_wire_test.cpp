@@ -127,6 +127,7 @@ TEST_F(ControlWireTest, CarriesWordsBothWays) {
   }
 }
 
+// Fault 11.
 TEST_F(ControlWireTest, AnAgentComesBackAfterItsCoordinatorHasListenedAnew) {
   attach(attach_settings());
   EXPECT_TRUE(at_agent_->next<CoordinatorOutOfReach>());
@@ -189,6 +190,7 @@ TEST_F(ControlWireTest, LastWordsArriveBeforeTheEnd) {
   EXPECT_EQ(std::get<SignalCame>(came->message).number, 15);
 }
 
+// Faults 31, 35.
 TEST_F(ControlWireTest, WhoDoesNotBelongToTheRunIsRefused) {
   listen();
   AttachSettings wrong = attach_settings();
@@ -268,6 +270,7 @@ TEST_F(ControlWireTest, AMessageThatIsTooLargeEndsTheConnectionOfItsSender) {
   EXPECT_TRUE(at_server_->next<AgentSaid>());
 }
 
+// Fault 32.
 TEST_F(ControlWireTest, APortInUseIsRefused) {
   listen();
   try {
