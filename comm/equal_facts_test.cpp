@@ -39,6 +39,7 @@ TEST(EqualFacts, EqualOnesPass) {
   EXPECT_EQ(compared({{}, {}}), std::vector<std::string>(2));
 }
 
+// Fault 35.
 TEST(EqualFacts, EveryRankSaysWhatDiffersWhere) {
   const Facts facts{{"seed", "1"}, {"rate", "0.1"}, {"model", "a"}};
   const Facts others{{"seed", "2"}, {"rate", "0.1"}, {"data", "b"}};

@@ -37,6 +37,7 @@ TEST_F(FileTest, WritesAndReadsAtOffsets) {
   EXPECT_EQ(read_whole_file(path("a"), 100), std::string("\0\0\0\0xyz", 7));
 }
 
+// Fault 16.
 TEST_F(FileTest, AShortReadNamesFileOffsetAndSubject) {
   write_file_atomically(path("a"), "0123456789");
   const File file = File::open_for_reading(path("a"));

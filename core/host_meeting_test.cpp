@@ -52,6 +52,7 @@ TEST(HostMeeting, ARankZeroThatEndsIsAPeerError) {
   end.join();
 }
 
+// Fault 31.
 TEST(HostMeeting, TwoRunsAtOnePlaceAreRefused) {
   const auto first = meet_on_host(meeting(0));
   EXPECT_THROW(meet_on_host(meeting(0)), ConfigError);

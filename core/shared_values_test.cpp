@@ -56,6 +56,7 @@ TEST_F(SharedValuesTest, WaitingEndsInTime) {
   EXPECT_EQ(values_.next_deadline(), std::nullopt);
 }
 
+// Fault 31.
 TEST_F(SharedValuesTest, AFailureEndsAllWaitingUntilTheNextAttempt) {
   EXPECT_EQ(put("a", 1, "known", "x"), "a1 0 ;");
   EXPECT_EQ(get("a", 2, "key"), "");

@@ -279,6 +279,7 @@ TEST(SocketStore, RefusesWhatTheServerCannotHold) {
   store.put(std::string(1022, 'k'), "");
 }
 
+// Fault 31.
 TEST(SocketStore, PrefixesKeepRunsApart) {
   ServerThread server;
   SocketStore first(server.connect(0), "run/0/");

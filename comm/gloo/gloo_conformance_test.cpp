@@ -145,6 +145,7 @@ Collective large(CollectiveKind kind, int world) {
   return collective;
 }
 
+// Faults 2, 3.
 TEST(GlooHosts, NameAKilledRankWhileBytesTravel) {
   // Of 1 + 2 ranks the first has nobody on its host who sees it die.
   for (const HostLayout& layout :
@@ -178,6 +179,7 @@ TEST(GlooHosts, NoticeADeathWhileTheyCompute) {
   });
 }
 
+// Fault 2.
 TEST(GlooHosts, EndAtTheLaunchersWordOnOneOfThem) {
   run_played_hosts({{0, 1}, 2}, [](const RankContext& context) {
     TestWatch watch("host b is lost");
@@ -215,6 +217,7 @@ GlooPlace place_of(const RankContext& context) {
           .store = context.store};
 }
 
+// Fault 31.
 TEST(GlooHosts, RefuseARankThatDoesNotKnowTheSecret) {
   run_played_hosts({{0, 1}, 2}, [](const RankContext& context) {
     GlooPlace place = place_of(context);

@@ -23,6 +23,7 @@ TEST(Proof, IsTheHmacThatOpensslPrints) {
       << "the run's id is the key";
 }
 
+// Fault 31.
 TEST(Proof, ServesOneWayBetweenTwoRanksOfOneStart) {
   const Proof proof = proof_of({"key", "run", 2}, 0, 3);
   EXPECT_TRUE(same_proof(proof, proof_of({"key", "run", 2}, 0, 3)));

@@ -45,6 +45,7 @@ TEST(MpiStart, AbortEndsTheJobWithReasonAndExitCode) {
       << finished.output;
 }
 
+// Fault 2.
 TEST(MpiStart, AWaitEndsAtTheLaunchersWord) {
   const Finished finished = run_command(std::string(STRATA_MPIEXEC) + " -np 2 --oversubscribe " +
                                         rank_program().string() + " --stop");

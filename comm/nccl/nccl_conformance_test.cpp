@@ -176,6 +176,7 @@ TEST(NcclCommunicatorTest, AnAbortEndsTheWaitsOfAllRanks) {
   EXPECT_EQ(fake_nccl_alive(), 0);
 }
 
+// Fault 2.
 TEST(NcclCommunicatorTest, ItsWaitsEndAtTheLaunchersWordToTheHost) {
   run_threads(2, [](Communicator& host) {
     SimulatedNccl nccl(host, gpu(host.rank()));

@@ -87,6 +87,7 @@ void expect_death_noticed(int world, CollectiveKind kind) {
   }
 }
 
+// Fault 3.
 TEST(ShmCommunicator, NamesAKilledRankAndTheCollective) {
   for (const int world : {2, 4}) expect_death_noticed(world, CollectiveKind::reduce_scatter);
   expect_death_noticed(2, CollectiveKind::receive);

@@ -103,6 +103,7 @@ std::string end_by_the_launcher(const std::function<void(Communicator&)>& wait) 
   return told;
 }
 
+// Fault 2.
 TEST(ThreadCommunicator, EndsAtTheLaunchersWordInACollective) {
   EXPECT_EQ(end_by_the_launcher([](Communicator& communicator) {
               HostStream stream;

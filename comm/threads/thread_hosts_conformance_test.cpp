@@ -76,6 +76,7 @@ TEST(HostsCommunicator, ARankMayLeaveOnceItHasDoneItsPart) {
         false);
 }
 
+// Fault 8.
 TEST(HostsCommunicator, NamesCollectivesThatDifferBetweenHosts) {
   run_hosts(
       {{0, 2}, 4},

@@ -24,6 +24,7 @@ TEST(HostList, NamesHaveSlotsOrNot) {
             (Hosts{{"a", 2}, {"user@b-1.net", 0}, {"c_3", 16}}));
 }
 
+// Fault 28.
 TEST(HostList, AWrongWordIsNamed) {
   const auto of = [](const char* text) {
     return refusal([text] { (void)parse_host_list("-H", text); });
@@ -43,6 +44,7 @@ TEST(Hostfile, HasAHostInEachLine) {
       (Hosts{{"worker-1", 4}, {"worker-2", 2}, {"worker-3", 0}}));
 }
 
+// Fault 28.
 TEST(Hostfile, AWrongLineIsNamed) {
   const auto of = [](const char* text) {
     return refusal([text] { (void)parse_hostfile(text, "hosts"); });

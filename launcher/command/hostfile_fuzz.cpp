@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "launcher/command/host_list.h"
 
+// Fault 28.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   try {

@@ -103,6 +103,7 @@ TEST_F(AgentTest, StartsNothingBesideRanksThatDoNotEnd) {
   EXPECT_FALSE(done<StartGroup>());
 }
 
+// Fault 31.
 TEST_F(AgentTest, StartsNoAttemptTwiceAndNoneBesideAnother) {
   connect();
   get_lease();
@@ -118,6 +119,7 @@ TEST_F(AgentTest, StartsNoAttemptTwiceAndNoneBesideAnother) {
   EXPECT_TRUE(done<StartGroup>());
 }
 
+// Fault 11.
 TEST_F(AgentTest, CountsALeaseFromWhenItsHeartbeatWasSent) {
   connect();
   const Agent::TimePoint sent = now_;
@@ -126,6 +128,7 @@ TEST_F(AgentTest, CountsALeaseFromWhenItsHeartbeatWasSent) {
   EXPECT_EQ(done<StartGroup>().value().lease, sent + kLease);
 }
 
+// Fault 11.
 TEST_F(AgentTest, KillsItsRanksWhenTheLeaseEnds) {
   connect();
   const Agent::TimePoint sent = now_;
@@ -152,6 +155,7 @@ TEST_F(AgentTest, KillsItsRanksWhenTheLeaseEnds) {
   EXPECT_FALSE(this->sent<AttemptEnded>().value().lease_ended);
 }
 
+// Fault 34.
 TEST_F(AgentTest, KillsItsRanksAtTheFirstEventAfterTheHostSlept) {
   connect();
   get_lease();
@@ -161,6 +165,7 @@ TEST_F(AgentTest, KillsItsRanksAtTheFirstEventAfterTheHostSlept) {
   EXPECT_TRUE(done<KillGroup>()) << "others may have begun meanwhile";
 }
 
+// Fault 34.
 TEST_F(AgentTest, KillsItsRanksWhereItFirstConnectsAgainAfterTheHostSlept) {
   connect();
   get_lease();
@@ -170,6 +175,7 @@ TEST_F(AgentTest, KillsItsRanksWhereItFirstConnectsAgainAfterTheHostSlept) {
   EXPECT_TRUE(done<KillGroup>());
 }
 
+// Fault 31.
 TEST_F(AgentTest, ObeysNoAnswerToAHeartbeatOfLongAgo) {
   connect();
   tick();
@@ -192,6 +198,7 @@ TEST_F(AgentTest, NeverStartsWhatWasStoppedBeforeItBegan) {
   EXPECT_EQ(sent<Heartbeat>().value().newest, 0);
 }
 
+// Fault 31.
 TEST_F(AgentTest, NeverStartsAnAttemptThatIsOverByTheTimeOfItsLease) {
   connect();
   tick();
@@ -202,6 +209,7 @@ TEST_F(AgentTest, NeverStartsAnAttemptThatIsOverByTheTimeOfItsLease) {
   EXPECT_TRUE(done<StartGroup>());
 }
 
+// Fault 31.
 TEST_F(AgentTest, EndsRanksOfTheAttemptThatIsNamed) {
   connect();
   get_lease();

@@ -201,6 +201,7 @@ TEST_F(CoordinatorTest, KnowsOfTheCheckpointOfAHostThatIsLost) {
   EXPECT_NE(done<Announce>().value().text.find("saved in out/step-40"), std::string::npos);
 }
 
+// Fault 10.
 TEST_F(CoordinatorTest, WaitsForTheLeaseOfASilentHost) {
   open({"a", "b"}, 1);
   beat("a", 0, true);
@@ -232,6 +233,7 @@ TEST_F(CoordinatorTest, SeesAnAgentEndAtOnceButWaitsForItsLease) {
   EXPECT_EQ(sent<StartAttempt>("a").value().placement.attempt, 1);
 }
 
+// Fault 11.
 TEST_F(CoordinatorTest, LosesNothingWhenAConnectionIsMadeAgainInTime) {
   open({"a", "b"});
   beat("b", 0, true);
@@ -271,6 +273,7 @@ TEST_F(CoordinatorTest, KeepsASuccessorWhenTheAgentBeforeSaysHelloAgain) {
   EXPECT_EQ(sent<StartAttempt>("a").value().placement.attempt, 1);
 }
 
+// Fault 31.
 TEST_F(CoordinatorTest, NeverListensAgainToAnAgentThatAnotherHasFollowed) {
   open({"a", "b"}, 2);
   tell(ConnectionBroke{"b", "1"});
@@ -372,6 +375,7 @@ TEST_F(CoordinatorTest, NamesTheFirstFailureThatDoesNotBlameAPeer) {
   EXPECT_EQ(done<TellReport>().value().report.failed_host, 1);
 }
 
+// Fault 8.
 TEST_F(CoordinatorTest, EndsRanksThatHangAndNamesTheFirstBehind) {
   open({"a", "b"});
   const Hang hang{.rank = 1, .for_how_long = seconds(30)};
@@ -417,6 +421,7 @@ TEST_F(CoordinatorTest, EndsByASignalBeforeAnyRankHasStarted) {
   EXPECT_EQ(done<EndRun>().value().exit_code, 130);
 }
 
+// Fault 36.
 TEST_F(CoordinatorTest, ASignalThatASchedulerSendsToAllHostsIsOneSignal) {
   open({"a", "b", "c"});
   forget();
@@ -551,6 +556,7 @@ TEST_F(ElasticTest, AllHostsStartAtOnce) {
   EXPECT_EQ(started("a"), (std::vector{2, 2, 2}));
 }
 
+// Fault 10.
 TEST_F(ElasticTest, ALostHostLeavesTheLargestWorldThatIsAdmitted) {
   open_elastic({"a", "b", "c"});
   say_worlds("a", "1 3 6");
@@ -571,6 +577,7 @@ TEST_F(ElasticTest, ALostHostLeavesTheLargestWorldThatIsAdmitted) {
   EXPECT_EQ(start.node, 1);
 }
 
+// Fault 10.
 TEST_F(ElasticTest, AHostThatComesTakesPartAfterTheNextCheckpoint) {
   open_elastic({"a"});
   pass(seconds(15), {"a"});
@@ -642,6 +649,7 @@ TEST_F(ElasticTest, RanksThatDoNotFitStartAsAnotherNumber) {
   EXPECT_EQ(started("a"), (std::vector{2, 2}));
 }
 
+// Faults 10, 37.
 TEST_F(ElasticTest, AHostThatFailsAgainAndAgainIsLeftOut) {
   open_elastic({"a", "b", "c"});
   for (int attempt = 0; attempt < 3; ++attempt) {

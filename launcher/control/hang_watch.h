@@ -1,5 +1,5 @@
-// Notices that the ranks of a run get nowhere, and which of them is to blame (reliability.md, rows
-// 7 and 8). A function of what looks at them tell, once a second, and of the times of the looks.
+// Notices that the ranks of a run get nowhere, and which of them is to blame (docs/faults.md, 7 and
+// 8). A function of what looks at them tell, once a second, and of the times of the looks.
 #pragma once
 
 #include <array>

@@ -49,6 +49,7 @@ TEST_F(HangWatchTest, SaysNothingWhileARankGetsOn) {
   EXPECT_FALSE(look_for(600, {1})) << "rank 0 waits for rank 1, which computes";
 }
 
+// Fault 8.
 TEST_F(HangWatchTest, NamesTheRankThatHasNotComeToTheCollectiveOfOthers) {
   wait_in(0, 12, "gather layer.3");
   wait_in(1, 11, "");
@@ -62,6 +63,7 @@ TEST_F(HangWatchTest, NamesTheRankThatHasNotComeToTheCollectiveOfOthers) {
             "nothing got done for 30 s");
 }
 
+// Fault 8.
 TEST_F(HangWatchTest, NamesARankThatSkippedACollective) {
   wait_in(0, 12, "gather layer.3");
   wait_in(1, 12, "gather layer.4");
@@ -72,12 +74,14 @@ TEST_F(HangWatchTest, NamesARankThatSkippedACollective) {
       << hang.describe();
 }
 
+// Fault 8.
 TEST_F(HangWatchTest, BlamesTheNetworkIfAllAreInOneCollective) {
   wait_in(0, 12, "gather layer.3");
   wait_in(1, 12, "gather layer.3");
   EXPECT_EQ(look_for(31).value().kind, Hang::Kind::in_it);
 }
 
+// Fault 8.
 TEST_F(HangWatchTest, KnowsASingleRank) {
   ranks_.pop_back();
   ranks_[0].where = "step 9, forward";
@@ -86,6 +90,7 @@ TEST_F(HangWatchTest, KnowsASingleRank) {
   EXPECT_EQ(hang.describe(), "rank 0 got nothing done for 30 s; it is at step 9, forward");
 }
 
+// Fault 7.
 TEST_F(HangWatchTest, NamesAStoppedProcessAfterFiveSecondsEvenIfOthersGetOn) {
   ranks_[1].held = true;
   EXPECT_FALSE(look_for(5, {0}));
@@ -95,6 +100,7 @@ TEST_F(HangWatchTest, NamesAStoppedProcessAfterFiveSecondsEvenIfOthersGetOn) {
   EXPECT_EQ(hang.describe(), "rank 1 has been stopped or frozen for 5 s");
 }
 
+// Fault 7.
 TEST_F(HangWatchTest, NamesAllThatAreHeldAndTheOneHeldLongest) {
   ranks_[1].held = true;
   EXPECT_FALSE(look_for(3));
@@ -114,6 +120,7 @@ TEST_F(HangWatchTest, CountsOnlyStopsInOnePiece) {
   }
 }
 
+// Fault 7.
 TEST_F(HangWatchTest, WaitsForDebuggers) {
   ranks_[1].held = ranks_[1].traced = true;
   EXPECT_FALSE(look_for(600));
@@ -130,6 +137,7 @@ TEST_F(HangWatchTest, BeginsAnewAfterAPauseOfMlaunchItself) {
   EXPECT_TRUE(look_for(3));
 }
 
+// Fault 8.
 TEST_F(HangWatchTest, LearnsHowLongPausesAre) {
   for (int pause = 0; pause < 3; ++pause) {
     EXPECT_FALSE(look_for(20));
@@ -176,6 +184,7 @@ TEST_F(HangWatchTest, IsOffWithoutALimit) {
   EXPECT_FALSE(look_for(600));
 }
 
+// Fault 8.
 /// Steps of 1 ms to 60 s in pieces, pauses of saves and of both cores taken: none is a hang.
 TEST(HangWatchSeeds, NoRunThatGetsOnIsAHang) {
   for (unsigned seed = 0; seed < 60; ++seed) {

@@ -1,5 +1,5 @@
 // Decides whether a run whose ranks have ended starts again, as a function of how its attempts
-// ended so far (reliability.md, rows 24 and 37).
+// ended so far (docs/faults.md, 24 and 37).
 #pragma once
 
 #include <chrono>

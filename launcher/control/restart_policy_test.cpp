@@ -45,6 +45,7 @@ TEST_F(RestartPolicyTest, StartsSuchARunAgainIfAskedTo) {
   EXPECT_FALSE(after(killed(9, -1)).restart);
 }
 
+// Fault 37.
 TEST_F(RestartPolicyTest, NeverStartsAgainWhatWouldEndAlike) {
   for (const ExitCode code :
        {ExitCode::usage, ExitCode::data, ExitCode::configuration, ExitCode::do_not_restart}) {
@@ -73,6 +74,7 @@ TEST_F(RestartPolicyTest, EndsWhatHasDoneItsWorkAndTellsOfAFailureBesideIt) {
   EXPECT_EQ(decision.exit_code, 74);
 }
 
+// Fault 37.
 TEST_F(RestartPolicyTest, AllowsSoManyRestartsInAnyHour) {
   EXPECT_TRUE(after(killed(45, 40)).restart);
   EXPECT_TRUE(after(killed(55, 50)).restart);
@@ -84,6 +86,7 @@ TEST_F(RestartPolicyTest, AllowsSoManyRestartsInAnyHour) {
   EXPECT_TRUE(after(killed(85, 80), minutes(57)).restart) << "the first was over an hour ago";
 }
 
+// Fault 37.
 TEST_F(RestartPolicyTest, GivesUpAfterThreeEqualFailuresAtOneStep) {
   EXPECT_TRUE(after(killed(57, 40)).restart);
   EXPECT_TRUE(after(killed(57, 45)).restart);
@@ -100,6 +103,7 @@ TEST_F(RestartPolicyTest, FailuresOfUnknownStepsAreNotAlikeWhereTheRunGotOn) {
   EXPECT_TRUE(after(killed(-1, 60)).restart);
 }
 
+// Fault 37.
 TEST_F(RestartPolicyTest, GivesUpAfterThreeStartsWithoutANewerCommit) {
   EXPECT_TRUE(after(killed(57, 40)).restart) << "this one has committed step 40";
   EXPECT_TRUE(after(killed(51, 40)).restart);
@@ -109,6 +113,7 @@ TEST_F(RestartPolicyTest, GivesUpAfterThreeStartsWithoutANewerCommit) {
   EXPECT_EQ(last.why, "3 starts have committed no newer checkpoint");
 }
 
+// Fault 24.
 TEST_F(RestartPolicyTest, EndsAfterTwoKillsForLackOfMemoryAtOneStep) {
   AttemptEnd end = killed(57, 40);
   end.out_of_memory = true;

@@ -35,6 +35,7 @@ class StragglerWatchTest : public testing::Test {
   int told_ = 0;
 };
 
+// Fault 9.
 TEST_F(StragglerWatchTest, ARankForWhichOthersWaitIsNamedOnce) {
   EXPECT_FALSE(run(seconds(10), 4, {10, 10, 16, 9}));
   const auto found = run(seconds(30), 4, {10, 10, 16, 9}).value();
@@ -55,11 +56,13 @@ TEST_F(StragglerWatchTest, OfTwoRanksTheFasterIsUsual) {
   EXPECT_EQ(run(seconds(12), 4, {20, 10}).value().rank, 0);
 }
 
+// Fault 9.
 TEST_F(StragglerWatchTest, ItTakesTwentySteps) {
   EXPECT_FALSE(run(seconds(19), 1, {10, 16}));
   EXPECT_TRUE(run(seconds(2), 1, {10, 16}));
 }
 
+// Fault 9.
 TEST_F(StragglerWatchTest, LikeRanksAndUnknownOnesAreNone) {
   EXPECT_FALSE(run(seconds(60), 4, {10, 14, 10}));
   watch_.start_again();

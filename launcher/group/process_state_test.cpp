@@ -109,11 +109,13 @@ TEST(ProcessState, SaysNothingOfAProcessThatIsGone) {
   EXPECT_FALSE(state.traced);
 }
 
+// Fault 7.
 TEST(ProcessState, KnowsRealFrozenGroupsOfVersion1) {
   Freezer freezer("/sys/fs/cgroup/freezer", "freezer.state", {"FROZEN", "THAWED"});
   expect_freezing_is_seen(freezer);
 }
 
+// Fault 7.
 TEST(ProcessState, KnowsRealFrozenGroupsOfVersion2) {
   const bool both = std::filesystem::exists("/sys/fs/cgroup/unified");
   Freezer freezer(both ? "/sys/fs/cgroup/unified" : "/sys/fs/cgroup", "cgroup.freeze", {"1", "0"});

@@ -69,6 +69,7 @@ TEST(FailureReport, PlacesStandInTheOrderOfRanks) {
                        "          rank 1, 5, 7: backward\n"));
 }
 
+// Fault 24.
 TEST(FailureReport, SaysOutOfMemoryWhenTheKernelCountedOne) {
   FailureFacts facts = killed_in_a_collective();
   facts.out_of_memory_kills = 1;

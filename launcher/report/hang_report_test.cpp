@@ -5,6 +5,7 @@
 namespace strata::launcher {
 namespace {
 
+// Fault 8.
 TEST(HangReport, SaysWhoIsBehindAndWhatHoldsIt) {
   const Hang hang{.kind = Hang::Kind::behind,
                   .rank = 1,
@@ -34,11 +35,13 @@ TEST(HangReport, CutsLongStacks) {
   EXPECT_EQ(report.find("#24 f"), std::string::npos);
 }
 
+// Fault 7.
 TEST(HangReport, KnowsWhoStoppedARank) {
   const Hang held{.kind = Hang::Kind::held, .rank = 0};
   EXPECT_NE(hang_report(held, {}).find("kill -STOP"), std::string::npos);
 }
 
+// Fault 7.
 TEST(HangReport, KnowsAFrozenRank) {
   const Hang held{.kind = Hang::Kind::held, .rank = 0};
   const ProcessState frozen{.frozen = true, .thaw = "echo 0 > /groups/job/cgroup.freeze"};

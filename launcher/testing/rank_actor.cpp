@@ -210,6 +210,23 @@ int stop(Actor& actor) {
   return 0;
 }
 
+/// absent RANK: all do a step, which takes 2 s; in the next one that rank begins no collective, and
+/// the others wait in it. Prints "ready" then.
+int absent(Actor& actor) {
+  pretend_to_train(actor);
+  actor.page.end_collective();
+  for (int beat = 0; beat < 20; ++beat) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    actor.page.beat();
+  }
+  actor.page.set_step(13);
+  if (actor.context.rank != actor.number(0)) actor.page.begin_collective(2, "gather layer4");
+  std::puts("ready");
+  std::fflush(stdout);
+  sleep_long();
+  return 0;
+}
+
 /// garbage: sends an invalid message to the rendezvous, then uses it properly.
 int garbage(Actor& actor) {
   const int store = std::atoi(std::getenv("STRATA_STORE_FD"));
@@ -228,7 +245,8 @@ int run(const std::string& mode, const Arguments& arguments) {
       {"lines", lines},     {"meet", meet},          {"grandchildren", grandchildren},
       {"blame", blame},     {"abandon", abandon},    {"garbage", garbage},
       {"quarrel", quarrel}, {"save", save},          {"commit", commit},
-      {"stop", stop},       {"report", report},      {"slow_save", slow_save}};
+      {"stop", stop},       {"report", report},      {"slow_save", slow_save},
+      {"absent", absent}};
   try {
     return modes.at(mode)(actor);
   } catch (const Error& error) {

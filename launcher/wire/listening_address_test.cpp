@@ -32,6 +32,7 @@ TEST(ListeningAddress, NamesBecomeNumbers) {
   EXPECT_THROW((void)numeric_address("no.such.host.invalid"), HostError);
 }
 
+// Fault 32.
 TEST(ListeningAddress, APortInUseAndAForeignAddressAreRefused) {
   const UniqueFd socket(::socket(AF_INET, SOCK_STREAM, 0));
   sockaddr_in address{};

@@ -71,6 +71,7 @@ INSTANTIATE_TEST_SUITE_P(OneDevice, StoreFaultsOn,
                                          DeviceKind{"io_uring", DeviceKind::Io::uring, 1}),
                          [](const auto& instance) { return instance.param.name; });
 
+// Fault 17.
 TEST_P(StoreFaultsOn, AFailedReadIsRetriedOnce) {
   for_every_request({.direction = Direction::read, .error_number = EIO}, [&] {
     write();
@@ -80,6 +81,7 @@ TEST_P(StoreFaultsOn, AFailedReadIsRetriedOnce) {
   });
 }
 
+// Fault 17.
 TEST_P(StoreFaultsOn, AReadThatFailsTwiceIsAnErrorThatNamesIt) {
   for_every_request({.direction = Direction::read, .times = 2, .error_number = EIO}, [&] {
     write();
@@ -97,6 +99,7 @@ TEST_P(StoreFaultsOn, AReadThatFailsTwiceIsAnErrorThatNamesIt) {
   });
 }
 
+// Fault 17.
 TEST_P(StoreFaultsOn, AFailedWriteIsAnError) {
   for_every_request({.direction = Direction::write, .error_number = EIO}, [&] {
     const std::string message = message_of<IoError>([&] { write(); });
@@ -111,6 +114,7 @@ TEST_P(StoreFaultsOn, AFailedWriteIsAnError) {
   });
 }
 
+// Fault 16.
 TEST_P(StoreFaultsOn, InterruptedRequestsGoOutAgain) {
   for (const int number : {EINTR, EAGAIN})
     for (const Direction direction : {Direction::read, Direction::write})
@@ -121,6 +125,7 @@ TEST_P(StoreFaultsOn, InterruptedRequestsGoOutAgain) {
       });
 }
 
+// Fault 16.
 TEST_P(StoreFaultsOn, TheRestOfAShortTransferGoesOutAgain) {
   // Includes requests that transfer nothing, and ends in the middle of a sector.
   for (const std::int64_t missing : {kSector, 3 * kSector + 100, kMiB})
@@ -134,6 +139,7 @@ TEST_P(StoreFaultsOn, TheRestOfAShortTransferGoesOutAgain) {
     }
 }
 
+// Fault 16.
 TEST_P(StoreFaultsOn, ADeviceThatNeverTransfersTheRestIsAnError) {
   open({.kind = Fault::Kind::short_by,
         .direction = Direction::write,
@@ -147,6 +153,7 @@ TEST_P(StoreFaultsOn, ADeviceThatNeverTransfersTheRestIsAnError) {
   EXPECT_EQ(faulty_->fired(), 100);
 }
 
+// Fault 19.
 TEST_P(StoreFaultsOn, AFlippedBitIsFoundAndReadAgain) {
   for_every_request({.kind = Fault::Kind::flip, .direction = Direction::read}, [&] {
     write();
@@ -156,6 +163,7 @@ TEST_P(StoreFaultsOn, AFlippedBitIsFoundAndReadAgain) {
   });
 }
 
+// Fault 19.
 TEST_P(StoreFaultsOn, ABitThatStaysFlippedIsAnErrorThatNamesIt) {
   for_every_request({.kind = Fault::Kind::flip, .direction = Direction::read, .times = 2}, [&] {
     write();
@@ -177,6 +185,7 @@ TEST_P(StoreFaultsOn, WithoutChecksumsAFlippedBitIsNotFound) {
   EXPECT_FALSE(same());
 }
 
+// Fault 19.
 TEST_P(StoreFaultsOn, ABitFlippedInTheFileIsFound) {
   open({});
   if (store_->file(0) < 0) GTEST_SKIP() << "memory has no file";
@@ -198,6 +207,7 @@ TEST_P(StoreFaultsOn, ABitFlippedInTheFileIsFound) {
                 "machine's memory is faulty");
 }
 
+// Fault 8.
 TEST_P(StoreFaultsOn, AStuckRequestIsReportedAndBlocksNoOther) {
   open({.kind = Fault::Kind::hold, .direction = Direction::write, .nth = 2},
        {.stuck_after = std::chrono::seconds(1)});

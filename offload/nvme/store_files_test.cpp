@@ -138,6 +138,7 @@ TEST(StoreFiles, TransfersLeaveNoPageInTheCache) {
   ::munmap(mapped, 8 * kMiB);
 }
 
+// Fault 33.
 TEST(StoreFiles, TwoStoresOnOnePathKeepApart) {
   const TestDirectory directory;
   const StoreRequest request{.directories = {directory.path()}, .bytes = 4 * kMiB};
@@ -173,6 +174,7 @@ TEST(StoreFiles, AMissingDirectoryIsNamed) {
       "to exist (mkdir -p): No such file or directory");
 }
 
+// Fault 15.
 TEST(StoreFiles, TooMuchForTheDiskIsAnErrorWithBothNumbers) {
   const TestDirectory directory;
   const std::int64_t bytes = std::int64_t{1} << 56;
@@ -188,6 +190,7 @@ TEST(StoreFiles, TooMuchForTheDiskIsAnErrorWithBothNumbers) {
       << message;
 }
 
+// Fault 15.
 TEST(StoreFiles, ASmallFileSystemIsFullBeforeTheFirstTransfer) {
   const TestDirectory directory;
   const Outcome outcome = run("small", directory.path());
@@ -258,6 +261,7 @@ TEST(StoreFiles, AnOrdinaryUserTransfersUnregisteredMemoryAndItIsSaidOnce) {
   EXPECT_EQ(outcome.notes(), 1) << outcome.output;
 }
 
+// Fault 5.
 TEST(StoreFiles, AKilledProcessLeavesNothingBehind) {
   const TestDirectory directory;
   for (int run = 0; run < 5; ++run) {

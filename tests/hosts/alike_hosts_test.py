@@ -37,6 +37,7 @@ class AlikeHosts(HostsTest):
         for text in ("the ranks do not mean the same run", *texts):
             self.assertIn(text, ends[0][1])
 
+    # Fault 35.
     def test_copies_of_one_run(self):
         self.run_program([str(BIN / "train"), *JOB, "--output", "model"])
         for folder in self.folders:
@@ -52,22 +53,26 @@ class AlikeHosts(HostsTest):
         weights.write_bytes(changed)
         self.expect_refused(self.run_hosts(*job, self.home / "another"), "the weights: ")
 
+    # Fault 35.
     def test_settings(self):
         self.write("config", ['{"optimizer": {"type": "AdamW", "params": {"lr": %s}}}' % rate for rate in ("0.002", "0.003")])
         ends = self.run_hosts("--config", "config")
         self.expect_refused(ends, "optimizer.learning_rate: 0.002 on rank 0 (", ", 0.003 on rank 1 (")
         self.assertNotIn("scheduler", ends[0][1], "what is equal is not listed")
 
+    # Fault 35.
     def test_data(self):
         self.write("text", ["some text to learn from " * 40, "another text to learn by " * 40])
         self.expect_refused(self.run_hosts("--data", "text"), "the data: 960 tokens", "1000 tokens")
 
+    # Fault 35.
     def test_models(self):
         self.run_program([str(BIN / "train"), *JOB, "--output", "model"])
         config = (self.home / "model" / "latest" / "config.json").read_text()
         self.write("config.json", [config, config.replace('"initializer_range": 0.02', '"initializer_range": 0.03')])
         self.expect_refused(self.run_hosts("--model", "config.json"), "the model's initializer_range: 0.02 on rank 0 (")
 
+    # Fault 35.
     def test_programs(self):
         for folder in self.folders:
             (folder / "bin").mkdir()
@@ -79,6 +84,7 @@ class AlikeHosts(HostsTest):
             program.write(b"another build")
         self.expect_refused(self.run_hosts(program="./bin/train"), "the program: hash ")
 
+    # Fault 35.
     def test_ranks_of_one_host(self):
         script = pathlib.Path(self.home, "train.sh")
         script.write_text(f'#!/bin/sh\nexec {BIN}/train {" ".join(JOB)} --seed "$RANK"\n')

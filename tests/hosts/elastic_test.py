@@ -32,6 +32,7 @@ class Elastic(HostsTest):
         self.run_program([str(BIN / "mlaunch"), "-np", "2", *self.train(*job, "--output", "out0", "--dump-state", "undisturbed")])
         return (self.home / "undisturbed").read_text()
 
+    # Fault 10.
     def test_a_host_goes_and_comes_back(self):
         job = ["--zero", 3, "--virtual-ranks", 2, "--steps", 3000, "--save-every", 150]
         run = self.train(*job, "--output", "out", "--metrics", "metrics", "--dump-state", "digest")
@@ -63,6 +64,7 @@ class Elastic(HostsTest):
         self.assertEqual([end[0] for end in ends], [0, 0], ends)
         self.assertIn("1 rank", ends[0][1])
 
+    # Fault 10.
     def test_too_few_are_left(self):
         run = self.train("--steps", 100000, "--save-every", 10, "--output", "out", "--metrics", "metrics")
         hosts = [self.start_host(node, "2:3", run, ["--rejoin", "2"]) for node in range(3)]
@@ -73,6 +75,7 @@ class Elastic(HostsTest):
         self.assertEqual(code, 75, error)
         self.assertIn("1 of 3 hosts are there, and the run needs 2", error)
 
+    # Fault 10.
     def test_a_run_of_other_programs_goes_on_with_fewer(self):
         script = self.home / "program.sh"
         script.write_text('#!/bin/sh\necho "$RANK of $WORLD_SIZE" >> worlds\n[ "$WORLD_SIZE" = 1 ] && exit 0\nsleep 60\n')

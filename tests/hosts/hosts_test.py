@@ -31,6 +31,7 @@ class Hosts(HostsTest):
         self.assertEqual(len({match.groups() for match in found}), 1, "one port, one run")
         self.assertNotEqual(found[0][1], str(self.port), "it is the coordinator's")
 
+    # Fault 1.
     def test_a_rank_that_fails_ends_all_hosts_and_is_told_with_its_host(self):
         for program, code, words in [([ACTOR, "fail", "2", "78"], 78, "the flux of rank 2 is wrong"),
                                      ([ACTOR, "signal", "1", "9"], 137, "in collective 1 'reduce_scatter layer4'")]:
@@ -46,12 +47,14 @@ class Hosts(HostsTest):
                 self.assertIn(words, report)
                 self.assertIn(f"the run has ended with code {code}; its first host says why", said)
 
+    # Fault 1.
     def test_a_run_starts_again_after_a_failure_elsewhere(self):
         first, second = self.start_hosts([1, 1], [ACTOR, "commit", "5", "ks"])
         code, _, said = self.ended(first)
         self.assertEqual((code, self.ended(second)[0]), (0, 0), said)
         self.assertIn("starting the ranks again from step 5", said)
 
+    # Fault 10.
     def test_an_agent_that_dies_takes_its_ranks_along_and_is_a_lost_host(self):
         first, second = self.start_hosts([1, 2], [ACTOR, "fail", "7", "1"], ["--max-restarts", "0"])
         ranks = self.ranks_of(second, 2)
@@ -63,6 +66,7 @@ class Hosts(HostsTest):
         self.assertRegex(report, r"mlaunch: host 1 \(.+\) is lost: its agent has ended")
         self.assertFalse([pid for pid in ranks if is_running(pid)])
 
+    # Fault 10.
     def test_an_agent_that_comes_again_takes_part_in_the_next_attempt(self):
         first, second = self.start_hosts([1, 1], [ACTOR, "commit", "5", "ws"], ["--max-restarts", "2"])
         self.ranks_of(second, 1)
@@ -74,6 +78,7 @@ class Hosts(HostsTest):
         self.assertEqual((code, self.ended(third)[0]), (0, 0), said)
         self.assertIn("starting the ranks again", said)
 
+    # Fault 10.
     def test_a_silent_host_is_lost_and_its_ranks_end(self):
         first, second = self.start_hosts([1, 1], [ACTOR, "fail", "7", "1"], ["--max-restarts", "0"])
         ranks = self.ranks_of(second, 1)
@@ -89,6 +94,7 @@ class Hosts(HostsTest):
         self.wait_until(lambda: not is_running(ranks[0]), "the end of a rank whose lease has ended", 2)
         second.kill()
 
+    # Faults 12, 13.
     def test_ranks_end_with_the_lease_when_the_coordinator_dies(self):
         first, second = self.start_hosts([1, 1], [ACTOR, "fail", "7", "1"])
         ranks = self.ranks_of(second, 1)
@@ -102,6 +108,7 @@ class Hosts(HostsTest):
         self.assertIn("has not answered this host in time: its ranks here are killed", said)
         self.assertIn("the coordinator of the run does not answer, waiting for it up to 60 s", said)
 
+    # Fault 36.
     def test_a_signal_to_one_host_or_all_lets_all_ranks_save(self):
         for which in ([1], [0, 1]):
             with self.subTest(which):
@@ -115,6 +122,7 @@ class Hosts(HostsTest):
                 self.assertEqual([end[0] for end in ends], [75, 75], ends)
                 self.assertEqual("".join(end[1] for end in ends).count("saved"), 3, ends)
 
+    # Fault 7.
     def test_what_holds_a_rank_on_another_host_is_said(self):
         first, second = self.start_hosts([1, 2], [ACTOR, "stop", "2"], ["--max-restarts", "0"])
         code, _, report = self.ended(first)
@@ -143,6 +151,7 @@ class Hosts(HostsTest):
         self.assertEqual(sorted(entry.name for entry in run.iterdir()), ["attempt_0", "mlaunch.1.log", "mlaunch.log"])
         self.assertEqual(sorted(entry.name for entry in (run / "attempt_0").iterdir()), ["rank_0", "rank_1", "rank_2"])
 
+    # Fault 35.
     def test_a_host_that_the_run_does_not_have_is_refused(self):
         first = self.start(self.command(0, 2, 1, ["true"]))
         code, _, said = self.ended(self.start(self.command(2, 3, 1, ["true"])))
@@ -170,6 +179,7 @@ class Hosts(HostsTest):
         again = self.run_program([str(BIN / "mlaunch"), "secret", "secret"], expect=69)
         self.assertIn("hosts of a run may have read it", again.stderr)
 
+    # Faults 31, 32.
     def test_a_host_with_another_secret_or_a_foreign_port_is_refused(self):
         first, second = self.start_hosts([1, 1], [ACTOR, "fail", "7", "1"])
         self.ranks_of(first, 1)
@@ -181,6 +191,7 @@ class Hosts(HostsTest):
         self.assertIsNone(first.poll())
         self.assertIsNone(second.poll())
 
+    # Fault 31.
     def test_a_number_that_two_hosts_have_is_refused_to_the_later_one(self):
         early = self.start(self.command(1, 3, 1, ["true"]))
         first = self.start(self.command(0, 3, 1, ["true"]))
@@ -191,6 +202,7 @@ class Hosts(HostsTest):
         third = self.start(self.command(2, 3, 1, ["true"]))
         self.assertEqual([self.ended(host)[0] for host in (first, early, third)], [0, 0, 0])
 
+    # Fault 35.
     def test_hosts_that_would_run_different_things_are_refused(self):
         first = self.start(self.command(0, 2, 1, ["sh", "-c", "exit 0"]))
         for count, program, words in [(2, ["sh", "-c", "exit 1"], "word 3 is 'exit 1' on this host and 'exit 0' there"),

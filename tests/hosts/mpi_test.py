@@ -40,6 +40,7 @@ class Mpirun(Namespaces):
         self.assertEqual(code, 0, error)
         self.assertEqual(sorted(output.splitlines()), [f"[{rank}] {rank} of 4 on host{host}, 0" for rank, host in enumerate((0, 1, 1, 2))])
 
+    # Fault 10.
     def test_an_agent_that_dies_is_one_lost_host_and_is_started_again(self):
         run = self.launch_from_host0("host0:1,host1:1,host2:1", f"{ACTOR} commit 5 ws", "--max-restarts 1")
         self.wait_until(lambda: len(agents(self.home)) == 2, "two agents")

@@ -25,6 +25,7 @@ class Apart(Namespaces):
         self.assertIn("rank 1 of 3 failed", ends[0][2])
         self.assertIn("  host    1 (host1)", ends[0][2])
 
+    # Faults 10, 11.
     def test_a_host_that_is_cut_off_ends_its_ranks_before_others_start(self):
         hosts = self.launch([1, 1], [ACTOR, "commit", "5", "ws"], ["--max-restarts", "1"])
         self.wait_until(lambda: self.committed(hosts), "a commit")
@@ -52,6 +53,7 @@ class Apart(Namespaces):
                 return time.monotonic()
         raise AssertionError(f"the stream ended without: {words}")
 
+    # Faults 11, 13.
     def test_agents_of_a_coordinator_that_is_cut_off_wait_for_it_a_minute(self):
         hosts = self.launch([1, 1], [ACTOR, "fail", "7", "1"])
         self.wait_for_process(hosts[1], "rank_actor")

@@ -123,6 +123,7 @@ class Slurm(Namespaces):
         self.assertEqual(self.ended_job(job), ("COMPLETED", "0:0"), self.out())
         self.assertEqual(sorted(re.findall(r"\d of 3 on host\d", self.out())), [f"{rank} of 3 on host{rank}" for rank in range(3)])
 
+    # Fault 10.
     def test_a_run_goes_on_after_the_death_of_an_agent(self):
         arguments = ["--steps", 60, "--save-every", 4, "--output"]
         job = self.submit(f"exec {BIN}/mlaunch -np 1 {self.train(*arguments, 'saved', '--dump-state', 'three')}")
@@ -132,6 +133,7 @@ class Slurm(Namespaces):
         self.assertIn("starting the ranks again from step", self.out())
         self.assertEqual(self.read("three"), self.digest_of_one_host(*arguments, "undisturbed"))
 
+    # Fault 36.
     def test_a_job_that_is_warned_saves_and_may_start_again(self):
         arguments = ["--steps", 100000, "--resume", "auto", "--output", "saved", "--metrics", "metrics"]
         job = self.submit(f"exec {BIN}/mlaunch -np 1 {self.train(*arguments)}")
@@ -153,6 +155,7 @@ class Slurm(Namespaces):
         self.wait_until(lambda: not agents(self.home), "the end of all agents")
         self.assertEqual(self.ended_job(job)[0], "CANCELLED", self.out())
 
+    # Fault 36.
     def test_the_example_is_a_job_that_starts_again(self):
         done = self.slurm("sbatch", "--parsable", "--output=out", str(EXAMPLE), "saved", "--device", "cpu", "--threads", "1", "--metrics", "metrics")
         job = done.stdout.strip()
@@ -163,6 +166,7 @@ class Slurm(Namespaces):
         self.assertGreater(self.last_checkpoint(), 2)
         self.slurm("scancel", job)
 
+    # Fault 36.
     def test_a_cancelled_job_saves_before_it_ends(self):
         job = self.submit(f"exec {BIN}/mlaunch --requeue -np 1 {self.train('--steps', 100000, '--output', 'saved', '--metrics', 'metrics')}")
         self.wait_until(lambda: self.steps() > 2, "steps")

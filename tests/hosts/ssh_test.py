@@ -98,6 +98,7 @@ class Ssh(HostsTest):
         self.assertEqual(code, 69, error)
         self.assertRegex(error, r"host 1 cannot take part: ssh: connect to host .* refused")
 
+    # Fault 10.
     def test_an_agent_that_dies_is_started_again(self):
         run = self.launch("-H", "localhost:1,b:1", "--max-restarts", "1", ACTOR, "commit", "5", "ws")
         self.wait_until(lambda: len(self.actors()) == 2, "two ranks")
@@ -112,6 +113,7 @@ class Ssh(HostsTest):
         code, _, error = self.ended(self.launch("-H", "localhost,b", "no_such_program"))
         self.assertEqual(code, 2, error)
 
+    # Fault 12.
     def test_ctrl_c_and_the_death_of_mlaunch_leave_nothing(self):
         for number, limit in ((signal.SIGINT, 5), (signal.SIGKILL, 8)):
             with self.subTest(number):

@@ -32,6 +32,7 @@ class Training(Namespaces):
                 self.assertIn(f"{sum(ranks)} ranks (hosts)", ends[0][1])
                 self.assertEqual(self.read(f"hosts{number}"), self.digest_of_one_host(sum(ranks), f"one{number}", *job))
 
+    # Fault 10.
     def test_no_two_hosts_map_one_memory_file(self):
         hosts = self.launch([2, 2], self.train("--zero", 3, "--steps", 100000, "--metrics", "metrics"))
         self.wait_until(lambda: (self.home / "metrics").exists() and self.steps() > 2, "steps")
@@ -63,6 +64,7 @@ class Training(Namespaces):
         except FileNotFoundError:
             return 0
 
+    # Faults 1, 11.
     def test_a_run_goes_on_after_deaths_and_ends_with_the_bits_of_one_that_nothing_happened_to(self):
         job = ["--zero", 3, "--steps", 120, "--save-every", 4, "--output"]
         undisturbed = self.digest_of_one_host(2, "undisturbed", *job, "out0")

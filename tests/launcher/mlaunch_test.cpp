@@ -67,6 +67,7 @@ TEST(Mlaunch, AFailedRankIsReportedLastAndItsCodeReturned) {
   }
 }
 
+// Fault 1.
 TEST(Mlaunch, DeathBySignalNamesRankSignalStepPhaseAndInstruction) {
   for (const int number : {SIGKILL, SIGSEGV, SIGABRT}) {
     MlaunchProcess mlaunch(actors(8, {"signal", "3", std::to_string(number)}));
@@ -81,6 +82,7 @@ TEST(Mlaunch, DeathBySignalNamesRankSignalStepPhaseAndInstruction) {
   }
 }
 
+// Fault 1.
 TEST(Mlaunch, StartsRanksAgainThatHaveCommitted) {
   MlaunchProcess mlaunch(actors(2, {"commit", "40", "kfs"}));
   EXPECT_EQ(mlaunch.wait(), 0);
@@ -97,6 +99,7 @@ TEST(Mlaunch, StartsRanksAgainThatHaveCommitted) {
   expect_nothing_left(mlaunch);
 }
 
+// Fault 37.
 TEST(Mlaunch, StartsNothingAgainThatWouldEndAlike) {
   MlaunchProcess configuration(actors(2, {"commit", "40", "kcs"}));
   EXPECT_EQ(configuration.wait(), 78);
@@ -109,6 +112,7 @@ TEST(Mlaunch, StartsNothingAgainThatWouldEndAlike) {
   EXPECT_EQ(told_not_to.wait(), 128 + SIGKILL);
 }
 
+// Fault 7.
 TEST(Mlaunch, NamesARankThatIsStoppedAndEndsTheRun) {
   const auto begin = std::chrono::steady_clock::now();
   MlaunchProcess mlaunch(actors(2, {"stop", "1"}));
@@ -120,6 +124,22 @@ TEST(Mlaunch, NamesARankThatIsStoppedAndEndsTheRun) {
                        "at step 12, backward"))
       << mlaunch.error();
   EXPECT_TRUE(contains(mlaunch.error(), "the ranks are ended now")) << mlaunch.error();
+  expect_nothing_left(mlaunch);
+}
+
+// Fault 8.
+TEST(Mlaunch, NamesARankThatDoesNotComeToTheCollectiveOfOthers) {
+  constexpr seconds kLimit(8);  // over 5 s: the longest pause between two looks is about 1 s
+  std::vector<std::string> arguments = actors(3, {"absent", "1"});
+  arguments.insert(arguments.begin(), {"--hang-timeout", std::to_string(kLimit.count())});
+  MlaunchProcess mlaunch(arguments);
+  ASSERT_TRUE(mlaunch.wait_for_output("ready", 3));
+  EXPECT_TRUE(mlaunch.wait_for_error("mlaunch: rank 1 has not come to", kLimit + seconds(4)));
+  EXPECT_EQ(mlaunch.wait(), 75);
+  EXPECT_TRUE(contains(mlaunch.error(),
+                       "mlaunch: rank 1 has not come to collective 2 'gather layer4', in which 2 "
+                       "ranks wait; nothing got done for "))
+      << mlaunch.error();
   expect_nothing_left(mlaunch);
 }
 
@@ -207,6 +227,7 @@ TEST(Mlaunch, OutlivesALimitOfFileSizesOfItsLogs) {
   EXPECT_EQ(ranks_die.wait(), 128 + SIGXFSZ);
 }
 
+// Fault 37.
 TEST(Mlaunch, KeepsTheReportsOfARunThatGaveUp) {
   const TestDirectory home;
   std::vector<std::string> arguments = actors(2, {"commit", "0", "kkkk"});
@@ -241,6 +262,7 @@ TEST(Mlaunch, RefusesALogFolderWithoutRoom) {
   EXPECT_TRUE(std::filesystem::is_empty(home.path())) << "nothing of the run is left";
 }
 
+// Fault 37.
 TEST(Mlaunch, GivesUpARunThatFailsAlike) {
   MlaunchProcess mlaunch([] {
     std::vector<std::string> arguments = actors(2, {"commit", "0", "kkkk"});
@@ -262,6 +284,7 @@ TEST(Mlaunch, RanksThatIgnoreTermAreKilled) {
   expect_nothing_left(mlaunch);
 }
 
+// Fault 1.
 TEST(Mlaunch, APeerWaitingAtTheRendezvousIsWokenByADeath) {
   MlaunchProcess mlaunch(actors(4, {"abandon"}));
   const auto start = std::chrono::steady_clock::now();
@@ -326,6 +349,7 @@ TEST(Mlaunch, TermEndsTheRun) {
   expect_nothing_left(mlaunch);
 }
 
+// Fault 36.
 TEST(Mlaunch, TermAndUsr1LetRanksSaveAndStop) {
   for (const int number : {SIGTERM, SIGUSR1}) {
     MlaunchProcess mlaunch(actors(4, {"save"}));
@@ -342,6 +366,7 @@ TEST(Mlaunch, TermAndUsr1LetRanksSaveAndStop) {
   }
 }
 
+// Fault 36.
 TEST(Mlaunch, RanksThatDoNotStopInTimeAreKilled) {
   std::vector<std::string> arguments = actors(4, {"stubborn"});
   arguments.insert(arguments.begin(), {"--grace", "1"});
@@ -354,6 +379,7 @@ TEST(Mlaunch, RanksThatDoNotStopInTimeAreKilled) {
   expect_nothing_left(mlaunch);
 }
 
+// Fault 36.
 TEST(Mlaunch, ASecondTermDoesNotWaitForTheGrace) {
   MlaunchProcess mlaunch(actors(4, {"stubborn"}));
   ASSERT_TRUE(mlaunch.wait_for_output("ready", 4));
@@ -364,6 +390,7 @@ TEST(Mlaunch, ASecondTermDoesNotWaitForTheGrace) {
   expect_nothing_left(mlaunch);
 }
 
+// Fault 12.
 TEST(Mlaunch, RanksDieWithAKilledMlaunch) {
   MlaunchProcess mlaunch(actors(8, {"stubborn"}));
   ASSERT_TRUE(mlaunch.wait_for_output("ready", 8));

@@ -31,10 +31,12 @@ class BadInput(ProgramTest):
 
 
 class BadConfiguration(BadInput):
+    # Fault 27.
     def test_json_syntax(self):
         self.refuse_config('{"train_batch_size": 4,\n "optimizer": {"type": "AdamW",, }}',
                            ["ds.json:2: expected a key in double quotes, found"])
 
+    # Fault 27.
     def test_unknown_key_names_the_nearest(self):
         self.refuse_config('{"train_batch_size": 8, "zero_optimizatoin": {"stage": 3}}',
                            ["zero_optimizatoin: unknown key, did you mean 'zero_optimization'?"],
@@ -42,6 +44,7 @@ class BadConfiguration(BadInput):
         done = self.run_program(mlaunch(2, *QUICK, "--config", "ds.json"))  # without the flag one warning
         self.assertEqual(done.stderr.count("did you mean 'zero_optimization'"), 1)
 
+    # Fault 27.
     def test_all_problems_at_once(self):
         self.refuse_config('{"train_batch_size": "many", "zero_optimization": {"stage": 7}}',
                            ["train_batch_size: found string", "zero_optimization.stage: found '7', expected a whole number"])
@@ -148,6 +151,7 @@ class BadModel(BadInput):
         self.change_config(n_embd=128)
         self.refuse_model(["tensor 'transformer.wte.weight' has shape [256, 64]", "[256, 128]"])
 
+    # Fault 26.
     def test_truncated_weights(self):
         whole = (self.model / WEIGHTS).read_bytes()
         for size, word in [(len(whole) - 100, "the bytes that follow the header"), (100, "truncated"),
@@ -161,6 +165,7 @@ class BadModel(BadInput):
                                           f"oid sha256:{'0' * 64}\nsize 548105171\n")
         self.refuse_model(["model/model.safetensors: a pointer of git-lfs", "git lfs pull"])
 
+    # Fault 26.
     def test_lying_header_length(self):
         whole = (self.model / WEIGHTS).read_bytes()
         for length, word in [(1 << 60, "the header claims 1152921504606846976 bytes"),
@@ -169,10 +174,12 @@ class BadModel(BadInput):
                 (self.model / WEIGHTS).write_bytes(struct.pack("<Q", length) + whole[8:])
                 self.refuse_model(["model/model.safetensors", word])
 
+    # Fault 26.
     def test_lying_offsets(self):
         self.change_entry(data_offsets=[10 ** 9, 10 ** 9 + 65536])
         self.refuse_model([TENSOR, "data_offsets [1000000000, 1000065536]"])
 
+    # Fault 26.
     def test_overlapping_tensors(self):
         self.change_entry(data_offsets=[0, 65536])
         self.refuse_model(["it overlaps the one before"])
@@ -189,6 +196,7 @@ class BadModel(BadInput):
         self.change_entry(dtype="BF16")
         self.refuse_model([TENSOR, "cover 65536 bytes, expected BF16 times shape"])
 
+    # Fault 26.
     def test_missing_tensor(self):
         def rename(file):
             file.header = {("x" if name == TENSOR else name): entry
@@ -196,6 +204,7 @@ class BadModel(BadInput):
         self.change_weights(rename)
         self.refuse_model([f"tensor '{TENSOR}'"])
 
+    # Fault 26.
     def test_index_that_names_a_missing_shard(self):
         (self.model / WEIGHTS).unlink()
         (self.model / "model.safetensors.index.json").write_text(
@@ -208,6 +217,7 @@ class BadModel(BadInput):
         self.refuse(CONFIGURATION, ["found 8192 tokens, expected at most the model's sliding window"],
                     "--model", "mistral-7b", "--sequence-length", "8192")
 
+    # Fault 23.
     def test_too_little_memory(self):
         """Refuses by the plan alone: none of the 100 GiB are touched."""
         done = self.refuse(HOST, ["out of memory", "2 ranks on this host plan 1", "changes of one setting, those first that save most"],
@@ -233,11 +243,13 @@ class BadData(BadInput):
         self.write("t.bin", self.tokens([1, 2, 3] * 50))
         self.run_program(mlaunch(2, *QUICK, "--data", "t.bin"))
 
+    # Faults 29, 38.
     def test_token_beyond_the_vocabulary(self):
         """Finds the token before training, even if no step of the run would read it."""
         self.refuse_data("t.bin", self.tokens([1] * 70_000 + [999]),
                          ["t.bin: token 70000 (byte 141024) is 999", "vocabulary of 256"])
 
+    # Fault 29.
     def test_token_file_shorter_than_it_says(self):
         self.refuse_data("t.bin", self.tokens([1] * 100, claimed=1000), ["t.bin", "1000"])
 
@@ -285,6 +297,7 @@ class OneRankAlone(BadInput):
         self.assertIn("found neither model.safetensors",
                       self.refuse_on_rank_1(lambda model: (model / WEIGHTS).unlink()))
 
+    # Fault 26.
     def test_weights_truncated_on_one_rank(self):
         def truncate(model: pathlib.Path):
             whole = (model / WEIGHTS).read_bytes()

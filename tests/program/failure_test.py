@@ -57,6 +57,7 @@ class Failure(ProgramTest):
         self.assertLess(time.monotonic() - begin, 10)
         return error.splitlines()
 
+    # Fault 1.
     def test_a_killed_rank_ends_the_run_and_is_described(self):
         process, ranks = self.start_training()
         os.kill(ranks[2], signal.SIGKILL)
@@ -70,6 +71,7 @@ class Failure(ProgramTest):
         self.assertRegex(report[-1], "^  advice  .*out-of-memory killer")
         self.assertEqual(start, 0, lines)  # no rank reports that another one went away
 
+    # Faults 1, 7.
     def test_a_restart_goes_on_from_the_run_s_own_checkpoint(self):
         """The options do not ask to resume; attempts of one run do, and lose nothing but the steps since the last save."""
         steps = 150
@@ -114,6 +116,7 @@ class Failure(ProgramTest):
         (group / name).write_text(word)
         self.addCleanup(lambda: (group / name).write_text({"1": "0", "FROZEN": "THAWED"}[word]))
 
+    # Fault 7.
     def test_a_frozen_rank(self):
         """In a control group of version 2, which container engines and schedulers freeze, a process still can be killed."""
         groups = pathlib.Path("/sys/fs/cgroup/unified")
@@ -127,6 +130,7 @@ class Failure(ProgramTest):
         self.assertIn("held    in a frozen control group", said)
         self.assertRegex(said, r"docker unpause thaws it, or echo 0 > /sys/fs/cgroup/.*/cgroup.freeze")
 
+    # Fault 7.
     def test_a_rank_that_is_frozen_so_that_it_cannot_be_killed(self):
         """In a control group of version 1 a killed process stays: the last lines say which one, and how it ends."""
         group = self.freezer(pathlib.Path("/sys/fs/cgroup/freezer"), "freezer.state")
@@ -150,6 +154,7 @@ class Failure(ProgramTest):
     def shown_by_status(self):
         return self.run_program([str(BIN / "mlaunch"), "status"]).stdout
 
+    # Fault 7.
     def test_several_stopped_ranks_are_named(self):
         process = self.start(mlaunch(WORLD, *ENDLESS, options=["--max-restarts", "0"]))
         self.wait_until(lambda: self.steps_done() >= 5, "five steps")
@@ -163,6 +168,7 @@ class Failure(ProgramTest):
         self.assertRegex(said, r"mlaunch: ranks 1, 3 are stopped or frozen, rank 1 for \d+ s")
         self.assertRegex(said, r"\n  held    rank 1: stopped by a signal .*\n          rank 3: stopped by a signal")
 
+    # Fault 1.
     def test_a_crashed_rank(self):
         process, ranks = self.start_training()
         os.kill(ranks[1], signal.SIGSEGV)
@@ -197,6 +203,7 @@ class Failure(ProgramTest):
         self.assertNotIn("ended by Ctrl-C", said)
         self.assertFalse((self.home / "out" / "latest").exists())
 
+    # Fault 36.
     def test_the_scheduler_s_sigterm(self):
         process, ranks = self.start_training()
         process.send_signal(signal.SIGTERM)
@@ -216,6 +223,7 @@ class Failure(ProgramTest):
         self.ended(process, ranks)
         self.assertEqual(process.returncode, 130)
 
+    # Fault 7.
     def test_a_rank_that_stays_stopped_is_ended(self):
         process = self.start(mlaunch(WORLD, *ENDLESS, options=["--max-restarts", "0", "--log-dir", str(self.home / "logs")]))
         self.wait_until(lambda: self.steps_done() >= 5, "five steps")
@@ -228,6 +236,7 @@ class Failure(ProgramTest):
         told = json.loads(report.read_text())
         self.assertEqual((told["cause"], told["rank"], told["exit_code"]), ("hang", 1, 75))
 
+    # Fault 12.
     def test_mlaunch_itself_killed(self):
         process, ranks = self.start_training()
         process.kill()

@@ -98,12 +98,14 @@ class BeforeTheFirstStep(KeptWorkTest):
                 self.assertEqual(os.listdir(full), ["filler"])
             (self.home / "full").rmdir()
 
+    # Fault 14.
     def test_a_checkpoint_has_room(self):
         with self.small_disk("out", "size=1m"):
             done = self.refused(HOST, ["a checkpoint needs"], ranks=2)
             self.assertRegex(done.stderr, r"out: a checkpoint needs [\d.]+ MiB \(\d+ bytes\) there, of which [\d.]+ KiB \(\d+ "
                                           r"bytes\) are free; make room, or name an --output on another disk")
 
+    # Fault 14.
     def test_checkpoints_that_will_not_fit_are_said(self):
         with self.small_disk("out", "size=4m"):
             done = self.run_program(train(*JOB, "--steps", "1", "--save-every", "1", "--keep", "3"))
@@ -156,6 +158,7 @@ class BesideTraining(KeptWorkTest):
         self.assertRegex(error, "warning: .*digests/state.*training goes on")
         self.resumes()
 
+    # Fault 38.
     def test_held_out_data_cannot_be_read(self):
         """Cuts the data off while two ranks train; the second one reads the lost part, and only the evaluations fail."""
         self.write("held.bin", struct.pack("<2000H", *([65] * 2000)))
@@ -170,6 +173,7 @@ class BesideTraining(KeptWorkTest):
         self.assertEqual(self.saved_steps(), [400])
         self.resumes(ranks=2)
 
+    # Fault 38.
     def test_data_cannot_be_read_any_more(self):
         for ranks, flags in ((1, []), (2, ["--accumulation", "2"]), (2, ["--zero", "3", "--save-every", "3"])):
             with self.subTest(ranks=ranks, flags=flags):
@@ -250,6 +254,7 @@ class BesideTraining(KeptWorkTest):
             self.assertRegex(error, r"warning: rank 0: .*train\.bin.*; training ends here")
             self.assertIn("out has no checkpoint: all steps are lost", error)
 
+    # Fault 14.
     def test_the_last_checkpoint_waits_for_room(self):
         for ranks in (1, 2):
             with self.small_disk("out", "size=3m") as out, self.subTest(ranks=ranks):
@@ -264,6 +269,7 @@ class BesideTraining(KeptWorkTest):
             shutil.rmtree(self.out, ignore_errors=True)
             (self.home / "metrics").unlink(missing_ok=True)
 
+    # Fault 14.
     def test_no_room_for_the_last_checkpoint(self):
         with self.small_disk("out", "size=3m") as out:
             process = self.start_training("--save-retry", "2")
@@ -306,6 +312,7 @@ class WhatIsSavedAndUsed(KeptWorkTest):
         epoch = self.saved_steps()[0]
         self.assertEqual(self.saved_steps(), [epoch, 2 * epoch, 3 * epoch], first.stdout)
 
+    # Fault 18.
     def test_a_model_that_was_damaged_after_it_was_saved(self):
         self.run_program(train(*JOB, "--steps", "2"))
         weights = self.out / "step-00000002" / "model.safetensors"
@@ -379,6 +386,7 @@ class NotFinite(KeptWorkTest):
         self.spoil("plain")
         return ["--model", "plain"]
 
+    # Fault 20.
     def test_fp32_ends_and_leaves_a_state_to_go_on_from(self):
         for ranks in (1, 2):
             with self.subTest(ranks=ranks):
@@ -406,6 +414,7 @@ class NotFinite(KeptWorkTest):
         done = self.run_program(train(*JOB, "--learning-rate", "1e-6", "--steps", "4", "--resume", "required"))
         self.assertIn("resumed from out/step-00000003: step 3 of 4", done.stdout)
 
+    # Fault 20.
     def test_sixteen_bits_go_on_for_some_steps(self):
         model = [*self.spoilt_model(), "--dtype", "bf16"]
         done = self.run_program(mlaunch(2, *JOB, *model, "--steps", "50", "--nonfinite-steps", "5", "--metrics", "metrics"),
@@ -420,6 +429,7 @@ class NotFinite(KeptWorkTest):
         done = self.run_program(train(*JOB, *model, "--steps", "3", "--on-nonfinite", "skip"))
         self.assertIn("warning: out/step-00000003 is not finite: values of ", done.stderr)
 
+    # Fault 20.
     def test_the_last_finite_checkpoint_stays(self):
         """Keeps another run's finite checkpoints in a folder whose later checkpoints, of a broken model, are not finite."""
         job = [*JOB, "--save-every", "1", *STANDING]

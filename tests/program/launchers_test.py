@@ -63,6 +63,7 @@ class RanksOfTorchrun(ProgramTest):
                 for word in words:
                     self.assertIn(word, done.stderr)
 
+    # Faults 31, 32.
     def test_two_runs_at_one_port_are_told_apart(self):
         port = free_port()
         first_ranks = [self.start(as_rank(0, 2, train(*QUICK), MASTER_PORT=port)) for _ in range(2)]

@@ -129,6 +129,7 @@ class SameResult(OffloadTest):
                 self.assertRegex(printed, r"disk read \d+\.\d+ .iB, disk write \d+\.\d+ .iB")
         self.assertEqual(list(self.swap.iterdir()), [])
 
+    # Fault 5.
     def test_gradients_follow_where_host_memory_is_too_little(self):
         """Kills the run in the middle and resumes it: the state must be that of a run without a drive."""
         job = mlaunch(2, *JOB, "--model", "gpt2-bytes-10m", "--steps", "12")
@@ -155,6 +156,7 @@ class SameResult(OffloadTest):
         self.assertEqual(state, expected)
         self.assertIn('"updates": "gradient"', printed)
 
+    # Fault 33.
     def test_two_jobs_on_one_path(self):
         """Runs the second job from start to end while the first one is in the middle of its run."""
         jobs = {seed: [*JOB, "--steps", "60", "--seed", seed] for seed in "12"}
@@ -203,6 +205,7 @@ class SameResult(OffloadTest):
 
 
 class Failing(OffloadTest):
+    # Fault 5.
     def test_a_killed_rank_leaves_nothing(self):
         process, ranks = self.start_training(2)
         self.assertTrue(all(swap_files(pid, self.swap) for pid in ranks), "the check below is able to fail")
@@ -221,6 +224,7 @@ class Failing(OffloadTest):
                 file.seek(0)
                 file.write(bytes(byte ^ 0x10 for byte in content))
 
+    # Fault 20.
     def test_a_gradient_that_is_not_finite_behind_updates(self):
         """Makes the first update much too large, so that the second step's loss or gradient is not finite; which of the two depends
         on how a processor's products round."""
@@ -235,6 +239,7 @@ class Failing(OffloadTest):
         self.assertEqual(list((self.home / "out").glob("step-*")), [])
         self.assertEqual(list(self.swap.iterdir()), [])
 
+    # Fault 19.
     def test_flipped_bits_in_the_swap_file(self):
         process, ranks = self.start_training(2, "--dump-state", "state", "--output", "out")
 
@@ -299,6 +304,7 @@ class SmallDrive(OffloadTest):
         return ["unshare", "--mount", *user, "sh", "-c", f"mount -t tmpfs -o size={size} tmpfs swap && exec \"$@\"",
                 "sh", *command]
 
+    # Fault 15.
     def test_too_little_space(self):
         job = mlaunch(1, *JOB, "--steps", "2", "--model", "gpt2-bytes-10m", *on_drive())
         done = self.run_program(self.on_drive_of("8m", *job), expect=IO)
@@ -309,6 +315,7 @@ class SmallDrive(OffloadTest):
         self.assertAlmostEqual(int(needed[1]) / planned, 1, delta=0.001)
         self.assertNotIn("step 1/", done.stdout)
 
+    # Fault 15.
     def test_a_drive_that_others_fill(self):
         """The run goes on, because it reserved all space before the first step."""
         process, ranks = self.start_training(2, prefix=self.on_drive_of("16m"))
@@ -373,10 +380,20 @@ class InMemoryGroup(OffloadTest):
         self.assertLess(peak, memory + 24 * MIB)
         self.assertLess(peak, limit)
 
+    # Fault 24.
     def test_without_offload_it_does_not_fit(self):
         """Refuses by the plan, so that the kernel need not kill the run."""
         printed, _ = self.run_inside(100 * MIB, train(*JOB, "--model", "gpt2-bytes-10m"), expect=HOST)
         self.assertRegex(printed, r"out of memory: the one rank on this host plans \d+\.\d+ MiB, and \d\d\.\d+ MiB are free")
+
+    # Fault 24.
+    def test_a_rank_that_the_kernel_kills(self):
+        hungry = "import os, time\nheld = b'x' * (1 << 30) if os.environ['RANK'] == '1' else b''\ntime.sleep(60)"
+        job = [*mlaunch(2)[:3], sys.executable, "-c", hungry]
+        printed, _ = self.run_inside(200 * MIB, job, expect=128 + signal.SIGKILL)
+        self.assertRegex(printed, r"mlaunch: rank 1 of 2 failed: .*killed by signal 9 \(SIGKILL\)")
+        self.assertRegex(printed, r"\n  memory  1\d\d MiB at its peak\n")
+        self.assertIn("the kernel killed 1 process(es) of this machine for lack of memory during this run", printed)
 
 
 if __name__ == "__main__":

@@ -259,17 +259,20 @@ class Ending(ResumeTest):
         self.assertIsNone(process.poll(), "it goes on")
         return process, children(process.pid)
 
+    # Fault 36.
     def test_asked_to_stop(self):
         process, ranks = self.start_training(2)
         self.assertEqual(self.saved_steps(), [])
         process.send_signal(signal.SIGTERM)
         self.goes_on_where_it_stopped(process, ranks)
 
+    # Fault 36.
     def test_warned_early(self):
         process, ranks = self.start_training(2, "--grace", 20)
         process.send_signal(signal.SIGUSR1)
         self.goes_on_where_it_stopped(process, ranks)
 
+    # Fault 36.
     def test_one_rank_is_asked(self):
         """Signals one rank, as a scheduler does that tells one task; the others learn it from that rank."""
         process, ranks = self.start_training(2)
@@ -303,6 +306,7 @@ class Ending(ResumeTest):
         self.assertEqual(self.saved_steps(), [3])
         return process, children(process.pid)
 
+    # Fault 36.
     def test_no_time_to_save(self):
         """Limits the time by mlaunch's option or by the run's own."""
         for number, arguments, options in [(signal.SIGTERM, [], ["--grace", "2"]),
@@ -320,6 +324,7 @@ class Ending(ResumeTest):
                 done = self.run_program(mlaunch(2, *JOB, *steps(4), "--resume", "required"))
                 self.assertIn("resumed from out/step-00000003: step 3 of 4", done.stdout)
 
+    # Fault 36.
     def test_asked_twice(self):
         for number in (signal.SIGTERM, signal.SIGUSR1):
             with self.subTest(signal=number):
@@ -346,6 +351,7 @@ class Ending(ResumeTest):
     def test_a_grace_that_cannot_be(self):
         self.refuse(CONFIGURATION, ["mlaunch --grace 31"], mlaunch(2, *JOB, *steps(2), "--grace", 31))
 
+    # Fault 33.
     def test_one_run_at_a_time(self):
         process, ranks = self.start_training(2)
         owner = re.escape(f", process {ranks[0]};")
@@ -353,6 +359,7 @@ class Ending(ResumeTest):
         self.assertRegex(done.stderr, r"out: in use by run [0-9a-f]+ on host \S+" + owner)
         self.assertIsNone(process.poll(), "the first one goes on")
 
+    # Fault 33.
     def test_ranks_of_an_ended_run(self):
         """Starts nothing beside ranks that a launcher may leave when it dies with its node's rank 0."""
         self.run_program(mlaunch(2, *JOB, *steps(1)))
@@ -409,6 +416,7 @@ class Ending(ResumeTest):
         self.assertEqual(os.listdir(self.home), ["out"])
         return struck, resumed
 
+    # Faults 1, 6, 12.
     def test_killed_at_any_time(self):
         job = mlaunch(2, *JOB, *steps(SOAK_STEPS), "--save-every", 1, "--keep", 2)
         self.run_program(job)  # fills the page cache with programs and libraries
@@ -465,11 +473,24 @@ class Choosing(ResumeTest):
         self.run_program([*job, "--data", "text", "--resume-with-changed-data"])
         self.assertEqual(self.saved_steps(), [2, 4])
 
+    # Fault 30.
     def test_nothing_to_resume(self):
         done = self.run_program(mlaunch(2, *JOB, *steps(1), "--resume", "auto"))
         self.assertIn("nothing to resume in out: starting at step 0\n", done.stdout)
         shutil.rmtree(self.out)
         self.refuse(DATA, ["out has no checkpoint to resume from"], mlaunch(2, *JOB, *steps(1), "--resume", "required"))
+
+    # Fault 30.
+    def test_latest_leads_nowhere(self):
+        self.run_program(mlaunch(2, *JOB, *steps(2), "--save-every", 1, *STANDING))
+        for step, leads_to in ((2, "step-00000009"), (3, None)):
+            with self.subTest(leads_to):
+                (self.out / "latest").unlink()
+                if leads_to:
+                    (self.out / "latest").symlink_to(leads_to)
+                done = self.run_program(mlaunch(2, *JOB, *steps(step + 1), "--resume", "required"))
+                self.assertIn(f"resumed from out/step-{step:08d}: step {step} of {step + 1}", done.stdout)
+                self.assertEqual(os.readlink(self.out / "latest"), f"step-{step + 1:08d}")
 
     def several_blocks(self):
         """Returns a job whose checkpoints have blocks without a header, which choosing a checkpoint does not read."""
@@ -517,6 +538,7 @@ class Choosing(ResumeTest):
         self.assertIn("removed out/step-00000004", said[1])  # this comes after step 5 has been written
         self.assertEqual(self.saved_steps(), [6])
 
+    # Faults 18, 30.
     def test_what_loading_would_refuse_is_passed_over(self):
         """Passes over a damaged state, a folder named for another step, and a file that cannot be opened."""
         self.run_program(mlaunch(2, *JOB, *steps(4), "--save-every", 1, *STANDING))
@@ -530,6 +552,7 @@ class Choosing(ResumeTest):
             self.assertRegex(done.stderr, f"note: passing over out/step-{step:08d}: .*{reason}")
         self.assertEqual(done.stderr.count("note: passing over"), 3)
 
+    # Faults 18, 30.
     def test_damaged_checkpoints_are_passed_over(self):
         job = self.several_blocks()
         self.run_program([*job, *steps(3)])
@@ -586,6 +609,7 @@ class SmallDisk(ResumeTest):
     def mount(self, options):
         subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", self.out], check=True)
 
+    # Fault 14.
     def test_full(self):
         job = mlaunch(2, *JOB, "--save-every", 1, "--metrics", "metrics", *STANDING, options=["--max-restarts", "0"])
         lost = r"the checkpoint of step \d could not be written: rank 0: out/step-0000000\d\.tmp\S+: the checkpoint needs \d+ " \
@@ -610,6 +634,7 @@ class SmallDisk(ResumeTest):
         self.assertGreater(self.saved_steps()[-1], 5)
         self.run_program(mlaunch(1, *JOB, *steps(self.saved_steps()[-1] + 1), "--resume", "required"))
 
+    # Fault 14.
     def test_full_while_training_goes_on(self):
         job = mlaunch(2, *JOB, "--save-every", 1, options=["--max-restarts", "0"])
         lost = r"the checkpoint of step (\d+) could not be written: rank 0: out/step-.*No space left on device"

@@ -1,7 +1,9 @@
 """Bits do not depend on how ranks are started and talk, on thread counts or on recomputation."""
 import itertools
 import json
+import os
 import pathlib
+import subprocess
 import unittest
 
 from programs import BIN, HAS_MPI, ProgramTest, mlaunch, mpirun, train
@@ -97,6 +99,14 @@ class SameBits(ProgramTest):
                     for zero, threads, again in [("0", "1", "false"), ("0", "2", "true"),
                                                  ("1", "1", "true"), ("2", "2", "false"),
                                                  ("3", "2", "true"), ("3", "1", "false")]])
+
+    # Fault 25.
+    def test_little_shared_memory(self):
+        """Shows ranks a /dev/shm that has less room than they share."""
+        small = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size=64k tmpfs /dev/shm && exec "$@"', "sh"]
+        if os.geteuid() != 0 or subprocess.run([*small, "true"], capture_output=True).returncode != 0:
+            self.skipTest("cannot leave the mount namespace")
+        self.compare("gpt2-tiny", 2, [(mlaunch, []), (lambda *job: [*small, *mlaunch(*job)], [])])
 
     def test_seed_matters(self):
         """Shows that the comparison above can fail."""

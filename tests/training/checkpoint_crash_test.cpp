@@ -76,6 +76,7 @@ class RanksPowerLoss : public testing::Test {
                                 }};
 };
 
+// Fault 6.
 TEST_F(RanksPowerLoss, LeavesTheOldOrTheNewCheckpoint) {
   EXPECT_EQ(crashed_.first_fault(*record_, {.random_images = 2}), "");
   EXPECT_GT(crashed_.images(), 50);
@@ -108,6 +109,7 @@ TEST(RanksSave, SyncsEveryFileAndFolder) {
 
 class RanksKilledSave : public testing::TestWithParam<FileOperation> {};
 
+// Fault 6.
 TEST_P(RanksKilledSave, LeavesTheOldOrTheNewCheckpoint) {
   const TestDirectory directory;
   const std::string output = directory / "out";

@@ -87,6 +87,7 @@ void expect_all_fail(int bad_rank, FileOperation operation, bool lasting) {
   EXPECT_GT(failures, 0) << "no fault fired";
 }
 
+// Fault 17.
 TEST(FailingRank, MakesEveryRankThrowItsMessage) {
   const std::vector<FileOperation> helpers{FileOperation::open, FileOperation::write,
                                            FileOperation::sync};

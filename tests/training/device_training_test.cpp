@@ -375,6 +375,7 @@ TEST(DeviceTraining, TheCheckNamesTheFirstInstructionThatDiffers) {
   }
 }
 
+// Fault 23.
 TEST(DeviceTraining, RefusesAnArenaThatTheDeviceLacks) {
   TrainingCase training = gpt2_on_device(1);
   training.make_device = [] {

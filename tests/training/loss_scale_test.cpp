@@ -120,6 +120,7 @@ void expect_equal(const History& a, const History& b, const std::string& what) {
     EXPECT_EQ(a.metrics[step].loss_scale, b.metrics[step].loss_scale) << what << ", step " << step;
 }
 
+// Fault 20.
 TEST(LossScale, SkipsTheFirstStepsAndTheSameOnesAtEveryStage) {
   const History expected = train(case_of(DType::f16, 0));
   expect_skips_change_nothing(expected);
@@ -154,6 +155,7 @@ TEST(LossScale, AnOverflowInAnyMicroStepSkipsTheWholeStep) {
   }
 }
 
+// Fault 20.
 TEST(NonFiniteGradient, SkipsItsStepInBf16OnAllRanksAndNoOther) {
   constexpr int kNanStep = 4;
   std::vector<bool> only(kSteps, false);

@@ -207,6 +207,7 @@ TEST_F(BlockWriterTest, MissingAndRepeatedBytesAreNamed) {
             std::string::npos);
 }
 
+// Fault 14.
 TEST_F(BlockWriterTest, WhatCannotFitIsNotBegun) {
   const CheckpointLayout layout = make_layout(9000);
   std::int64_t bytes = 0;
@@ -233,6 +234,7 @@ TEST_F(BlockWriterTest, WhatCannotFitIsNotBegun) {
   EXPECT_GT(full.count(), 0);
 }
 
+// Fault 17.
 TEST_F(BlockWriterTest, EveryFailedWriteAndSyncIsOneErrorAndNothingIsSyncedAfterIt) {
   const CheckpointLayout layout = make_layout(9000);
   std::mt19937_64 random(4);

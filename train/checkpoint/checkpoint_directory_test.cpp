@@ -109,6 +109,7 @@ TEST_F(CheckpointDirectoryTest, OneOfTheSameStepIsReplaced) {
   EXPECT_EQ(names(), (std::set<std::string>{"step-00000001"}));
 }
 
+// Fault 6.
 TEST_F(CheckpointDirectoryTest, LeftoversGoAndNothingElse) {
   save(1);
   for (const std::string name : {"step-00000002.tmp-old-0", "step-00000002.removed-old-1",
@@ -206,6 +207,7 @@ TEST_F(CheckpointDirectoryTest, TheNewestOfOneRunIsFound) {
   EXPECT_EQ(newest.refused.size(), 1U);
 }
 
+// Fault 31.
 /// A process of an earlier attempt that should have ended, and goes on.
 TEST_F(CheckpointDirectoryTest, AnEarlierAttemptDoesNotReplaceALaterOnesCheckpoint) {
   const auto save_of = [&](const std::string& run_id, int attempt) {
@@ -248,6 +250,7 @@ TEST_F(CheckpointDirectoryTest, WhoForbidsTheRenamesKeepsWhatWasThere) {
   EXPECT_EQ(names(), (std::set<std::string>{"step-00000005", "step-00000005.tmp-run-7"}));
 }
 
+// Fault 33.
 TEST_F(CheckpointDirectoryTest, ASecondRunIsRefusedByTheOwnersName) {
   {
     const OutputLock lock(root_.path(), {"node7", 4711, "abc"});
@@ -324,6 +327,7 @@ TEST_F(CheckpointDirectoryTest, NoRankJoinsARunThatHasNotBegun) {
   EXPECT_THROW(OutputLock::join(root_.path()), IoError);
 }
 
+// Fault 33.
 TEST_F(CheckpointDirectoryTest, ADeadOwnerLocksNothing) {
   int ready[2];
   ASSERT_EQ(::pipe(ready), 0);
@@ -398,6 +402,7 @@ INSTANTIATE_TEST_SUITE_P(
                     FaultCase{"rename", FileOperation::rename, EIO, true}),
     [](const testing::TestParamInfo<FaultCase>& fault) { return std::string(fault.param.name); });
 
+// Faults 14, 17.
 // The nth operation fails, for n = 1, 2, ... until the save succeeds.
 TEST_P(FaultsDuringSave, TheOldCheckpointStaysChosen) {
   const auto& [name, operation, error_number, lasting] = GetParam();

@@ -128,6 +128,7 @@ TEST_F(CheckpointReaderTest, EachBlockIsReadOncePerWalk) {
   EXPECT_EQ(beats - beats_before, blocks);
 }
 
+// Fault 18.
 // Flips one bit of each byte, one byte after the other.
 TEST_F(CheckpointReaderTest, EveryFlippedByteIsRefusedByFileTensorAndRange) {
   const CheckpointLayout layout({{"a", DType::f32, {1100}}}, {{"m.a", DType::bf16, {1100}}},
@@ -158,6 +159,7 @@ TEST_F(CheckpointReaderTest, EveryFlippedByteIsRefusedByFileTensorAndRange) {
   EXPECT_EQ(refusal(), "no error");
 }
 
+// Fault 18.
 TEST_F(CheckpointReaderTest, EveryTruncatedBlockAndEveryOtherSizeIsRefused) {
   for (const std::string& name : names()) {
     const std::string good = text_of(name);
@@ -194,6 +196,7 @@ TEST_F(CheckpointReaderTest, FilesThatOthersWouldLoadAreRefused) {
   }
 }
 
+// Fault 18.
 TEST_F(CheckpointReaderTest, ABlockOfAnotherCheckpointIsRefused) {
   save_test_checkpoint(files_, output_.path(), 8);
   const std::string name = "optimizer-00001-of-00002.safetensors";
@@ -230,6 +233,7 @@ TEST_F(CheckpointReaderTest, AllDamageIsFound) {
   }
 }
 
+// Fault 17.
 TEST_F(CheckpointReaderTest, AReadErrorIsTriedOnceMore) {
   for (int nth = 1;; ++nth) {
     FailingFileSystem once(files_,

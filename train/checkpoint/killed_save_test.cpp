@@ -58,6 +58,7 @@ class KilledSave : public testing::TestWithParam<FileOperation> {
   PosixFileSystem files_;
 };
 
+// Fault 6.
 TEST_P(KilledSave, LeavesTheOldOrTheNewCheckpoint) {
   int kills = 0;
   for (const bool partial : {false, true}) {

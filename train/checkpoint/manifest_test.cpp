@@ -58,6 +58,7 @@ TEST(Manifest, ReadsBackWhatItWrote) {
   EXPECT_EQ(read.total_bytes(), 2 * (4096 + 8000) + 2 + 8 + 1);
 }
 
+// Fault 18.
 TEST(Manifest, EveryFlippedOrMissingByteIsRefused) {
   const std::string text = to_text(small_manifest());
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -47,6 +47,7 @@ class PowerLoss : public testing::Test {
   int saves_ = 0;
 };
 
+// Fault 6.
 TEST_F(PowerLoss, LeavesTheOldOrTheNewCheckpoint) {
   EXPECT_EQ(crashed_.first_fault(*record_, {.seed = 20, .random_images = 8}), "");
   EXPECT_GT(crashed_.images(), 300);

@@ -66,6 +66,7 @@ void fuzz_config(const std::string& input) {
 }  // namespace
 }  // namespace strata::train
 
+// Fault 27.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   strata::train::fuzz_config(std::string(reinterpret_cast<const char*>(data), size));
   return 0;

@@ -292,6 +292,7 @@ const Refused kRefused[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Table, RefusedKeys, ::testing::ValuesIn(kRefused));
 
+// Fault 27.
 TEST(DeepSpeedJson, AllProblemsAreReportedAtOnceWithTheirLines) {
   const std::string message = refusal(R"({
     "train_micro_batch_size_per_gpu": 1, // comment
@@ -326,6 +327,7 @@ TEST(DeepSpeedJson, ParametersOfAnotherTypeWarn) {
   EXPECT_THAT(lines(resolved.warnings), HasSubstr("total_num_steps: has no effect with WarmupLR"));
 }
 
+// Fault 27.
 TEST(DeepSpeedJson, RepeatedKeysAndBrokenTextAreRefusedWithTheLine) {
   EXPECT_THAT(refusal("{\"a\": 1,\n\"a\": 2}"),
               HasSubstr("ds.json:1: a is given 2 times (lines 1, 2)"));

@@ -56,6 +56,7 @@ TEST(TokenFile, ReadsLlmcAndNanogptFiles) {
   EXPECT_EQ(read(*open_token_file(nano, 65536), 2, 2), (std::vector<std::int32_t>{7, 65535}));
 }
 
+// Faults 29, 38.
 TEST(TokenFile, IdsBeyondTheVocabularyAreNamedWithPosition) {
   const TestDirectory directory;
   const auto path =
@@ -73,6 +74,7 @@ TEST(TokenFile, IdsBeyondTheVocabularyAreNamedWithPosition) {
                   "is 4294967295");
 }
 
+// Fault 29.
 TEST(TokenFile, HeadersThatLieAreRefused) {
   const TestDirectory directory;
   const auto with = [&](const std::string& content) {
@@ -88,6 +90,7 @@ TEST(TokenFile, HeadersThatLieAreRefused) {
   EXPECT_CONTAINS(with(""), "t.bin: the data file is empty");
 }
 
+// Fault 29.
 TEST(TokenFile, MissingAndEmptyFilesHaveOneClearMessageEach) {
   const TestDirectory directory;
   EXPECT_CONTAINS(open_error(directory / "none.txt"), "none.txt: cannot open: No such file");
@@ -96,6 +99,7 @@ TEST(TokenFile, MissingAndEmptyFilesHaveOneClearMessageEach) {
   EXPECT_THROW(open_token_files({}, 256), InvalidArgument);
 }
 
+// Faults 29, 38.
 TEST(TokenFile, AFileThatShrinksIsAnError) {
   const TestDirectory directory;
   const auto path = directory.file("a.txt", "0123456789");

@@ -68,6 +68,7 @@ TEST(ModelFiles, MissingThingsAreNamed) {
                   "misses tensor 'h.0.w'; it has 1 tensors, the closest is 'transformer.h.0.w'");
 }
 
+// Fault 26.
 TEST(ModelFiles, AnIndexThatLiesIsRefused) {
   const TestDirectory directory;
   directory.file("s1.safetensors", small_file({{"a", DType::f32, {2}}, {"c", DType::f32, {1}}}));

@@ -49,6 +49,7 @@ TEST(SafetensorsHeader, ReadsTypesShapesAndOffsets) {
   EXPECT_EQ(tensors[2].shape_text(), "[2, 3]");
 }
 
+// Fault 26.
 TEST(SafetensorsHeader, RefusesFilesThatLie) {
   const auto tensor = [](const std::string& name, const std::string& type, const std::string& shape,
                          const std::string& range) {
@@ -88,6 +89,7 @@ TEST(SafetensorsHeader, ATypeThatNobodyKnowsIsListed) {
   EXPECT_EQ(tensors[0].stored_type, "F9");
 }
 
+// Fault 26.
 TEST(SafetensorsHeader, RefusesImpossibleLengths) {
   EXPECT_NE(message_of<DataError>([] { parse("1234567"); }).find("not a safetensors file"),
             std::string::npos);
@@ -140,6 +142,7 @@ TEST(SafetensorsHeader, EveryFlippedByteIsFoundOrHarmless) {
   EXPECT_GT(refused, 20000);
 }
 
+// Fault 26.
 TEST(SafetensorsHeader, EveryTruncationIsRefused) {
   const std::string good = file_of(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 8);
   const TestDirectory directory;

@@ -26,6 +26,7 @@ void check_round_trip(std::string_view text, const JsonOptions& options) {
 }  // namespace
 }  // namespace strata
 
+// Fault 27.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size_bytes) {
   const std::string_view text(reinterpret_cast<const char*>(data), size_bytes);
   strata::JsonOptions options;

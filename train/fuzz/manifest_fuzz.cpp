@@ -34,6 +34,7 @@ void check_manifest(std::string_view text) {
 }  // namespace
 }  // namespace strata::train
 
+// Fault 18.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size_bytes) {
   const std::string_view text(reinterpret_cast<const char*>(data), size_bytes);
   strata::train::check_manifest(text);

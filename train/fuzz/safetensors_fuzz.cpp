@@ -23,6 +23,7 @@ void check_tensors(std::span<const StoredTensor> tensors, std::int64_t file_size
 }  // namespace
 }  // namespace strata::train
 
+// Fault 26.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size_bytes) {
   const auto file = std::as_bytes(std::span(data, size_bytes));
   const auto size = static_cast<std::int64_t>(size_bytes);

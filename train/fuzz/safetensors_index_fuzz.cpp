@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "train/files/safetensors_index.h"
 
+// Fault 26.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size_bytes) {
   const std::string_view text(reinterpret_cast<const char*>(data), size_bytes);
   try {

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "train/data/token_file.h"
 
+// Fault 29.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size_bytes) {
   const auto file = std::as_bytes(std::span(data, size_bytes));
   const auto size = static_cast<std::int64_t>(size_bytes);

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "train/checkpoint/trainer_state.h"
 
+// Fault 18.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size_bytes) {
   using namespace strata::train;
   const std::string_view text(reinterpret_cast<const char*>(data), size_bytes);

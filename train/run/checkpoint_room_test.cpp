@@ -27,6 +27,7 @@ TEST(CheckpointRoom, CountsWhatWillLieThereAtATime) {
   EXPECT_EQ(checkpoints_to_come(options(100, {.steps = 0, .seconds = 60}), 0, 0), 1);
 }
 
+// Fault 14.
 TEST(CheckpointRoom, RefusesWhatHasNoRoomAndSaysWhatWillHaveNone) {
   const TrainOptions kept = options(100, {.steps = 10}, 3);
   EXPECT_EQ(require_room({"out", 1000, 4000, 0}, kept, 0), "");

@@ -129,6 +129,7 @@ TEST(OutputFolderTest, EachStartOfARunHasATagOfItsOwn) {
   EXPECT_EQ(tag_of("12.0", 2), "12-0-attempt-2");
 }
 
+// Faults 11, 31.
 /// A rank that the launcher gave up may be cut off from it, while others go on in its place.
 TEST(CheckpointSaver, CommitsNothingAfterTheEndOfItsLease) {
   const TestDirectory directory;

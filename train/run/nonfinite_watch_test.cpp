@@ -64,6 +64,7 @@ TEST(NonFiniteWatch, OneStepEndsARunInFp32) {
   EXPECT_EQ(watch.end().find("step 2: "), 0U);
 }
 
+// Fault 20.
 TEST(NonFiniteWatch, ARowIsSaidAtItsBeginningAndItsEnd) {
   NonFiniteWatch watch(options(DType::bf16));
   EXPECT_EQ(watch.take(bad_gradient(1)),

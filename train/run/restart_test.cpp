@@ -124,6 +124,7 @@ class RestartTest : public testing::Test {
   bool by_itself_ = false;
 };
 
+// Fault 1.
 TEST_F(RestartTest, GoesOnFromItsOwnRunWhateverTheOptionsSay) {
   save(context_of("mine", 0), {4, 6});
   save(context_of("another", 0), {8});
@@ -158,6 +159,7 @@ TEST_F(RestartTest, ReplacesOnlyOthersCheckpoints) {
   EXPECT_EQ(replaced_, (std::vector<std::int64_t>{3}));
 }
 
+// Fault 18.
 TEST_F(RestartTest, PassesOverWhatIsNotWholeButDoesNotForgetThatItWasSaved) {
   save(context_of("another", 0), {2});
   save(context_of("mine", 0), {4, 6});

@@ -128,6 +128,7 @@ TEST_F(ControlWireTest, CarriesWordsBothWays) {
   }
 }
 
+// Fault 11.
 TEST_F(ControlWireTest, AnAgentComesBackAfterItsCoordinatorHasListenedAnew) {
   attach(attach_settings());
   EXPECT_TRUE(at_agent_->next<CoordinatorOutOfReach>());
@@ -190,6 +191,7 @@ TEST_F(ControlWireTest, LastWordsArriveBeforeTheEnd) {
   EXPECT_EQ(std::get<SignalCame>(came->message).number, 15);
 }
 
+// Faults 31, 35.
 TEST_F(ControlWireTest, WhoDoesNotBelongToTheRunIsRefused) {
   listen();
   AttachSettings wrong = attach_settings();
@@ -381,6 +383,7 @@ TEST_F(ViewWireTest, QuestionsHaveALimit) {
   ASSERT_TRUE(at_server_->next<ViewLeft>());
 }
 
+// Fault 32.
 TEST_F(ControlWireTest, APortInUseIsRefused) {
   listen();
   try {
