@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <chrono>
 #include <string>
 
+#include "core/error.h"
 #include "core/shared_values.h"
 
 namespace strata::train {
@@ -27,6 +29,14 @@ std::vector<int> worlds_for(std::int64_t global_batch, const MicroBatchIn& micro
 
 void publish_worlds(const RankContext& context, const std::vector<int>& worlds) {
   context.store->put(kWorldsKey, fmt::format("{}", fmt::join(worlds, " ")));
+}
+
+void await_worlds(const RankContext& context) {
+  try {
+    (void)context.store->get(kWorldsKey, std::chrono::seconds(10));
+  } catch (const Error&) {
+    // Another rank has failed, or rank 0 is slow: the error of this rank says more.
+  }
 }
 
 }  // namespace strata::train

@@ -16,4 +16,7 @@ std::vector<int> worlds_for(std::int64_t global_batch, const MicroBatchIn& micro
 /// Puts numbers of ranks where the coordinator reads them (kWorldsKey). Call it on rank 0.
 void publish_worlds(const RankContext& context, const std::vector<int>& worlds);
 
+/// Waits for some seconds until rank 0 has done so: the end of this rank would end that one, too.
+void await_worlds(const RankContext& context);
+
 }  // namespace strata::train

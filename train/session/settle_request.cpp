@@ -69,8 +69,10 @@ RunRequest settle_request(const ParsedCommandLine& command_line, const RankConte
   try {
     request.config = settled(ranks_of(command_line, request));
   } catch (const ConfigError&) {
-    if (context.is_elastic && context.rank == 0)
-      publish_worlds(context, worlds_that_fit(request.micro_batch_in));
+    if (context.is_elastic) {
+      if (context.rank == 0) publish_worlds(context, worlds_that_fit(request.micro_batch_in));
+      await_worlds(context);
+    }
     throw;
   }
   request.config.options.model = directory;
