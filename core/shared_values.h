@@ -39,7 +39,8 @@ struct ValueAnswer {
 inline constexpr const char* kKeyOfHost = "host/";
 
 /// Where rank 0 says how many ranks the run may have, in a run whose number of hosts may change:
-/// numbers with a space between, "1 2 4". The coordinator reads it.
+/// numbers with a space between, "1 2 4", after "keep " if ranks do not save and stop when they are
+/// sent SIGUSR1, so that the run cannot grow. The coordinator reads it.
 inline constexpr const char* kWorldsKey = "run/worlds";
 
 /// The dictionary, as a pure function of requests and their times.

@@ -13,11 +13,13 @@
 namespace strata::launcher {
 namespace {
 
+/// True for signals after which ranks may save.
+bool stops_well(int signal) { return signal == SIGTERM || signal == SIGHUP || signal == SIGUSR1; }
+
 /// A signal that leaves time to save asks for another start later; Ctrl-C does not.
 int exit_code_without_ranks(int signal) {
-  const bool later = signal == SIGTERM || signal == SIGHUP;
-  return later ? static_cast<int>(ExitCode::try_again)
-               : static_cast<int>(ExitCode::signal_base) + signal;
+  return stops_well(signal) ? static_cast<int>(ExitCode::try_again)
+                            : static_cast<int>(ExitCode::signal_base) + signal;
 }
 
 bool ends_the_run(int signal) {
@@ -118,7 +120,7 @@ void Coordinator::hear(const Host& host, const StoreRequest& asked) {
   if (asked.attempt != attempt() || !is_in_attempt(host)) return;
   const ValueRequest& request = asked.request;
   if (request.is_put && host.node == 0 && request.key.ends_with(kWorldsKey))
-    if (auto numbers = parse_worlds(request.value)) worlds_.admit(*std::move(numbers));
+    if (auto said = parse_worlds(request.value)) worlds_.admit(*std::move(said));
   answer(values_.ask(now_, host.name, request));
 }
 
@@ -134,9 +136,11 @@ void Coordinator::take_signal(int number) {
   // A scheduler warns with SIGUSR1, and ranks may take it as SIGTERM.
   asked_to_stop_ |= user_signal_ != 0 || number == SIGUSR1;
   if (state_ == State::gathering) {
-    if (user_signal_ != 0) finish(exit_code_without_ranks(user_signal_));
+    if (asked_to_stop_) finish(exit_code_without_ranks(number));
     return;
   }
+  // They save and stop already, and would take another word as haste.
+  if (is_growing_ && stops_well(number)) return;
   signal_ranks(number);
 }
 

@@ -164,11 +164,11 @@ class Coordinator {
     int newest = -1;
     bool has_ranks = false;
     TimePoint last_beat{};
-    std::optional<TimePoint> broke = {};  ///< when its connection broke
-    int node = -1;                        ///< in the attempt; -1: not in it
-    int failures = 0;                     ///< attempts that ended because of it
-    bool is_given_up = false;             ///< what was to start its agent ended, which was said
-    bool is_over = false;                 ///< none of the attempt's ranks is left
+    std::optional<TimePoint> broke = {};   ///< when its connection broke
+    int node = -1;                         ///< in the attempt; -1: not in it
+    std::vector<TimePoint> failures = {};  ///< ends of attempts because of it
+    bool is_given_up = false;              ///< what was to start its agent ended, which was said
+    bool is_over = false;                  ///< none of the attempt's ranks is left
     std::optional<AttemptFacts> facts = {};
     std::vector<RankState> ranks = {};  ///< as its last heartbeat showed those of the attempt
   };
@@ -206,6 +206,8 @@ class Coordinator {
   void give_up_waiting(const std::vector<Host*>& hosts);
   void wait_for_hosts();
   [[nodiscard]] std::vector<Host*> free_hosts();
+  [[nodiscard]] std::vector<Host*> without_bad_ones(const std::vector<Host*>& hosts) const;
+  [[nodiscard]] int failures_of(const Host& host) const;
   [[nodiscard]] std::optional<std::vector<int>> place(const std::vector<Host*>& hosts) const;
   [[nodiscard]] bool is_enough(const std::vector<Host*>& hosts) const;
   [[nodiscard]] bool may_start(std::size_t free) const;
@@ -217,7 +219,8 @@ class Coordinator {
     return settings_.least_hosts < std::ssize(hosts_);
   }
   void blame_host();
-  [[nodiscard]] std::string why_with_other_ranks(const AttemptEnd& end);
+  [[nodiscard]] std::string why_with_other_ranks(const AttemptReport& report,
+                                                 const AttemptEnd& end);
   [[nodiscard]] std::string hosts_that_miss() const;
   void start(const std::vector<Host*>& hosts, const std::vector<int>& ranks);
   void remind(Host& host);

@@ -69,16 +69,27 @@ void Coordinator::give_up_waiting(const std::vector<Host*>& hosts) {
   finish(kTryAgain);
 }
 
-/// Returns the hosts on which ranks may start, in order: without those that have failed too often,
-/// if others suffice.
+/// Returns the hosts on which ranks may start, in order.
 std::vector<Coordinator::Host*> Coordinator::free_hosts() {
-  std::vector<Host*> free, good;
-  for (Host& host : hosts_) {
-    if (!is_free(host)) continue;
-    free.push_back(&host);
-    if (host.failures < kMostFailures) good.push_back(&host);
-  }
-  return is_enough(good) && place(good) ? good : free;
+  std::vector<Host*> free;
+  for (Host& host : hosts_)
+    if (is_free(host)) free.push_back(&host);
+  return without_bad_ones(free);
+}
+
+/// Returns those of the hosts that have not failed too often, or all if these do not suffice.
+std::vector<Coordinator::Host*> Coordinator::without_bad_ones(
+    const std::vector<Host*>& hosts) const {
+  std::vector<Host*> good;
+  for (Host* host : hosts)
+    if (failures_of(*host) < kMostFailures) good.push_back(host);
+  return is_enough(good) && place(good) ? good : hosts;
+}
+
+/// Counts the attempts that lately ended because of the host.
+int Coordinator::failures_of(const Host& host) const {
+  return static_cast<int>(std::ranges::count_if(
+      host.failures, [this](TimePoint time) { return now_ - time < RestartPolicy::kWindow; }));
 }
 
 /// Returns the ranks of each host; nullopt: they cannot hold what the run needs.
@@ -150,14 +161,14 @@ StartAttempt Coordinator::start_of(const Host& host) const {
 /// Hosts may have come that hold a larger world: after the next checkpoint the ranks save, stop and
 /// start again. A run that has said nothing of its worlds could not go on as more ranks.
 void Coordinator::grow_if_possible() {
-  if (!worlds_.are_said() || is_growing_ || asked_to_stop_) return;
+  if (!worlds_.may_grow() || is_growing_ || asked_to_stop_) return;
   std::vector<Host*> hosts;
+  for (Host& host : hosts_)
+    if (is_in_attempt(host) || is_free(host)) hosts.push_back(&host);
+  hosts = without_bad_ones(hosts);
   std::string spare;
-  for (Host& host : hosts_) {
-    const bool is_spare = !is_in_attempt(host) && is_free(host) && host.failures < kMostFailures;
-    if (is_in_attempt(host) || is_spare) hosts.push_back(&host);
-    if (is_spare) spare += (spare.empty() ? "" : ", ") + shown(host);
-  }
+  for (const Host* host : hosts)
+    if (!is_in_attempt(*host)) spare += (spare.empty() ? "" : ", ") + shown(*host);
   const auto ranks = spare.empty() ? std::nullopt : place(hosts);
   const int possible = ranks ? std::accumulate(ranks->begin(), ranks->end(), 0) : 0;
   if (possible <= world()) return spare_since_.reset();
@@ -176,7 +187,7 @@ void Coordinator::grow_if_possible() {
 void Coordinator::conclude() {
   AttemptReport told = report();
   const AttemptEnd end = end_of_attempt(told);
-  if (const std::string why = why_with_other_ranks(end); !why.empty()) {
+  if (const std::string why = why_with_other_ranks(told, end); !why.empty()) {
     actions_.emplace_back(Announce{why});
     return wait_for_hosts();
   }
@@ -201,7 +212,8 @@ void Coordinator::conclude() {
 /// Notes that the attempt ended because of a host.
 void Coordinator::blame_host() {
   const auto host = std::ranges::find(hosts_, cause_->node, &Host::node);
-  if (++host->failures != kMostFailures || !can_do_without_some()) return;
+  host->failures.push_back(now_);
+  if (failures_of(*host) != kMostFailures || !can_do_without_some()) return;
   actions_.emplace_back(
       Announce{fmt::format("{} attempts have ended because of host {}: it is left out while others "
                            "suffice",
@@ -209,9 +221,13 @@ void Coordinator::blame_host() {
 }
 
 /// Returns why the ranks start again as another number, which is no failure; "": they do not.
-std::string Coordinator::why_with_other_ranks(const AttemptEnd& end) {
-  if (is_growing_ && !cause_ && !asked_to_stop_ && end.exit_code == kTryAgain)
-    return fmt::format("the ranks have saved step {} and start again with more hosts", committed_);
+std::string Coordinator::why_with_other_ranks(const AttemptReport& report, const AttemptEnd& end) {
+  // Ranks of a host that the word has not reached yet stop with the others, as if by themselves.
+  const bool have_stopped =
+      end.exit_code == kTryAgain && (!cause_ || all_stopped_on_request(report));
+  if (is_growing_ && !asked_to_stop_ && have_stopped)
+    return fmt::format("the ranks have saved step {} and start again on all hosts that are there",
+                       committed_);
   const bool is_misfit = end.exit_code == static_cast<int>(ExitCode::configuration) &&
                          !worlds_.admits(world()) && user_signal_ == 0;
   if (!is_misfit || !place(free_hosts())) return "";

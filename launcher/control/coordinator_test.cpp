@@ -598,6 +598,56 @@ TEST_F(ElasticTest, AHostThatComesTakesPartAfterTheNextCheckpoint) {
   EXPECT_EQ(started("b"), (std::vector{2, 2}));
 }
 
+TEST_F(ElasticTest, AHostThatMissesTheWordStopsWithTheOthers) {
+  open_elastic({"a", "b"});
+  pass(seconds(15), {"a", "b"});
+  say_worlds("a", "1 2 3 4 6");
+  come("c");
+  commit("a", 10);
+  ASSERT_EQ(sent<ForwardSignal>("b").value().number, SIGUSR1);
+  tell(AgentSaid{"b", "1", RankFailed{0, 2, "rank 2 exited with code 75", true}});
+  beat("c", -1, false);
+  ended("a", stopped(2));
+  forget();
+  ended("b", stopped(2));
+  EXPECT_FALSE(done<EndRun>());
+  EXPECT_FALSE(done<TellReport>());
+  EXPECT_EQ(started("c"), (std::vector{2, 2, 2}));
+}
+
+TEST_F(ElasticTest, WhoAsksARunToEndThatGrowsHastensNoSave) {
+  for (const int number : {SIGUSR1, SIGTERM}) {
+    open_elastic({"a"});
+    pass(seconds(15), {"a"});
+    say_worlds("a", "2 4");
+    come("b");
+    commit("a", 10);
+    ASSERT_TRUE(sent<ForwardSignal>("a"));
+    forget();
+    now_ += seconds(2);
+    tell(RunSignal{number});
+    EXPECT_FALSE(sent<ForwardSignal>("a"));
+    ended("a", stopped(2));
+    EXPECT_EQ(done<EndRun>().value().exit_code, 75);
+  }
+}
+
+TEST_F(ElasticTest, ARunWhoseRanksDoNotStopAtASignalDoesNotGrow) {
+  open_elastic({"a"});
+  pass(seconds(15), {"a"});
+  say_worlds("a", "keep 1 2 3 4");
+  come("b");
+  commit("a", 5);
+  commit("a", 10);
+  EXPECT_FALSE(sent<ForwardSignal>("a"));
+}
+
+TEST_F(ElasticTest, AWarningBeforeRanksStartEndsTheRun) {
+  open_elastic({"a"});
+  tell(RunSignal{SIGUSR1});
+  EXPECT_EQ(done<EndRun>().value().exit_code, 75);
+}
+
 TEST_F(ElasticTest, AHostThatWouldMakeNoLargerWorldIsNoReasonToStop) {
   open_elastic({"a"});
   pass(seconds(15), {"a"});

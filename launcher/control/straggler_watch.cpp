@@ -15,11 +15,15 @@ std::optional<Straggler> StragglerWatch::look(TimePoint now, std::span<const Ran
     begin_anew();
     return {};
   }
+  if (now < *since_ + kTime) return {};
   std::vector<double> seconds;
+  std::vector<int> numbers;
   std::int64_t steps = 0;
   for (std::size_t i = 0; i < worked.size(); ++i) {
+    if (worked[i].steps == 0) continue;  // its device does not tell
     steps = worked[i].steps - then_[i].steps;
-    if (steps < kSteps || now < *since_ + kTime) return {};
+    if (steps < kSteps) return {};
+    numbers.push_back(ranks[i].rank);
     seconds.push_back(1e-9 * static_cast<double>(worked[i].ns - then_[i].ns) /
                       static_cast<double>(steps));
   }
@@ -30,7 +34,7 @@ std::optional<Straggler> StragglerWatch::look(TimePoint now, std::span<const Ran
   const double usual = sorted[(sorted.size() - 1) / 2];
   std::optional<Straggler> slowest;
   for (std::size_t i = 0; i < seconds.size(); ++i) {
-    const int rank = ranks[i].rank;
+    const int rank = numbers[i];
     if (seconds[i] <= std::max(kRatio * usual, usual + kLeast)) {
       slow_.erase(rank);
     } else if (slow_.insert(rank).second && (!slowest || seconds[i] > slowest->seconds)) {

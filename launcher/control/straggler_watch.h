@@ -1,4 +1,4 @@
-// Notices ranks for which all others wait, step after step (reliability.md, row 9). A function of
+// Notices ranks for which all others wait, step after step (docs/faults.md, 9). A function of
 // what looks at them tell, and of the times of the looks.
 #pragma once
 

@@ -63,6 +63,20 @@ TEST_F(StragglerWatchTest, ItTakesTwentySteps) {
 }
 
 // Fault 9.
+TEST_F(StragglerWatchTest, RanksOfWhichNothingIsKnownAreLeftOut) {
+  ranks_.resize(3);
+  for (int second = 0; second < 30; ++second) {
+    for (int i : {0, 2}) {
+      ranks_[static_cast<std::size_t>(i)].rank = i;
+      ranks_[static_cast<std::size_t>(i)].worked_steps += 4;
+      ranks_[static_cast<std::size_t>(i)].work_ns += i == 0 ? 40'000'000 : 80'000'000;
+    }
+    now_ += seconds(1);
+    if (const auto told = watch_.look(now_, ranks_)) EXPECT_EQ(told->rank, 2);
+    told_ += watch_.look(now_, ranks_) ? 1 : 0;
+  }
+}
+
 TEST_F(StragglerWatchTest, LikeRanksAndUnknownOnesAreNone) {
   EXPECT_FALSE(run(seconds(60), 4, {10, 14, 10}));
   watch_.start_again();

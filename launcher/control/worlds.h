@@ -18,9 +18,18 @@ class Worlds {
   };
   explicit Worlds(Range range) : range_(range) {}
 
-  /// Rank 0 says which numbers of ranks its configuration admits; until then all are.
-  void admit(std::vector<int> numbers);
+  /// What rank 0 says.
+  struct Said {
+    std::vector<int> numbers;  ///< of ranks that its configuration admits
+    /// Ranks save and stop when they are sent SIGUSR1, so that they can start again as more.
+    bool may_grow = true;
+    bool operator==(const Said&) const = default;
+  };
+
+  /// Until rank 0 has said which are, all numbers are admitted, and the run does not grow.
+  void admit(Said said);
   [[nodiscard]] bool are_said() const { return are_said_; }
+  [[nodiscard]] bool may_grow() const { return are_said_ && said_.may_grow; }
   [[nodiscard]] bool admits(int world) const;
   /// Returns the ranks of each host, 0 for one that gets none: as many as its slots, in order,
   /// until the largest world is reached that is admitted and that the hosts hold. Nullopt: they
@@ -32,10 +41,11 @@ class Worlds {
  private:
   const Range range_;
   bool are_said_ = false;
-  std::vector<int> admitted_;  ///< ascending
+  Said said_;  ///< numbers ascending
 };
 
-/// Reads what rank 0 says: numbers above 0 with a space between. Nullopt for anything else.
-std::optional<std::vector<int>> parse_worlds(std::string_view text);
+/// Reads what rank 0 says: numbers above 0 with a space between, after "keep " if it may not grow.
+/// Nullopt for anything else.
+std::optional<Worlds::Said> parse_worlds(std::string_view text);
 
 }  // namespace strata::launcher

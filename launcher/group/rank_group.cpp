@@ -38,7 +38,8 @@ std::vector<Event> RankGroup::start(const std::optional<TimePoint>& lease) {
   std::vector<Event> events;
   if (run_.logs != nullptr) run_.logs->begin_attempt(attempt_.placement, attempt_.node);
   const Placement& placement = attempt_.placement;
-  if (placement.hosts() > 1) server_.share_values();
+  // The coordinator reads what rank 0 of an elastic run puts there.
+  if (placement.hosts() > 1 || attempt_.is_elastic) server_.share_values();
   for (int rank = 0; rank < placement.ranks_of(attempt_.node); ++rank) {
     const int number = first_rank() + rank;
     ranks_.push_back({StatusPage::create(number, placement.attempt), {}});

@@ -76,7 +76,8 @@ class Verifier {
       const Instruction& in = p_.instructions[i];
       const auto add = [&](const Operand& operand, bool write) {
         const int tier = static_cast<int>(operand.tier);
-        if (operand.offset_bytes < 0 || operand.offset_bytes + operand.bytes > p_.arena_bytes[tier])
+        if (operand.offset_bytes < 0 ||
+            operand.offset_bytes + touched_bytes(in, operand) > p_.arena_bytes[tier])
           report(name(i) + " leaves the " + std::string(name_of(operand.tier)) + " arena");
         if (operand.bytes > 0) accesses_[tier].push_back({i, &operand, write});
       };
@@ -99,8 +100,8 @@ class Verifier {
     });
     for (std::size_t i = 0; i < by_begin.size(); ++i) {
       const Access& a = *by_begin[i];
-      const std::int64_t end = a.operand->offset_bytes +
-                               touched_bytes(p_.instructions[a.instruction], *a.operand);
+      const std::int64_t end =
+          a.operand->offset_bytes + touched_bytes(p_.instructions[a.instruction], *a.operand);
       for (std::size_t j = i + 1; j < by_begin.size(); ++j) {
         const Access& b = *by_begin[j];
         if (b.operand->offset_bytes >= end) break;

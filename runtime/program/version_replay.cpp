@@ -172,7 +172,8 @@ class VersionReplay {
         o.offset_bytes < program_.persistent_bytes[static_cast<int>(o.tier)])
       report_(describe_instruction(program_, i) + ": '" + value.name +
               "', which is not persistent, lies in persistent storage");
-    claim(root(o), static_cast<int>(o.tier), o.offset_bytes, o.offset_bytes + o.bytes);
+    const Instruction& in = program_.instructions[static_cast<std::size_t>(i)];
+    claim(root(o), static_cast<int>(o.tier), o.offset_bytes, o.offset_bytes + touched_bytes(in, o));
     if (!inside_root(o, at->second)) return;
     bool right = true;
     at->second.versions.for_each(

@@ -64,20 +64,20 @@ class WaitPlacer {
   void touch(std::int32_t index, const Operand& operand, bool write) {
     const Instruction& in = program_.instructions[index];
     const int queue = static_cast<int>(in.queue);
-    maps_[static_cast<int>(operand.tier)].visit(
-        operand.offset_bytes, operand.offset_bytes + touched_bytes(in, operand),
-        [&](LastTouch& touch) {
-          need(index, touch.writer);
-          if (write) {
-            for (std::int32_t& reader : touch.readers) {
-              need(index, reader);
-              reader = kNone;
-            }
-            touch.writer = index;
-          } else {
-            touch.readers[queue] = index;
-          }
-        });
+    maps_[static_cast<int>(operand.tier)].visit(operand.offset_bytes,
+                                                operand.offset_bytes + touched_bytes(in, operand),
+                                                [&](LastTouch& touch) {
+                                                  need(index, touch.writer);
+                                                  if (write) {
+                                                    for (std::int32_t& reader : touch.readers) {
+                                                      need(index, reader);
+                                                      reader = kNone;
+                                                    }
+                                                    touch.writer = index;
+                                                  } else {
+                                                    touch.readers[queue] = index;
+                                                  }
+                                                });
   }
 
   void need(std::int32_t index, std::int32_t other) {

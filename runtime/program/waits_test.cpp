@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "comm/factory.h"
@@ -75,8 +76,7 @@ TEST(PlaceWaits, OrdersWhatSharesASectorWithATransfer) {
     value.tier = tier;
     value.type = kernels::TensorType(DType::u8, kernels::Shape{bytes});
     program.values.push_back(value);
-    return Operand{value.type, tier, begin, bytes,
-                   static_cast<ValueId>(program.values.size()) - 1};
+    return Operand{value.type, tier, begin, bytes, static_cast<ValueId>(program.values.size()) - 1};
   };
   Instruction reader = hand_made(Queue::host, "reader");
   reader.inputs = {operand(Tier::pinned, kDiskAlignment + 400, 100)};
@@ -95,6 +95,43 @@ TEST(PlaceWaits, OrdersWhatSharesASectorWithATransfer) {
   program.instructions = {reader, transfer};
   place_waits(program);
   EXPECT_TRUE(program.instructions[1].waits.empty()) << "a copy moves its operand's bytes alone";
+}
+
+/// A transfer takes the rest of its last sector from a value that is still needed.
+TEST(PlaceWaits, CannotSaveWhatATransferOverwrites) {
+  Program program = random_program(1, 0);
+  program.arena_bytes.fill(3 * kDiskAlignment);
+  program.persistent_bytes.fill(0);
+  program.values.clear();
+  const auto operand = [&](const char* name, Tier tier, std::int64_t begin) {
+    Value value;
+    value.name = name;
+    value.tier = tier;
+    value.type = kernels::TensorType(DType::u8, kernels::Shape{200});
+    program.values.push_back(value);
+    return Operand{value.type, tier, begin, 200, static_cast<ValueId>(program.values.size()) - 1};
+  };
+  kernels::Operation from_disk = kernels::find_operation("copy");
+  from_disk.run_by = kernels::RunBy::disk;
+  Instruction writer = hand_made(Queue::host, "writer");
+  writer.outputs = {operand("neighbour", Tier::pinned, kDiskAlignment + 400)};
+  Instruction transfer = hand_made(Queue::disk_read, "transfer");
+  transfer.operation = &from_disk;
+  transfer.outputs = {operand("read", Tier::pinned, kDiskAlignment)};
+  Instruction reader = hand_made(Queue::host, "reader");
+  reader.inputs = writer.outputs;
+  program.instructions = {writer, transfer, reader};
+  place_waits(program);
+  const auto finds = [&](const std::string& words) {
+    const std::vector<std::string> problems = verify(program);
+    return std::ranges::any_of(problems, [&](const std::string& problem) {
+      return problem.find(words) != std::string::npos;
+    });
+  };
+  EXPECT_TRUE(finds("that 'read' overwrote"));
+  EXPECT_FALSE(finds("leaves the pinned arena"));
+  program.arena_bytes.fill(kDiskAlignment + 700);
+  EXPECT_TRUE(finds("transfer' leaves the pinned arena"));
 }
 
 TEST(PlaceWaits, PlacesNoneThatCouldBeLeftOut) {

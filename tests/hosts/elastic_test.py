@@ -42,7 +42,7 @@ class Elastic(HostsTest):
         ends = [self.ended(host, 60) for host in (first, again)]
         self.assertEqual([end[0] for end in ends], [0, 0], ends)
         text = ends[0][2]
-        for words in ("host 1", "is lost", "2 ranks instead of 1", "start again with more hosts"):
+        for words in ("host 1", "is lost", "2 ranks instead of 1", "start again on all hosts that are there"):
             self.assertIn(words, text)
         self.assertEqual((self.home / "digest").read_text(), self.undisturbed(*job))
 
@@ -51,8 +51,27 @@ class Elastic(HostsTest):
         hosts = [self.start_host(node, "1:3", run) for node in range(3)]
         ends = [self.ended(host, 60) for host in hosts]
         self.assertEqual([end[0] for end in ends], [0, 0, 0], ends)
-        self.assertIn("3 ranks do not fit the configuration, which admits 1, 2 or 4 ranks", ends[0][2])
+        self.assertIn("3 ranks do not fit the configuration, which admits 1 or 2 ranks", ends[0][2])
         self.assertIn("2 ranks (hosts)", ends[0][1])
+
+    # Fault 10.
+    def test_a_run_begins_with_one_host_and_grows(self):
+        job = ["--virtual-ranks", 2, "--steps", 4000, "--save-every", 100]
+        run = self.train(*job, "--output", "out", "--dump-state", "digest")
+        first = self.start_host(0, "1:2", run)
+        self.wait_until(lambda: (self.home / "out" / "latest").exists(), "a checkpoint of one host")
+        second = self.start_host(1, "1:2", run)
+        ends = [self.ended(host, 60) for host in (first, second)]
+        self.assertEqual([end[0] for end in ends], [0, 0], ends)
+        self.assertIn("2 ranks instead of 1", ends[0][2])
+        self.assertIn("start again on all hosts that are there", ends[0][2])
+        self.assertEqual((self.home / "digest").read_text(), self.undisturbed(*job))
+
+    def test_one_host_with_too_many_ranks(self):
+        host = self.start_host(0, "1:2", self.train("--global-batch", 4, "--steps", 3), ranks=3)
+        code, output, error = self.ended(host, 60)
+        self.assertEqual(code, 0, error)
+        self.assertIn("3 ranks do not fit the configuration, which admits 1 or 2 ranks", error)
 
     def test_bounds_of_the_number_of_ranks(self):
         run = self.train("--global-batch", 4, "--steps", 3)

@@ -27,8 +27,9 @@ std::vector<int> worlds_for(std::int64_t global_batch, const MicroBatchIn& micro
   return worlds;
 }
 
-void publish_worlds(const RankContext& context, const std::vector<int>& worlds) {
-  context.store->put(kWorldsKey, fmt::format("{}", fmt::join(worlds, " ")));
+void publish_worlds(const RankContext& context, const std::vector<int>& worlds, bool may_grow) {
+  context.store->put(kWorldsKey,
+                     fmt::format("{}{}", may_grow ? "" : "keep ", fmt::join(worlds, " ")));
 }
 
 void await_worlds(const RankContext& context) {

@@ -36,11 +36,10 @@ static DeepSpeedSettings file_of(const ParsedCommandLine& command_line) {
   return read_deepspeed_json(command_line.config, command_line.strict);
 }
 
-/// Returns the numbers of ranks, of the first few hundred, that settings fit.
-static std::vector<int> worlds_that_fit(const MicroBatchIn& micro_batch_in) {
-  constexpr int kMostTried = 512;
+/// Returns the numbers of ranks, below that of the run, that settings fit.
+static std::vector<int> worlds_that_fit(const MicroBatchIn& micro_batch_in, int world_of_run) {
   std::vector<int> worlds;
-  for (int world = 1; world <= kMostTried; ++world)
+  for (int world = 1; world < world_of_run; ++world)
     if (micro_batch_in(world)) worlds.push_back(world);
   return worlds;
 }
@@ -70,7 +69,8 @@ RunRequest settle_request(const ParsedCommandLine& command_line, const RankConte
     request.config = settled(ranks_of(command_line, request));
   } catch (const ConfigError&) {
     if (context.is_elastic) {
-      if (context.rank == 0) publish_worlds(context, worlds_that_fit(request.micro_batch_in));
+      if (context.rank == 0)
+        publish_worlds(context, worlds_that_fit(request.micro_batch_in, context.world), false);
       await_worlds(context);
     }
     throw;

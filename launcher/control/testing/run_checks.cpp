@@ -146,6 +146,9 @@ void RunChecks::on_report(const AttemptReport& report) {
   if (report.attempt != attempt) throw CheckFailed("report", "it is about another attempt");
   all_told_ = std::ranges::all_of(
       report.hosts, [](const AttemptReport::OfHost& host) { return host.facts.has_value(); });
+  all_stopped_ = std::ranges::all_of(report.hosts, [](const AttemptReport::OfHost& host) {
+    return host.facts && host.facts->all_stopped;
+  });
   // Ranks that stopped because they were asked to are reported, too; nobody is to blame.
   const bool nobody_failed =
       all_told_ && std::ranges::all_of(report.hosts, [](const AttemptReport::OfHost& host) {
@@ -193,6 +196,9 @@ void RunChecks::on_end(int exit_code, bool after_report, int available) {
     return;
   }
   if (user_signal_ != 0 || is_warned_) return;
+  const int attempt = static_cast<int>(placements_.size()) - 1;
+  if (after_report && grows_.contains(attempt) && all_stopped_)
+    throw CheckFailed("grow", "ranks have stopped to start again as more, and the run ends");
   if (after_report && no_restart_) return;
   explain_end(exit_code, available);
 }

@@ -99,6 +99,7 @@ class RunChecks {
   Time gathering_since_{};
   bool coordinator_lost_ = false;
   bool all_told_ = false;            ///< each host of the last report told its facts
+  bool all_stopped_ = false;         ///< all ranks of the last report have saved and stopped
   std::set<std::string> dismissed_;  ///< host and agent
   std::optional<int> exit_code_;
 };

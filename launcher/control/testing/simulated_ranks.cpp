@@ -171,9 +171,19 @@ void SimulatedRanks::exit_well(Training& training) {
     group->stopped_as_asked = true;
     for (std::size_t i = 0; i < group->ranks.size(); ++i)
       group->host->after(draw(milliseconds(200)), [this, group, i, code] {
+        tell_of_stop(*group, i, code);
         end_rank(*group, i, {Ending::Kind::exited, code});
       });
   }
+}
+
+/// To an agent that no signal has reached, a rank that stops looks like one that blames a peer.
+void SimulatedRanks::tell_of_stop(const Group& group, std::size_t rank, int code) const {
+  if (code != kTryAgain || group.signals != 0 || group.owner == nullptr || !group.ranks[rank].lives)
+    return;
+  const int number = group.ranks[rank].number;
+  group.owner->rank_failed(
+      {group.attempt, number, fmt::format("rank {} exited with code {}", number, code), true});
 }
 
 void SimulatedRanks::fail_in_spawn(Group& group, std::size_t rank) {
@@ -260,6 +270,9 @@ AttemptFacts SimulatedRanks::facts(const Group& group) const {
       group.ranks, [](const Group::Rank& rank) { return rank.ending.number == SIGKILL; });
   const bool stopped = group.stopped_as_asked && all_exited;
   facts.was_asked = (stopped || group.signal != 0) && (!group.failed || group.blames_a_peer);
+  facts.all_stopped = stopped && std::ranges::all_of(group.ranks, [](const Group::Rank& rank) {
+                        return rank.ending == kBlamesAPeer;
+                      });
   if (group.failed) {
     const int number = group.ranks[*group.failed].number;
     facts.failed = AttemptFacts::Failed{number, group.spawn_error, ""};

@@ -106,6 +106,7 @@ class SimulatedRanks {
   void commit(int attempt, std::int64_t step);
   void exit_well(Training& training);
   void fail(Group& group, std::size_t rank, Ending ending, bool blames_a_peer);
+  void tell_of_stop(const Group& group, std::size_t rank, int code) const;
   void fail_in_spawn(Group& group, std::size_t rank);
   void end_by_themselves(Group& group);
   void kill_after(Group& group, Duration delay);
