@@ -378,7 +378,8 @@ Options
                                  mlaunch did and when, in files: DIR/RUN/mlaunch.log,
                                  DIR/RUN/attempt_A/rank_R/stdout.log and so on
     --web PORT                   show the run in a browser of this host, at http://127.0.0.1:PORT
-                                 (0: a free port): hosts, ranks, loss; /metrics for Prometheus
+                                 (0: a free port): hosts, ranks, loss; /metrics for Prometheus;
+                                 all users of this host can read it
     -H a:2,b:2                   ranks on these hosts: mlaunch starts itself there, in the same
                                  folder and without a password; this host may be among them
     --hostfile FILE              the same, with a line of NAME slots=N for each host
