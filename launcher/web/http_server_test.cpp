@@ -128,6 +128,7 @@ TEST_F(HttpServerTest, WhoDoesNotReadHoldsUpNobody) {
   EXPECT_TRUE(server_.timeout() == std::nullopt || server_.timeout()->count() <= 10'000);
 }
 
+// Fault 32.
 TEST_F(HttpServerTest, APortInUseIsRefused) {
   try {
     HttpServer second(server_.port(), {});
