@@ -146,6 +146,8 @@ void settle_hosts(const Surroundings& surroundings, GivenHosts given, Options& o
   settle_any_hosts(given, options);
   Options::Hosts& hosts = options.hosts;
   hosts.least = given.count ? given.least : hosts.count;
+  // Who lets hosts go wants the run to go on, even if nothing has been saved.
+  if (hosts.least < hosts.count) options.restarts.without_commit = true;
   if (!given.elastic_by.empty() && hosts.least == hosts.count)
     throw InvalidArgument(given.elastic_by +
                           " says how many ranks there may be; also give --nnodes MIN:MAX, the "

@@ -16,6 +16,8 @@ namespace {
 /// True for signals after which ranks may save.
 bool stops_well(int signal) { return signal == SIGTERM || signal == SIGHUP || signal == SIGUSR1; }
 
+constexpr const char* kAnotherCame = "another mlaunch has come as this host";
+
 /// A signal that leaves time to save asks for another start later; Ctrl-C does not.
 int exit_code_without_ranks(int signal) {
   return stops_well(signal) ? static_cast<int>(ExitCode::try_again)
@@ -88,9 +90,16 @@ void Coordinator::on(const RunSignal& event) {
   if (signal_filter_.is_first(now_, "", event.number)) take_signal(event.number);
 }
 
-void Coordinator::hear(const Host& host, const SignalCame& came) {
+void Coordinator::hear(Host& host, const SignalCame& came) {
   const std::string source = host.name + "/" + host.agent;
   if (!signal_filter_.is_news(source, came.number, came.index)) return;
+  // The run does not need a spare host.
+  if (state_ == State::running && !is_in_attempt(host) && ends_the_run(came.number)) {
+    dismiss(host, host.agent, "it was a spare, and has been told to end");
+    host.agent.clear();
+    host.connected = false;
+    return;
+  }
   if (!signal_filter_.is_first(now_, source, came.number)) return;
   actions_.emplace_back(
       Announce{fmt::format("host {} got {}", shown(host), signal_name(came.number))});
@@ -199,26 +208,24 @@ void Coordinator::on(const CoordinatorTick&) {
 }
 
 void Coordinator::hear(Host& host, const Hello& hello) {
-  if (host.former.contains(hello.agent)) return dismiss(host, hello.agent);
+  if (host.former.contains(hello.agent)) return dismiss(host, hello.agent, kAnotherCame);
   const bool is_another = !host.agent.empty() && host.agent != hello.agent;
   if (!is_another || !is_in_attempt(host) || host.is_over) return adopt(host, hello);
-  if (host.successor && host.successor->agent != hello.agent) dismiss(host, host.successor->agent);
+  if (host.successor && host.successor->agent != hello.agent)
+    dismiss(host, host.successor->agent, kAnotherCame);
   host.successor = hello;
   lose(host, "its agent has ended, and another one has come");
 }
 
-/// Another agent has followed this one. It is dead, or was believed to be, and is never heard
-/// again.
-void Coordinator::dismiss(Host& host, const std::string& agent) {
+/// The agent is dead, or believed to be, or has been told to end: it is never heard again.
+void Coordinator::dismiss(Host& host, const std::string& agent, const std::string& why) {
   host.former.insert(agent);
-  actions_.emplace_back(SendToAgent{
-      host.name, agent,
-      Dismiss{kTryAgain, fmt::format("another mlaunch has come as host {}", host.name)}});
+  actions_.emplace_back(SendToAgent{host.name, agent, Dismiss{kTryAgain, why}});
 }
 
 void Coordinator::adopt(Host& host, const Hello& hello) {
   if (host.agent != hello.agent) {
-    if (!host.agent.empty()) dismiss(host, host.agent);
+    if (!host.agent.empty()) dismiss(host, host.agent, kAnotherCame);
     host.has_ranks = false;
   }
   if (host.successor && host.successor->agent == hello.agent) host.successor.reset();
@@ -227,7 +234,7 @@ void Coordinator::adopt(Host& host, const Hello& hello) {
   host.newest = hello.newest;
   host.slots = hello.slots;
   host.connected = true;
-  host.is_given_up = false;
+  host.is_given_up = host.is_spare_said = false;
   host.broke.reset();
   host.last_beat = now_;
 }

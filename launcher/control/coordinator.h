@@ -167,6 +167,7 @@ class Coordinator {
     std::optional<TimePoint> broke = {};   ///< when its connection broke
     int node = -1;                         ///< in the attempt; -1: not in it
     std::vector<TimePoint> failures = {};  ///< ends of attempts because of it
+    bool is_spare_said = false;            ///< that ranks do not fit on it was said
     bool is_given_up = false;              ///< what was to start its agent ended, which was said
     bool is_over = false;                  ///< none of the attempt's ranks is left
     std::optional<AttemptFacts> facts = {};
@@ -191,7 +192,7 @@ class Coordinator {
   void hear(Host& host, const Heartbeat& heartbeat);
   void hear(Host& host, const RankFailed& failed);
   void hear(Host& host, const AttemptEnded& ended);
-  void hear(const Host& host, const SignalCame& came);
+  void hear(Host& host, const SignalCame& came);
   void hear(const Host& host, const StoreRequest& asked);
   void hear(const Host& host, const Evidence& evidence);
   void answer(const std::vector<SharedValues::Answered>& answers);
@@ -200,10 +201,12 @@ class Coordinator {
   [[nodiscard]] bool is_of_host(const AttemptFacts& facts, const Host& host) const;
 
   void settle();
-  void dismiss(Host& host, const std::string& agent);
+  void dismiss(Host& host, const std::string& agent, const std::string& why);
   void adopt(Host& host, const Hello& hello);
   void gather();
   void give_up_waiting(const std::vector<Host*>& hosts);
+  void give_up_misfit(const std::vector<Host*>& hosts);
+  void tell_of_spares(const std::vector<Host*>& hosts);
   void wait_for_hosts();
   [[nodiscard]] std::vector<Host*> free_hosts();
   [[nodiscard]] std::vector<Host*> without_bad_ones(const std::vector<Host*>& hosts) const;

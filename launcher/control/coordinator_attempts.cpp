@@ -52,11 +52,22 @@ void Coordinator::gather() {
   const std::optional<std::vector<int>> ranks = place(hosts);
   if (!ranks || !is_enough(hosts)) {
     enough_since_.reset();
+    if (std::ssize(hosts) == std::ssize(hosts_)) return give_up_misfit(hosts);
     if (now_ >= gathers_until()) give_up_waiting(hosts);
     return;
   }
   if (!enough_since_) enough_since_ = now_;
   if (may_start(hosts.size())) start(hosts, *ranks);
+}
+
+/// All hosts are there, and cannot hold what the run needs.
+void Coordinator::give_up_misfit(const std::vector<Host*>& hosts) {
+  int slots = 0;
+  for (const Host* host : hosts) slots += host->slots;
+  actions_.emplace_back(
+      Announce{fmt::format("all {} hosts are there with {} ranks together, and the run needs {}",
+                           hosts.size(), slots, worlds_.describe())});
+  finish(static_cast<int>(ExitCode::configuration));
 }
 
 void Coordinator::give_up_waiting(const std::vector<Host*>& hosts) {
@@ -171,7 +182,10 @@ void Coordinator::grow_if_possible() {
     if (!is_in_attempt(*host)) spare += (spare.empty() ? "" : ", ") + shown(*host);
   const auto ranks = spare.empty() ? std::nullopt : place(hosts);
   const int possible = ranks ? std::accumulate(ranks->begin(), ranks->end(), 0) : 0;
-  if (possible <= world()) return spare_since_.reset();
+  if (possible <= world()) {
+    if (!spare.empty()) tell_of_spares(hosts);
+    return spare_since_.reset();
+  }
   if (!spare_since_) {
     spare_since_ = committed_;
     actions_.emplace_back(Announce{fmt::format(
@@ -180,6 +194,17 @@ void Coordinator::grow_if_possible() {
   } else if (committed_ > *spare_since_) {
     is_growing_ = true;
     signal_ranks(SIGUSR1);
+  }
+}
+
+/// Says once of each spare host that the run cannot make use of it now.
+void Coordinator::tell_of_spares(const std::vector<Host*>& hosts) {
+  for (Host* host : hosts) {
+    if (is_in_attempt(*host) || std::exchange(host->is_spare_said, true)) continue;
+    actions_.emplace_back(Announce{
+        fmt::format("host {} is there as a spare: the {} ranks of the run are the most that fit, "
+                    "as it admits {}",
+                    shown(*host), world(), worlds_.describe())});
   }
 }
 

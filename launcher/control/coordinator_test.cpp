@@ -642,6 +642,32 @@ TEST_F(ElasticTest, ARunWhoseRanksDoNotStopAtASignalDoesNotGrow) {
   EXPECT_FALSE(sent<ForwardSignal>("a"));
 }
 
+TEST_F(ElasticTest, ASpareHostThatIsToldToEndLeavesAlone) {
+  open_elastic({"a"});
+  pass(seconds(15), {"a"});
+  say_worlds("a", "1 2");
+  come("b");
+  EXPECT_NE(done<Announce>().value().text.find("host b is there as a spare"), std::string::npos);
+  tell(AgentSaid{"b", "1", SignalCame{SIGTERM, 0}});
+  EXPECT_TRUE(sent<Dismiss>("b"));
+  EXPECT_FALSE(sent<ForwardSignal>("a"));
+  EXPECT_FALSE(run_->is_asked_to_end());
+  tell(AgentSaid{"a", "1", SignalCame{SIGTERM, 0}});
+  EXPECT_TRUE(sent<ForwardSignal>("a")) << "another host may be told to end at once";
+}
+
+TEST_F(ElasticTest, HostsThatCanNeverHoldTheRanksAreSaid) {
+  Coordinator::Settings settings{.hosts = {"a", "b"}, .least_hosts = 1, .restarts = {}};
+  settings.worlds = {.least = 5, .most = 9};
+  run_ = std::make_unique<Coordinator>(now_, settings);
+  come("a");
+  EXPECT_FALSE(done<EndRun>());
+  come("b");
+  EXPECT_EQ(done<EndRun>().value().exit_code, 78);
+  EXPECT_NE(done<Announce>().value().text.find("4 ranks together, and the run needs at least 5"),
+            std::string::npos);
+}
+
 TEST_F(ElasticTest, AWarningBeforeRanksStartEndsTheRun) {
   open_elastic({"a"});
   tell(RunSignal{SIGUSR1});

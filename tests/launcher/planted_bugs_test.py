@@ -39,7 +39,7 @@ BUGS = {
     "another agent's heartbeats count": ("coordinator.cpp", "if (event.agent != host->agent) return;", ""),
     "agents of before are heard": ("coordinator.cpp", "if (host.former.contains(hello.agent)) return dismiss(host, hello.agent);", ""),
     "a broken connection ends a host": ("coordinator.cpp", 'lose(host, "its agent has ended, or the connection to it broke");', 'lose(host, "it broke"), host.is_over = true;'),
-    "starts are told once": ("coordinator.cpp", "if (state_ == State::running && !has_heard)\n    send(", "if (false)\n    send("),
+    "starts are told once": ("coordinator.cpp", "if (state_ == State::running && !has_heard) send(", "if (false) send("),
     "the first cause is kept": ("coordinator.cpp", "if (!cause_ || (cause_->blames_a_peer && !cause.blames_a_peer)) cause_", "if (!cause_) cause_"),
     "ended leases are no cause": ("coordinator.cpp", "if (ended.lease_ended)", "if (false)"),
     "too few hosts start": ("coordinator_attempts.cpp", "if (!ranks || !is_enough(hosts)) {", "if (!ranks) {"),
