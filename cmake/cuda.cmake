@@ -1,4 +1,4 @@
-# Builds CUDA as an optional backend: libraries of .cu files where nvcc is found.
+# Builds CUDA as an optional backend: libraries of .cu files where nvcc is found, of the CUDA that cuda_version.cmake asks for.
 #   STRATA_CUDA                AUTO (default: when nvcc is found), ON (or fail), OFF
 #   STRATA_CUDA_ARCHITECTURES  as CMAKE_CUDA_ARCHITECTURES; a release builds 80;89;90a;100;120
 set(STRATA_CUDA AUTO CACHE STRING "Build the CUDA backend: AUTO, ON or OFF")
@@ -16,6 +16,7 @@ if(NOT STRATA_CUDA STREQUAL "OFF" AND NOT STRATA_SANITIZE AND NOT STRATA_FUZZ)
     set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
     set(STRATA_NVCC ON)
     find_package(CUDAToolkit REQUIRED)
+    include(${CMAKE_CURRENT_LIST_DIR}/cuda_version.cmake)
     set_target_properties(CUDA::cudart_static CUDA::cudart_static_deps PROPERTIES IMPORTED_GLOBAL ON)
     # Code in any folder may link this to include CUDA's headers.
     add_library(strata_cuda_headers INTERFACE)

@@ -4,6 +4,8 @@
 #include <bit>
 #include <utility>
 
+#include "kernels/cpu/ordered_sum.h"
+
 namespace strata::comm {
 namespace {
 
@@ -41,8 +43,10 @@ class StepWriter {
   }
 
   /// True if these parts are next to one another as leaves of a smaller tree. The last may be of
-  /// any width: it has no neighbour in the tree that could be wrong.
+  /// any width: it has no neighbour in the tree that could be wrong. False of more parts than one
+  /// ordered sum takes.
   [[nodiscard]] bool alike(std::size_t begin, std::size_t end) const {
+    if (end - begin > kernels::kMaxContributions) return false;
     const Subtree& model = parts_[begin];
     for (std::size_t part = begin; part < end; ++part) {
       const Subtree& subtree = parts_[part];

@@ -11,7 +11,7 @@
 namespace strata::comm {
 
 /// An ordered sum (kernels/cpu/ordered_sum.h) of operands of one type. Operand i is part i if there
-/// are more than i parts, else slot i - parts.
+/// are more than i parts, else slot i - parts. There are at most kernels::kMaxContributions.
 struct SumStep {
   static constexpr int kResult = -1;
   std::vector<int> operands;

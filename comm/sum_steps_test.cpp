@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "comm/testing/scalar_model.h"
@@ -39,6 +40,24 @@ TEST(SumSteps, ContributionsAreWidenedBesideSums) {
   EXPECT_EQ(steps_of({{0, 2}, 5}, DType::f32).steps.size(), 1U) << "all are fp32";
 }
 
+/// Returns the layout of hosts with `ranks` each.
+HostLayout equal_hosts(int hosts, int ranks) {
+  HostLayout layout{{}, hosts * ranks};
+  for (int host = 0; host < hosts; ++host) layout.first_ranks.push_back(host * ranks);
+  return layout;
+}
+
+TEST(SumSteps, AddNoMoreAtATimeThanOneSumMay) {
+  for (const HostLayout& layout :
+       {equal_hosts(64, 2), equal_hosts(72, 2), equal_hosts(65, 1), equal_hosts(200, 1)})
+    for (const DType wire : {DType::f32, DType::bf16}) {
+      std::size_t most = 0;
+      for (const SumStep& step : steps_of(layout, wire).steps)
+        most = std::max(most, step.operands.size());
+      EXPECT_EQ(most, 64U) << layout.hosts() << " hosts";
+    }
+}
+
 /// Adds one element of every rank as the steps say; slots that were never written are NaN.
 float sum_by_steps(const HostLayout& layout, DType wire, const std::vector<float>& values) {
   const std::vector<Subtree> parts = subtrees_of(layout);
@@ -68,7 +87,7 @@ TEST(SumSteps, GiveTheBitsOfTheWholeTree) {
        {HostLayout{{0, 1}, 2}, HostLayout{{0, 2}, 5}, HostLayout{{0, 3}, 6}, HostLayout{{0, 1}, 7},
         HostLayout{{0, 1, 3}, 4}, HostLayout{{0, 3, 4, 9}, 13}, HostLayout{{0, 2, 4}, 8},
         HostLayout{{0, 1, 2, 3, 4, 5, 6}, 8}, HostLayout{{0, 2, 4, 6, 8, 10, 12}, 16},
-        HostLayout{{0, 31}, 64}})
+        HostLayout{{0, 31}, 64}, equal_hosts(72, 2), equal_hosts(65, 1), equal_hosts(129, 1)})
     for (const DType wire : {DType::f32, DType::bf16, DType::f16})
       for (std::int64_t i = 0; i < 200; ++i) {
         std::vector<float> values;

@@ -94,12 +94,4 @@ std::string listen_address(const RankContext& context) {
                      context.host.empty() ? "this host" : "host " + context.host));
 }
 
-std::string network_interface(const RankContext& context) {
-  if (!context.network_interface.empty() || context.host_address.empty())
-    return context.network_interface;
-  for (const InterfaceAddress& entry : interface_addresses())
-    if (entry.address == context.host_address) return entry.name;
-  return {};
-}
-
 }  // namespace strata::comm

@@ -13,8 +13,4 @@ namespace strata::comm {
 /// neither serves.
 std::string listen_address(const RankContext& context);
 
-/// Returns the name of the interface for what ranks send to other hosts: the context's, else that
-/// which has its address. "" if the context names neither, or no interface has the address.
-std::string network_interface(const RankContext& context);
-
 }  // namespace strata::comm

@@ -24,13 +24,6 @@ TEST(ListenAddress, TakesTheAddressOfAnInterface) {
   EXPECT_EQ(listen_address({.network_interface = "lo"}), "127.0.0.1");
 }
 
-TEST(ListenAddress, BelongsToAnInterface) {
-  EXPECT_EQ(network_interface({.host_address = "127.0.0.1"}), "lo");
-  EXPECT_EQ(network_interface({.host_address = "127.0.0.1", .network_interface = "eth1"}), "eth1");
-  EXPECT_EQ(network_interface({.host_address = "192.0.2.1"}), "") << "nobody's";
-  EXPECT_EQ(network_interface({}), "");
-}
-
 TEST(ListenAddress, SaysWhatToSet) {
   const std::string advice =
       "; set STRATA_HOST_ADDRESS to an IP address of this host that the others reach, or "

@@ -12,7 +12,8 @@ namespace strata::comm {
 
 struct NcclOptions {
   Reduction reduction = Reduction::ordered;
-  std::string network_interface{};  ///< for prepare_nccl_environment; "": NCCL chooses
+  /// For prepare_nccl_environment: the interface that the user names; "": NCCL chooses.
+  std::string network_interface{};
 };
 
 /// Collective over all ranks of `host`. Makes a communicator of the same ranks for arenas on

@@ -17,7 +17,6 @@ namespace strata::runtime {
 struct DeviceRun {
   const DeviceProgram* program = nullptr;
   std::int64_t step = 0;                          ///< step that the run belongs to
-  bool is_recorded = false;                       ///< true: it replays recordings
   std::int64_t collectives_before = 0;            ///< its communicator's `begun` at the start
   std::array<EventPointer, kQueues> inputs_read;  ///< null for queues that the host serves
   std::array<EventPointer, kQueues> ended;        ///< ends of queues, for waits of the host

@@ -49,7 +49,8 @@ class Observer {
   [[nodiscard]] virtual bool wants_marks() const { return false; }
   /// The device has begun a collective or the first instruction of a block, or has ended a
   /// collective. The host looks several times a millisecond while it waits, and may miss short
-  /// ones. `collective` is the communicator's number of a collective.
+  /// ones. `collective` is the communicator's number of a collective. The last begin_program was of
+  /// the same run.
   virtual void seen_begin(const Program& program, int instruction, std::int64_t collective) {
     (void)program;
     (void)instruction;

@@ -103,11 +103,10 @@ class StreamExecutor final : public Executor {
     device_.bind_thread();
     for (Observer* observer : parts_.observers) observer->starting(loaded.program, step);
     host_.begin(started_, loaded.on_host);
-    if (confirmed_ == started_) tell_begin(run);
+    if (confirmed_ == started_) tell_begins(started_);
     const Range range(device_, loaded.program.name.c_str());
     guard("program '" + loaded.program.name + "'", [&] {
-      run.is_recorded = has_recordings(loaded);
-      if (run.is_recorded)
+      if (has_recordings(loaded))
         run_recorded(loaded, run);
       else
         run_plainly(loaded, run);
@@ -207,10 +206,14 @@ class StreamExecutor final : public Executor {
     }
   }
 
-  /// Shows how far the device has come in the run that it works on.
+  /// Shows how far the device has come, often in a later run than the one that the host waits for.
   void look_at_marks() {
-    if (!marks_ || confirmed_ >= started_) return;
-    if (const DeviceRun& run = runs_.of(confirmed_); run.is_recorded) marks_->look(run);
+    if (!marks_) return;
+    const DeviceMarks::Words words = marks_->read();
+    RunNumber run = confirmed_;
+    while (run < started_ && !words.are_of(run)) ++run;
+    if (run < started_) tell_begins(run);
+    marks_->tell(words, run < started_ ? &runs_.of(run) : nullptr);
   }
 
   /// Runs `body`; an error poisons the executor, wakes the peers and is rethrown.
@@ -273,6 +276,7 @@ class StreamExecutor final : public Executor {
     for (const int q : kDeviceQueues)
       if (q != kCompute) device_.wait(on, *queue_end_[q]);
     if (started_ > 0) await_host(started_ - 1);
+    if (loaded.has_marks) marks_->begin_run(on, started_);
     if (loaded.inputs_end == 0) record_inputs_read(run);
     for (Stretch& stretch : loaded.stretches) {
       if (stretch.on_host) {
@@ -328,6 +332,7 @@ class StreamExecutor final : public Executor {
   std::string record(DeviceProgram& loaded) {
     const std::int64_t before = loaded.communicator != nullptr ? loaded.communicator->begun() : 0;
     std::string why_not;
+    loaded.has_marks = records_marks_;
     try {
       for (Stretch& stretch : loaded.stretches)
         if (!stretch.on_host) record(loaded, stretch);
@@ -409,10 +414,13 @@ class StreamExecutor final : public Executor {
     if (loaded.reached[at]) device_.record(on, *loaded.reached[at]);
   }
 
-  /// Tells that the device takes up a run: all runs before have ended.
-  void tell_begin(const DeviceRun& run) {
-    for (Observer* observer : parts_.observers)
-      observer->begin_program(run.program->program, run.step);
+  /// Tells that the device has taken up runs up to `last`: all runs before that have ended.
+  void tell_begins(RunNumber last) {
+    for (; told_ <= last; ++told_) {
+      const DeviceRun& run = runs_.of(told_);
+      for (Observer* observer : parts_.observers)
+        observer->begin_program(run.program->program, run.step);
+    }
   }
 
   /// Waits for run `number` and all runs before it.
@@ -425,7 +433,7 @@ class StreamExecutor final : public Executor {
         look_at_marks();
       });
       if (times_) times_->report(confirmed_, run.program->program, run.spans, parts_.observers);
-      if (++confirmed_ < started_) tell_begin(runs_.of(confirmed_));
+      if (++confirmed_ < started_) tell_begins(confirmed_);
     }
   }
 
@@ -444,6 +452,7 @@ class StreamExecutor final : public Executor {
   std::vector<std::string> notes_;
   std::int64_t started_ = 0;
   std::int64_t confirmed_ = 0;  ///< number of runs known to have completed
+  std::int64_t told_ = 0;       ///< number of runs that observers know to have been taken up
   RunFailure failure_{parts_.communicators};
   DeviceRuns runs_{device_, failure_};
   HostQueues host_{parts_, runs_};  ///< last, since its threads use the rest

@@ -2,21 +2,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <cstring>
-#include <functional>
 #include <span>
 #include <stdexcept>
-#include <thread>
 
-#include "comm/staged/staged_communicator.h"
 #include "core/error.h"
 #include "kernels/cuda/testing/simulated/simulated_device.h"
 #include "runtime/execute/executor.h"
 #include "runtime/execute/lockstep.h"
-#include "runtime/passes/order.h"
 #include "runtime/program/lower.h"
+#include "runtime/testing/relay_rank.h"
 #include "runtime/testing/small_model.h"
 #include "runtime/testing/thread_ranks.h"
 
@@ -25,137 +20,6 @@ namespace {
 
 using cuda::SimulatedDevice;
 using cuda::ThreadOrder;
-
-constexpr int kLinks = 4;
-constexpr std::int64_t kElements = 24 * 64;
-
-/// Collectives that run on a stream, as NCCL's do, on rank 0 of several that are not there: they
-/// only copy.
-class StreamCommunicator final : public comm::Communicator {
- public:
-  explicit StreamCommunicator(kernels::Device& device, int size = 1)
-      : device_(device), size_(size) {}
-  [[nodiscard]] int rank() const override { return 0; }
-  [[nodiscard]] int size() const override { return size_; }
-  [[nodiscard]] std::string_view backend() const override { return "stream"; }
-  [[nodiscard]] bool runs_on_host() const override { return false; }
-  void register_arena(const comm::ArenaRegion&) override {}
-  void unregister_arena(const std::byte*) override {}
-  [[nodiscard]] comm::Exchange exchange() const override { return comm::Exchange::none; }
-  void execute(kernels::Stream& stream, const comm::Collective& collective, const std::byte* input,
-               std::byte* output, std::span<std::byte>) override {
-    if (hold) static_cast<cuda::SimulatedStream&>(stream).enqueue(hold);
-    device_.copy(stream, output, input, operand_bytes(collective, 0).output);
-  }
-  void abort(const std::string&, ExitCode) noexcept override {}
-  void close() override {}
-
-  std::function<void()> hold;  ///< what each collective does before it copies
-
- private:
-  kernels::Device& device_;
-  int size_;
-};
-
-/// Says which call of a recording fails.
-enum class RecordingFault : std::uint8_t { none, begin, end, mark };
-
-/// Fails as CUDA does if work cannot be captured, or the captured graph cannot be made executable.
-class FaultyRecorder final : public SimulatedDevice {
- public:
-  FaultyRecorder(ThreadOrder order, std::uint64_t delays, RecordingFault fault)
-      : SimulatedDevice(order, std::int64_t{1} << 30, delays), fault_(fault) {}
-  void begin_recording(kernels::Stream& origin) override {
-    ++begun;
-    if (fault_ == RecordingFault::begin) throw HostError("cudaStreamBeginCapture failed");
-    SimulatedDevice::begin_recording(origin);
-  }
-  std::unique_ptr<kernels::Recording> end_recording(kernels::Stream& origin) override {
-    auto recording = SimulatedDevice::end_recording(origin);
-    if (fault_ == RecordingFault::end) throw HostError("cudaGraphInstantiate failed");
-    return recording;
-  }
-  void mark(kernels::Stream& stream, std::uint32_t* word, std::uint32_t value) override {
-    if (fault_ == RecordingFault::mark) throw HostError("cuMemsetD32Async failed");
-    SimulatedDevice::mark(stream, word, value);
-  }
-  int begun = 0;
-
- private:
-  RecordingFault fault_;
-};
-
-/// One rank of a relay (small_model.h) on a simulated device.
-class RelayRank {
- public:
-  struct Options {
-    Recordings recordings = Recordings::on;
-    std::uint64_t delays = 0;
-    Observer* observer = nullptr;
-    ThreadOrder order = ThreadOrder::forward;
-    RecordingFault fault = RecordingFault::none;
-    int absent_peers = 0;
-  };
-
-  /// A null `host` means a world of one whose collectives run on the stream, or of this rank and
-  /// absent ones.
-  RelayRank(comm::Communicator* host, const Options& options)
-      : device_(options.order, options.delays, options.fault) {
-    if (host != nullptr)
-      communicator_ = std::make_unique<comm::StagedCommunicator>(*host, device_);
-    else
-      communicator_ = std::make_unique<StreamCommunicator>(device_, 1 + options.absent_peers);
-    Graph graph = relay(kLinks, kElements, communicator_->size());
-    TransferLimits limits;
-    limits.prefetch_elements = 2 * kElements;
-    hoist_gathers(graph, limits);
-    layout_.add_all(graph);
-    Program program = lower(std::move(graph), layout_,
-                            {"relay", machine::typical_machine(device_.capabilities()),
-                             comm::MeshSeat::of(communicator_->seat())});
-    arena_ = Arena(device_, kernels::MemoryKind::device, program.arena_bytes[0]);
-    communicator_->register_arena({arena_.base(), arena_.bytes(), -1});
-    fill("start", 0.1f);
-    for (int i = 0; i < kLinks; ++i)
-      fill("shard." + std::to_string(i), 1.0f / static_cast<float>(3 + i));
-    ExecutorParts parts;
-    parts.arenas[static_cast<int>(Tier::device)] = &arena_;
-    parts.communicators.add(comm::MeshAxis::data, *communicator_);
-    if (options.observer != nullptr) parts.observers.push_back(options.observer);
-    executor_ = make_stream_executor(std::move(parts), device_, options.recordings);
-    handle_ = executor_->load(std::move(program));
-  }
-
-  Executor& executor() { return *executor_; }
-  FaultyRecorder& device() { return device_; }
-  comm::Communicator& communicator() { return *communicator_; }
-  void start(std::int64_t step = 0) { executor_->start(handle_, step); }
-  /// A test may read the memory: a simulated device's memory is the host's.
-  [[nodiscard]] std::span<float> values(const std::string& name) const {
-    const PersistentValue& value = layout_.find(name);
-    return {reinterpret_cast<float*>(arena_.base() + value.offset_bytes),
-            static_cast<std::size_t>(value.type.shape.elements())};
-  }
-  [[nodiscard]] std::vector<float> results() const {
-    std::vector<float> all;
-    for (const char* name : {"start", "result"})
-      for (float value : values(name)) all.push_back(value);
-    return all;
-  }
-
- private:
-  void fill(const std::string& name, float factor) {
-    float x = factor * static_cast<float>(communicator_->rank() + 1);
-    for (float& value : values(name)) value = x += 0.37f * factor;
-  }
-
-  FaultyRecorder device_;
-  std::unique_ptr<comm::Communicator> communicator_;
-  PersistentLayout layout_;
-  Arena arena_;
-  std::unique_ptr<Executor> executor_;
-  int handle_ = 0;
-};
 
 std::vector<float> alone(const RelayRank::Options& options, int runs, int* replays = nullptr) {
   RelayRank rank(nullptr, options);
@@ -429,82 +293,6 @@ TEST(StreamExecutor, TellsWhenTheDeviceWorkedOnEachInstruction) {
   rank.executor().wait_all();
   EXPECT_EQ(times.calls, 3 * rank.executor().program(0).instructions.size());
   EXPECT_EQ(rank.device().replays(), 0);
-}
-
-/// Collects what is seen of recordings, and holds each collective until it is seen.
-class Seen final : public Observer {
- public:
-  [[nodiscard]] bool wants_marks() const override { return true; }
-  void begin(const Program&, int) override {}
-  void end(const Program&, int) override {}
-  void seen_begin(const Program& program, int instruction, std::int64_t collective) override {
-    const Instruction& in = program.instructions[static_cast<std::size_t>(instruction)];
-    if (!in.collective) {
-      blocks.push_back(in.label);
-      return;
-    }
-    begun.push_back(in.label);
-    numbers.push_back(collective);
-    ++passes_;
-  }
-  void seen_end(const Program& program, int instruction) override {
-    ended.push_back(program.instructions[static_cast<std::size_t>(instruction)].label);
-  }
-  /// Returns on the device's thread once one more collective is seen; gives up after 5 s.
-  void hold() {
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(5);
-    while (holds && passes_ == 0 && std::chrono::steady_clock::now() < until)
-      std::this_thread::sleep_for(std::chrono::microseconds(100));
-    if (holds) --passes_;
-  }
-
-  std::atomic<bool> holds = false;
-  std::vector<std::string> begun, ended, blocks;
-  std::vector<std::int64_t> numbers;
-
- private:
-  std::atomic<int> passes_ = 0;
-};
-
-TEST(StreamExecutor, ShowsCollectivesOfRecordingsWhileTheyRun) {
-  Seen seen;
-  RelayRank rank(nullptr, {.observer = &seen, .absent_peers = 1});
-  auto& communicator = dynamic_cast<StreamCommunicator&>(rank.communicator());
-  communicator.hold = [&] { seen.hold(); };
-  std::vector<std::string> collectives;
-  for (const Instruction& in : rank.executor().program(0).instructions)
-    if (in.collective) collectives.push_back(in.label);
-  const std::int64_t first = communicator.begun();
-  rank.start();  // not recorded
-  rank.executor().wait_all();
-  EXPECT_TRUE(seen.begun.empty());
-  seen.holds = true;
-  std::vector<std::string> expected;
-  for (int run = 1; run <= 2; ++run) {
-    rank.start();
-    rank.executor().wait_all();
-    expected.insert(expected.end(), collectives.begin(), collectives.end());
-  }
-  EXPECT_EQ(seen.begun, expected);
-  EXPECT_EQ(seen.ended, expected);
-  EXPECT_FALSE(seen.blocks.empty());
-  const auto count = static_cast<std::int64_t>(collectives.size());
-  EXPECT_EQ(communicator.begun(), first + 3 * count) << "the recording counts nothing";
-  for (std::size_t i = 0; i < seen.numbers.size(); ++i)
-    EXPECT_EQ(seen.numbers[i], first + count + 1 + static_cast<std::int64_t>(i));
-  EXPECT_EQ(rank.device().replays(), 2);
-}
-
-TEST(StreamExecutor, RecordsWithoutMarksWhereTheyCannotBeRecorded) {
-  Seen seen;
-  RelayRank rank(nullptr, {.observer = &seen, .fault = RecordingFault::mark, .absent_peers = 1});
-  for (int run = 0; run < 3; ++run) rank.start();
-  rank.executor().wait_all();
-  EXPECT_EQ(rank.device().replays(), 2);
-  ASSERT_EQ(rank.executor().notes().size(), 1U);
-  EXPECT_NE(rank.executor().notes()[0].find("cuMemsetD32Async failed"), std::string::npos)
-      << rank.executor().notes()[0];
-  EXPECT_TRUE(seen.begun.empty());
 }
 
 /// An addition into its own input begins with the old sum on both sides.
