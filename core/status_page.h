@@ -53,7 +53,7 @@ struct StatusPageData {
   std::atomic<double> loss;                  ///< of the last step, NaN: none yet
   std::atomic<double> tokens_per_second;     ///< of all ranks, smoothed; 0: not known yet
   std::atomic<std::int64_t> tier_bytes[4];   ///< arenas on the device, pinned, pageable, on disk
-  std::atomic<std::int64_t> work_ns;  ///< in which this rank waited for no other; 0: not known
+  std::atomic<std::int64_t> work_ns;       ///< in which this rank waited for no other; 0: not known
   std::atomic<std::int64_t> worked_steps;  ///< over which work_ns was added up
 
   // What follows is written by the launcher.

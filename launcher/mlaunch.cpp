@@ -83,8 +83,7 @@ int run(const std::vector<std::string>& arguments) {
   if (!run.options.hosts.are_several()) refuse_to_be_a_rank();
   for (const std::string& note : run.options.notes) print_error("note: " + note);
   // Another host would wait in vain for one that ends here: it learns of it when ranks start.
-  if (run.options.hosts.coordinates)
-    run.program_path = find_program(run.options.command.front());
+  if (run.options.hosts.coordinates) run.program_path = find_program(run.options.command.front());
   run.run_id = make_run_id();
   const auto devices = choose_devices(run.options.devices, devices_of_host());
   if (!run.options.ranks_given && !devices.empty())

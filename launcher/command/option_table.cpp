@@ -9,6 +9,10 @@ namespace {
 
 using enum OptionUse;
 
+constexpr std::string_view kOneByOne =
+    "start mlaunch on each host with --nnodes N --node-rank R and what these need (mlaunch --help)";
+constexpr std::string_view kElastic =
+    "--nnodes MIN:MAX lets hosts come and go, --elastic MIN:MAX bounds the number of ranks";
 constexpr std::string_view kMeet = "ranks meet through mlaunch, and hosts at --master-addr";
 constexpr std::string_view kOneLog =
     "--log-dir DIR keeps what each rank prints in files of its own, and the screen shows all; or "
@@ -76,17 +80,17 @@ constexpr auto kTable = std::to_array<OptionEntry>({
     {"--hostfile", hostfile, true},
     {"--node-rank", node_rank, true},
     {"--machine-rank", node_rank, true},
-    {"--no-ssh", several_hosts, false},
-    {"--no-ssh-check", several_hosts, false},
-    {"--ssh-port", several_hosts, true},
-    {"--force-multi", several_hosts, false},
-    {"--venv-script", several_hosts, true},
+    {"--no-ssh", refused, false, kOneByOne},
+    {"--no-ssh-check", no_effect, false, "hosts are not asked before mlaunch is started there"},
+    {"--ssh-port", refused, true, "name the port of a host in ~/.ssh/config"},
+    {"--force-multi", no_effect, false, "one host or several make no difference"},
+    {"--venv-script", refused, true, "activate it where mlaunch is started on each host"},
     {"--module", refused, false, "start Python yourself: mlaunch -np N python3 -m MODULE"},
     {"--save-pid", refused, false, "the shell knows it: mlaunch ... & echo $!"},
     {"--enable-each-rank-log", log_directory, true},
-    {"--elastic-training", refused, false, "the number of ranks is fixed: -np N"},
-    {"--min-elastic-nodes", refused, true, "the number of ranks is fixed: -np N"},
-    {"--max-elastic-nodes", refused, true, "the number of ranks is fixed: -np N"},
+    {"--elastic-training", refused, false, kElastic},
+    {"--min-elastic-nodes", refused, true, kElastic},
+    {"--max-elastic-nodes", refused, true, kElastic},
 });
 
 }  // namespace

@@ -36,9 +36,8 @@ enum class OptionUse {
   autotuning,
   include,
   exclude,
-  no_effect,      ///< accepted; a note says `advice`
-  several_hosts,  ///< refused: asks for ranks on other hosts
-  refused,        ///< refused; `advice` says what to do instead
+  no_effect,  ///< accepted; a note says `advice`
+  refused,    ///< refused; `advice` says what to do instead
 };
 
 struct OptionEntry {

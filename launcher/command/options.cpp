@@ -170,8 +170,6 @@ void Parser::take(const Given& given) {
     case OptionUse::no_effect:
       options_.notes.push_back(given.name + " has no effect: " + std::string(given.entry->advice));
       break;
-    case OptionUse::several_hosts:
-      refuse_several_hosts(given.name);
     case OptionUse::refused:
       throw InvalidArgument(given.name + " is not supported; " + std::string(given.entry->advice));
   }
@@ -269,8 +267,7 @@ Given read_option(const std::vector<std::string>& arguments, std::size_t& positi
     if (equals != std::string::npos) throw InvalidArgument(given.name + " takes no value");
     return given;
   }
-  const bool is_refused =
-      given.entry->use == OptionUse::several_hosts || given.entry->use == OptionUse::refused;
+  const bool is_refused = given.entry->use == OptionUse::refused;
   const bool has_next = position < arguments.size();
   if (equals != std::string::npos)
     given.value = typed.substr(equals + 1);

@@ -70,8 +70,7 @@ TEST(Options, TheOneHostMayHaveItsNumber) {
 }
 
 TEST(Options, GpusOfOtherHostsAreChosenThere) {
-  const std::vector<Words> cases{
-      {"--include", "worker-1:0,1"}, {"-i", "localhost:0@worker-1:0"}, {"--no_ssh"}};
+  const std::vector<Words> cases{{"--include", "worker-1:0,1"}, {"-i", "localhost:0@worker-1:0"}};
   for (Words words : cases) {
     const std::string name = words[0].substr(0, words[0].find('='));
     words.push_back("train");

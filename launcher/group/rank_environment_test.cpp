@@ -69,12 +69,11 @@ TEST(RankEnvironment, TellsOfItsHostAmongOthers) {
 }
 
 TEST(RankEnvironment, LeavesOutWhichTaskItsStarterIs) {
-  const std::vector<std::string> environment =
-      rank_environment({"OMPI_COMM_WORLD_RANK=3", "PMIX_RANK=3", "SLURM_PROCID=3",
-                        "SLURM_STEP_ID=0", "SLURM_NTASKS=8", "SLURM_JOB_ID=77", "PMIXED=1",
-                        "SLURM_NNODES=1", "SLURM_TASKS_PER_NODE=1", "SLURM_SRUN_COMM_PORT=4",
-                        "SLURM_JOB_NUM_NODES=2", "SLURM_CPU_BIND=none"},
-                       RankIdentity{});
+  const std::vector<std::string> environment = rank_environment(
+      {"OMPI_COMM_WORLD_RANK=3", "PMIX_RANK=3", "SLURM_PROCID=3", "SLURM_STEP_ID=0",
+       "SLURM_NTASKS=8", "SLURM_JOB_ID=77", "PMIXED=1", "SLURM_NNODES=1", "SLURM_TASKS_PER_NODE=1",
+       "SLURM_SRUN_COMM_PORT=4", "SLURM_JOB_NUM_NODES=2", "SLURM_CPU_BIND=none"},
+      RankIdentity{});
   for (const char* entry : {"SLURM_JOB_ID=77", "SLURM_JOB_NUM_NODES=2", "PMIXED=1"})
     EXPECT_EQ(std::count(environment.begin(), environment.end(), entry), 1) << entry;
   for (const std::string& entry : environment)

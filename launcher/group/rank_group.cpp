@@ -79,8 +79,8 @@ RankProcess RankGroup::start(int rank, const StatusPage& page) {
     identity.error_on_terminal = screen_.queue(OutputKind::standard_error).is_terminal();
   }
   RankCommand command;
-  command.path = run_.program_path.empty() ? find_program(run_.options.command.front())
-                                           : run_.program_path;
+  command.path =
+      run_.program_path.empty() ? find_program(run_.options.command.front()) : run_.program_path;
   command.arguments = run_.options.command;
   command.environment = rank_environment(own_environment(), identity);
   command.kept_fds = {store.get(), page.fd()};

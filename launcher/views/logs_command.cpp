@@ -23,7 +23,7 @@ constexpr milliseconds kLook{50};
 /// Between questions of one who was disconnected to make room for others.
 constexpr milliseconds kBetweenQuestions{200};
 
-void say(const std::string& text) { std::fprintf(stderr, "mlaunch: %s\n", text.c_str()); }
+void remark(const std::string& text) { std::fprintf(stderr, "mlaunch: %s\n", text.c_str()); }
 
 /// Reads the lines of a run, and prints them.
 class Reader {
@@ -56,7 +56,7 @@ void Reader::wait_for_hosts() {
     if (hosts.empty()) return;
     if (std::chrono::steady_clock::now() >= end) {
       for (const JsonValue& host : hosts)
-        say("host " + host.as_string() + " has not sent all that its ranks printed");
+        remark("host " + host.as_string() + " has not sent all that its ranks printed");
       return;
     }
     std::this_thread::sleep_for(kLook);
@@ -79,7 +79,7 @@ void Reader::read() {
       std::this_thread::sleep_for(kBetweenQuestions);
       asked_.follow = false;
       goes_on = run_.ask(AskStatus{}).has_value();
-      if (!goes_on) say("the run has ended, and its last lines may be missing");
+      if (!goes_on) remark("the run has ended, and its last lines may be missing");
     } else {
       return;
     }
@@ -91,9 +91,9 @@ bool Reader::take(const JsonValue& answer) {
   const std::int64_t dropped = answer.at("dropped").as_integer();
   // Who begins with the last lines does not miss those before them.
   if (dropped > 0 && !(asked_.from_end && !all_told_))
-    say(fmt::format("{} {} gone{}", dropped, dropped == 1 ? "line is" : "lines are",
-                    all_told_ ? ": this reader is slower than the ranks"
-                              : ": the run keeps the last of each rank"));
+    remark(fmt::format("{} {} gone{}", dropped, dropped == 1 ? "line is" : "lines are",
+                       all_told_ ? ": this reader is slower than the ranks"
+                                 : ": the run keeps the last of each rank"));
   std::string text;
   for (const JsonValue& line : answer.at("lines").elements())
     if (is_wanted(line)) text += shown(line) + "\n";
@@ -103,7 +103,7 @@ bool Reader::take(const JsonValue& answer) {
   const bool more = answer.at("more").as_boolean();
   all_told_ |= !more;
   if (answer.at("ended").as_boolean()) {
-    if (more) say("the run has ended, and more was printed");
+    if (more) remark("the run has ended, and more was printed");
     return false;
   }
   return more || options_.follow;

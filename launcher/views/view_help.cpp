@@ -12,7 +12,7 @@ constexpr const char* kElsewhere =
                      the file that the run was given
 )";
 
-constexpr const char* kStatus =
+constexpr const char* kStatusHelp =
     R"(mlaunch status shows the runs of this user on this host; with RUN, or if there is only one, its
 ranks, too: phase, time in it, memory, newest checkpoint and where they are.
 
@@ -26,7 +26,7 @@ Options
     --watch          print again each second until the run ends (without RUN: all runs) or Ctrl-C
 )";
 
-constexpr const char* kStop =
+constexpr const char* kStopHelp =
     R"(mlaunch stop lets the ranks of a run of this user on this host finish their step, save a
 checkpoint and end, as SIGTERM to its mlaunch does: the run ends with code 75. It waits for the end.
 
@@ -42,7 +42,7 @@ Options
                      its ranks are killed, and 10 s; with --now 15 s); 0: do not wait
 )";
 
-constexpr const char* kLogs =
+constexpr const char* kLogsHelp =
     R"(mlaunch logs prints what the ranks of a run of this user on this host have printed, on all hosts
 of the run, each line after its rank, and what mlaunch said; with RANK only that of this rank.
 
@@ -63,7 +63,9 @@ Options
 }  // namespace
 
 std::string view_help(const std::string& command) {
-  const std::string first = command == "status" ? kStatus : command == "stop" ? kStop : kLogs;
+  const std::string first = command == "status" ? kStatusHelp
+                            : command == "stop" ? kStopHelp
+                                                : kLogsHelp;
   const std::string codes =
       command == "stop"
           ? "Exit codes: 0 the run has ended, now or before (with --wait 0: was asked), 75 not "

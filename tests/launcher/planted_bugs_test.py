@@ -37,7 +37,7 @@ BUGS = {
     "AttemptEnded of any attempt": ("coordinator.cpp", "|| ended.attempt != placement_->attempt || host.facts) return;", "|| host.facts) return;"),
     "a successor counts at once": ("coordinator.cpp", "|| !is_in_attempt(host) || host.is_over) return adopt(host, hello);", "|| true) return adopt(host, hello);"),
     "another agent's heartbeats count": ("coordinator.cpp", "if (event.agent != host->agent) return;", ""),
-    "agents of before are heard": ("coordinator.cpp", "if (host.former.contains(hello.agent)) return dismiss(host, hello.agent);", ""),
+    "agents of before are heard": ("coordinator.cpp", "if (host.former.contains(hello.agent)) return dismiss(host, hello.agent, kAnotherCame);", ""),
     "a broken connection ends a host": ("coordinator.cpp", 'lose(host, "its agent has ended, or the connection to it broke");', 'lose(host, "it broke"), host.is_over = true;'),
     "starts are told once": ("coordinator.cpp", "if (state_ == State::running && !has_heard) send(", "if (false) send("),
     "the first cause is kept": ("coordinator.cpp", "if (!cause_ || (cause_->blames_a_peer && !cause.blames_a_peer)) cause_", "if (!cause_) cause_"),

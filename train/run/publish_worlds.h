@@ -13,8 +13,8 @@ namespace strata::train {
 /// makes a whole number of micro-steps, with the settings of its own world.
 std::vector<int> worlds_for(std::int64_t global_batch, const MicroBatchIn& micro_batch_in);
 
-/// Puts numbers of ranks where the coordinator reads them (kWorldsKey). `may_grow`: these ranks save
-/// and stop when they are sent SIGUSR1. Call it on rank 0.
+/// Puts numbers of ranks where the coordinator reads them (kWorldsKey). `may_grow`: these ranks
+/// save and stop when they are sent SIGUSR1. Call it on rank 0.
 void publish_worlds(const RankContext& context, const std::vector<int>& worlds, bool may_grow);
 
 /// Waits for some seconds until rank 0 has done so: the end of this rank would end that one, too.
