@@ -13,7 +13,7 @@
 namespace strata::comm {
 namespace {
 
-/// Of a rank without facts.
+/// The hash that a rank without facts sends.
 constexpr std::int64_t kNoFacts = 0;
 constexpr std::size_t kLongestValue = 200;
 

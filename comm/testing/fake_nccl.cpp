@@ -31,7 +31,7 @@ struct World {
   Way ways[kMostRanks][kMostRanks];  ///< from, to
 };
 
-/// What ranks share, also forked ones.
+/// The memory that ranks share, also forked ones.
 struct Board {
   std::atomic<std::uint64_t> next_id;
   std::atomic<std::int64_t> sent_bytes[kMostRanks][kMostRanks];

@@ -15,8 +15,8 @@
 namespace strata::launcher {
 
 struct Options {
-  /// What starts ranks (local), or the agents of other hosts: ssh (local), srun, mpirun. With mpi
-  /// and no list of hosts mpirun starts the ranks.
+  /// The program that starts ranks (local), or the agents of other hosts: ssh (local), srun,
+  /// mpirun. With mpi and no list of hosts mpirun starts the ranks.
   enum class Launcher { local, mpi, slurm };
 
   int ranks = 1;

@@ -25,7 +25,7 @@ struct Run {
   rlimit open_files{};             ///< RLIMIT_NOFILE of the ranks
   LogFolder* logs = nullptr;       ///< keeps what ranks print; null: nobody does
   RecentOutput* recent = nullptr;  ///< keeps the last of it for those who ask; null: nobody does
-  /// What asked the run to end, if that was a command and not the signal that it stands for.
+  /// The command that asked the run to end, if it was one and not the signal that it stands for.
   struct Command {
     int signal = 0;     ///< that it stands for; 0: none asked
     std::string words;  ///< "mlaunch stop --now"

@@ -10,7 +10,7 @@ namespace strata::launcher {
 
 inline constexpr int kMaxHosts = 1024;
 
-/// What was typed of hosts. Texts are for messages, as in "--nnodes 2"; empty: it was not typed.
+/// Holds what the command line says of hosts. Texts are for messages, as in "--nnodes 2"; empty: it was not typed.
 struct GivenHosts {
   std::optional<int> count;  ///< the most
   int least = 1;             ///< of `count`; the same, unless a range was typed

@@ -1,4 +1,4 @@
-// What mlaunch finds around it that says something of hosts.
+// The environment of mlaunch, as far as it says which hosts and devices a run has.
 #pragma once
 
 #include <functional>

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+#include <cstdint>
+#include <limits>
 #include <numeric>
 #include <utility>
+
+#include "core/integer.h"
 
 namespace strata::launcher {
 
@@ -46,15 +49,14 @@ std::optional<Worlds::Said> parse_worlds(std::string_view text) {
   constexpr std::string_view kKeep = "keep ";
   Worlds::Said said{.may_grow = !text.starts_with(kKeep)};
   if (!said.may_grow) text.remove_prefix(kKeep.size());
-  while (!text.empty()) {
-    int number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || number < 1) return {};
-    said.numbers.push_back(number);
-    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-    if (text.empty()) break;
-    if (text.front() != ' ' || text.size() == 1) return {};
-    text.remove_prefix(1);
+  constexpr std::int64_t kMost = std::numeric_limits<int>::max();
+  for (bool has_more = !text.empty(); has_more;) {
+    const std::size_t space = text.find(' ');
+    const auto number = parse_integer(text.substr(0, space));
+    if (!number || *number < 1 || *number > kMost) return {};
+    said.numbers.push_back(static_cast<int>(*number));
+    has_more = space != std::string_view::npos;
+    if (has_more) text.remove_prefix(space + 1);
   }
   return said;
 }

@@ -74,7 +74,7 @@ class Workplace:
             shutil.copytree(ROOT / name, self.folder / name)
         control = self.folder / CONTROL
         sources = [*(control / "testing").glob("*.cpp"), control / "simulation_test.cpp", control / "ending.cpp",
-                   control / "hang_watch.cpp", self.folder / "core/shared_values.cpp",
+                   control / "hang_watch.cpp", self.folder / "core/integer.cpp", self.folder / "core/shared_values.cpp",
                    *(control / f"{name}.cpp" for name in MACHINES)]
         self.objects = {source.stem: self.folder / f"{source.stem}.o" for source in sources}
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:

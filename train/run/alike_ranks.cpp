@@ -1,6 +1,6 @@
 #include "train/run/alike_ranks.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <algorithm>
 #include <array>
 #include <set>
@@ -80,8 +80,10 @@ std::string describe_tokens(const TokenSource& tokens, const std::string& digest
 
 std::vector<comm::Fact> files_of(const RunParts& run) {
   std::vector<comm::Fact> facts{{"the program", fmt::format("hash {:016x}", hash_of_program())}};
-  if (!run.data_digest.empty())
-    facts.push_back({"the data", describe_tokens(*run.corpus.training, run.data_digest)});
+  const TokenSource& data = *run.corpus.training;
+  facts.push_back(
+      {"the data", describe_tokens(data, run.data_digest.empty() ? digest_tokens(data, run.beat)
+                                                                 : run.data_digest)});
   if (const auto& held_out = run.corpus.held_out)
     facts.push_back(
         {"the held-out data", describe_tokens(*held_out, digest_tokens(*held_out, run.beat))});
@@ -96,10 +98,10 @@ void note_unlike_processors(RunParts& run) {
       comm::gather_texts(*run.communicator, machine::processor_name());
   const std::set<std::string> kinds(names.begin(), names.end());
   if (kinds.size() < 2 || !run.first) return;
-  std::string listed;
-  for (const std::string& kind : kinds) listed += (listed.empty() ? "" : ", ") + kind;
-  run.listeners.note("hosts have different processors (" + listed +
-                     "): the bits depend on which of them computes what");
+  run.listeners.note(
+      fmt::format("hosts have different processors ({}): the bits depend on which of them computes "
+                  "what",
+                  fmt::join(kinds, ", ")));
 }
 
 }  // namespace

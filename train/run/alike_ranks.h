@@ -11,8 +11,8 @@ namespace strata::train {
 /// what is read, or used for offload, may differ.
 void require_same_settings(RunParts& run);
 
-/// Collective: compares, on several hosts, this program, the data (data_digest, if it is not
-/// empty) and samples of the weights that will be loaded. Throws as above. Rank 0 notes processors
+/// Collective: compares, on several hosts, this program, the data and samples of the weights that
+/// will be loaded. Throws as above. Rank 0 notes processors
 /// that differ.
 void require_same_files(RunParts& run);
 

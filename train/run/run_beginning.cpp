@@ -108,9 +108,7 @@ void find_beginning(RunParts& run) {
   settle_steps(run.options, samples(run));
   run.resume_source.emplace(run.options.checkpoint, run.request.own, *run.output, run.listeners);
   run.resume_point = run.resume_source->find();
-  const RankContext& context = run.request.context;
-  const bool is_compared = context.local_world < context.world && context.local_rank == 0;
-  if (run.resume_point || !run.options.output.empty() || is_compared)
+  if (run.resume_point || !run.options.output.empty())
     run.data_digest = digest_tokens(*run.corpus.training, run.beat);
   if (run.resume_point) {
     tell_from(run, *run.resume_point);

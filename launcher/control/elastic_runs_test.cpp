@@ -1,0 +1,264 @@
+// Runs whose hosts come and go, as their coordinator handles them.
+#include <signal.h>
+
+#include "launcher/control/testing/coordinator_rig.h"
+
+namespace strata::launcher {
+namespace {
+
+/// Runs of hosts with two ranks each, of which one suffices.
+class ElasticTest : public CoordinatorTest {
+ protected:
+  void open_elastic(const std::vector<std::string>& there) {
+    Coordinator::Settings settings{.hosts = {"a", "b", "c"}, .least_hosts = 1, .restarts = {}};
+    settings.lease = milliseconds(5000);
+    settings.join = seconds(300);
+    run_ = std::make_unique<Coordinator>(now_, settings);
+    for (const std::string& host : there) come(host);
+  }
+  void come(const std::string& host, const std::string& agent = "1") {
+    tell(AgentSaid{host, agent, Hello{.host = host, .agent = agent, .slots = 2}});
+  }
+  void say_worlds(const std::string& host, const std::string& numbers) {
+    const ValueRequest request{.id = 7, .is_put = true, .key = "r/0/run/worlds", .value = numbers};
+    tell(AgentSaid{host, "1", StoreRequest{run_->attempt(), request}});
+  }
+  void commit(const std::string& host, std::int64_t step) {
+    RankState rank;
+    rank.committed = step;
+    rank.checkpoint = "out/step";
+    tell(AgentSaid{host, "1",
+                   Heartbeat{.newest = run_->attempt(), .has_ranks = true, .ranks = {rank}}});
+  }
+  /// Lets time pass in which these hosts, which have no ranks, answer.
+  void pass(seconds time, const std::vector<std::string>& hosts) {
+    for (; time > seconds(0); time -= seconds(1)) {
+      tick_after(seconds(1));
+      for (const std::string& host : hosts) beat(host, -1, false);
+    }
+  }
+  std::vector<int> started(const std::string& host) {
+    const auto start = sent<StartAttempt>(host);
+    forget();
+    return start ? start->placement.slots : std::vector<int>();
+  }
+  static AttemptFacts stopped(int ranks) {
+    AttemptFacts facts;
+    facts.exit_code = 75;
+    facts.was_asked = facts.all_stopped = true;
+    facts.ranks.resize(static_cast<std::size_t>(ranks));
+    return facts;
+  }
+};
+
+TEST_F(ElasticTest, MoreHostsHaveTimeToComeOnceThereAreEnough) {
+  open_elastic({"a"});
+  EXPECT_EQ(started("a"), std::vector<int>());
+  pass(seconds(14), {"a"});
+  come("b");
+  EXPECT_EQ(started("a"), std::vector<int>());
+  pass(seconds(1), {"a"});
+  EXPECT_EQ(started("a"), (std::vector{2, 2}));
+}
+
+TEST_F(ElasticTest, AllHostsStartAtOnce) {
+  open_elastic({"a", "b", "c"});
+  EXPECT_EQ(started("a"), (std::vector{2, 2, 2}));
+}
+
+// Fault 10.
+TEST_F(ElasticTest, ALostHostLeavesTheLargestWorldThatIsAdmitted) {
+  open_elastic({"a", "b", "c"});
+  say_worlds("a", "1 3 6");
+  commit("a", 10);
+  tell(ConnectionBroke{"b", "1"});
+  tick_after(kReconnect);
+  ended("a", blames_a_peer(10));
+  forget();
+  ended("c", blames_a_peer(10));
+  EXPECT_EQ(started("a"), std::vector<int>()) << "ranks of the lost host may still live";
+  tick_after(seconds(3));
+  beat("a", 0, false);
+  beat("c", 0, false);
+  tick_after(seconds(3));
+  const auto start = sent<StartAttempt>("c").value();
+  EXPECT_EQ(start.placement.slots, (std::vector{2, 1}));
+  EXPECT_EQ(start.placement.attempt, 1);
+  EXPECT_EQ(start.node, 1);
+}
+
+// Fault 10.
+TEST_F(ElasticTest, AHostThatComesTakesPartAfterTheNextCheckpoint) {
+  open_elastic({"a"});
+  pass(seconds(15), {"a"});
+  say_worlds("a", "1 2 3 4");
+  commit("a", 5);
+  forget();
+  come("b");
+  EXPECT_NE(done<Announce>().value().text.find("4 ranks instead of 2"), std::string::npos);
+  EXPECT_FALSE(sent<ForwardSignal>("a"));
+  commit("a", 10);
+  EXPECT_EQ(sent<ForwardSignal>("a").value().number, SIGUSR1);
+  forget();
+  beat("b", -1, false);
+  ended("a", stopped(2));
+  EXPECT_FALSE(done<TellReport>());
+  EXPECT_FALSE(done<EndRun>());
+  EXPECT_EQ(run_->restarts_within(now_), 0) << "this is no failure";
+  EXPECT_EQ(started("b"), (std::vector{2, 2}));
+}
+
+TEST_F(ElasticTest, AHostThatMissesTheWordStopsWithTheOthers) {
+  open_elastic({"a", "b"});
+  pass(seconds(15), {"a", "b"});
+  say_worlds("a", "1 2 3 4 6");
+  come("c");
+  commit("a", 10);
+  ASSERT_EQ(sent<ForwardSignal>("b").value().number, SIGUSR1);
+  tell(AgentSaid{"b", "1", RankFailed{0, 2, "rank 2 exited with code 75", true}});
+  beat("c", -1, false);
+  ended("a", stopped(2));
+  forget();
+  ended("b", stopped(2));
+  EXPECT_FALSE(done<EndRun>());
+  EXPECT_FALSE(done<TellReport>());
+  EXPECT_EQ(started("c"), (std::vector{2, 2, 2}));
+}
+
+TEST_F(ElasticTest, WhoAsksARunToEndThatGrowsHastensNoSave) {
+  for (const int number : {SIGUSR1, SIGTERM}) {
+    open_elastic({"a"});
+    pass(seconds(15), {"a"});
+    say_worlds("a", "2 4");
+    come("b");
+    commit("a", 10);
+    ASSERT_TRUE(sent<ForwardSignal>("a"));
+    forget();
+    now_ += seconds(2);
+    tell(RunSignal{number});
+    EXPECT_FALSE(sent<ForwardSignal>("a"));
+    ended("a", stopped(2));
+    EXPECT_EQ(done<EndRun>().value().exit_code, 75);
+  }
+}
+
+TEST_F(ElasticTest, ARunWhoseRanksDoNotStopAtASignalDoesNotGrow) {
+  open_elastic({"a"});
+  pass(seconds(15), {"a"});
+  say_worlds("a", "keep 1 2 3 4");
+  come("b");
+  commit("a", 5);
+  commit("a", 10);
+  EXPECT_FALSE(sent<ForwardSignal>("a"));
+}
+
+TEST_F(ElasticTest, ASpareHostThatIsToldToEndLeavesAlone) {
+  open_elastic({"a"});
+  pass(seconds(15), {"a"});
+  say_worlds("a", "1 2");
+  come("b");
+  EXPECT_NE(done<Announce>().value().text.find("host b is there as a spare"), std::string::npos);
+  tell(AgentSaid{"b", "1", SignalCame{SIGTERM, 0}});
+  EXPECT_TRUE(sent<Dismiss>("b"));
+  EXPECT_FALSE(sent<ForwardSignal>("a"));
+  EXPECT_FALSE(run_->is_asked_to_end());
+  tell(AgentSaid{"a", "1", SignalCame{SIGTERM, 0}});
+  EXPECT_TRUE(sent<ForwardSignal>("a")) << "another host may be told to end at once";
+}
+
+TEST_F(ElasticTest, HostsThatCanNeverHoldTheRanksAreSaid) {
+  Coordinator::Settings settings{.hosts = {"a", "b"}, .least_hosts = 1, .restarts = {}};
+  settings.worlds = {.least = 5, .most = 9};
+  run_ = std::make_unique<Coordinator>(now_, settings);
+  come("a");
+  EXPECT_FALSE(done<EndRun>());
+  come("b");
+  EXPECT_EQ(done<EndRun>().value().exit_code, 78);
+  EXPECT_NE(done<Announce>().value().text.find("4 ranks together, and the run needs at least 5"),
+            std::string::npos);
+}
+
+TEST_F(ElasticTest, AWarningBeforeRanksStartEndsTheRun) {
+  open_elastic({"a"});
+  tell(RunSignal{SIGUSR1});
+  EXPECT_EQ(done<EndRun>().value().exit_code, 75);
+}
+
+TEST_F(ElasticTest, AHostThatWouldMakeNoLargerWorldIsNoReasonToStop) {
+  open_elastic({"a"});
+  pass(seconds(15), {"a"});
+  say_worlds("a", "1 2");
+  come("b");
+  commit("a", 5);
+  commit("a", 10);
+  EXPECT_FALSE(sent<ForwardSignal>("a"));
+}
+
+TEST_F(ElasticTest, ARunThatSaysNothingOfItsWorldsStaysAsItIs) {
+  open_elastic({"a"});
+  pass(seconds(15), {"a"});
+  come("b");
+  commit("a", 5);
+  commit("a", 10);
+  EXPECT_FALSE(sent<ForwardSignal>("a"));
+}
+
+TEST_F(ElasticTest, ARunThatIsToEndDoesNotGrow) {
+  open_elastic({"a"});
+  pass(seconds(15), {"a"});
+  say_worlds("a", "2 4");
+  come("b");
+  tell(RunSignal{SIGTERM});
+  forget();
+  commit("a", 5);
+  commit("a", 10);
+  const auto signal = sent<ForwardSignal>("a");
+  EXPECT_TRUE(!signal || signal->number == SIGTERM);
+  ended("a", stopped(2));
+  EXPECT_EQ(done<EndRun>().value().exit_code, 75);
+}
+
+TEST_F(ElasticTest, RanksThatDoNotFitStartAsAnotherNumber) {
+  open_elastic({"a", "b", "c"});
+  say_worlds("a", "1 2 4");
+  AttemptFacts refused = killed(0, -1, -1);
+  refused.exit_code = 78;
+  refused.ranks = {{.ending = Ending{Ending::Kind::exited, 78}}, {}};
+  ended("a", refused);
+  AttemptFacts others = refused;
+  others.failed->rank = 2;
+  ended("b", others);
+  others.failed->rank = 4;
+  forget();
+  ended("c", others);
+  EXPECT_NE(done<Announce>().value().text.find("6 ranks do not fit"), std::string::npos);
+  EXPECT_EQ(started("a"), (std::vector{2, 2}));
+}
+
+// Faults 10, 37.
+TEST_F(ElasticTest, AHostThatFailsAgainAndAgainIsLeftOut) {
+  open_elastic({"a", "b", "c"});
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    AttemptFacts facts = killed(2, attempt, 10 + attempt);
+    facts.ranks.resize(2);
+    AttemptFacts peer = blames_a_peer(10 + attempt);
+    peer.failed->rank = 0;
+    peer.ranks.resize(2);
+    forget();
+    ended("b", facts);
+    ended("a", peer);
+    peer.failed->rank = 4;
+    ended("c", peer);
+  }
+  EXPECT_EQ(run_->attempt(), 3);
+  EXPECT_EQ(sent<StartAttempt>("c").value().placement.slots, (std::vector{2, 2}));
+  EXPECT_FALSE(sent<StartAttempt>("b"));
+  bool named = false;
+  for (const CoordinatorAction& action : actions_)
+    if (const auto* words = std::get_if<Announce>(&action))
+      named |= words->text.find("because of host b") != std::string::npos;
+  EXPECT_TRUE(named);
+}
+
+}  // namespace
+}  // namespace strata::launcher
