@@ -75,7 +75,7 @@ ROWS = (
          Figure("60 seeds of slow steps, saves and busy cores: no false alarm", "launcher/control/hang_watch_test.cpp", "seed < 60"))),
     Row(9, "a rank is slower than the others",
         "mlaunch names it once its own part of a step took 1.5 times as long as that of others for 20 steps and 10 s (on CPUs), and the run goes on",
-        (Figure("a rank that shares its core with six programs is named: under 90 s", "tests/program/stragglers_test.py", 'name in {self.home}", 90'),)),
+        (Figure("a rank that runs for a fifth of the time is named: under 90 s", "tests/program/stragglers_test.py", 'name in {self.home}", 90'),)),
     Row(10, "a host is lost",
          "it is called lost when its lease must have ended, and the run goes on with the hosts that are left or come (`--nnodes MIN:MAX`), else it ends with 75",
          (Figure("a silent host is called lost: under 9 s", HOSTS, "4.5 < took < 9"),
