@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "runtime/schedule/held_times.h"
+#include "runtime/schedule/held_with.h"
 
 namespace strata::runtime {
 namespace {
@@ -43,7 +44,7 @@ class Edges {
   void meet(const HeldTimes& times, std::vector<Edge>& met) const {
     met.clear();
     for (std::size_t i = 0; i < edges_.size(); i += kHeldBlock)
-      for (std::uint64_t held = held_with(times, begins_.data() + i, ends_.data() + i); held != 0;
+      for (std::uint64_t held = held_with_(times, begins_.data() + i, ends_.data() + i); held != 0;
            held &= held - 1)
         met.push_back(edges_[i + static_cast<std::size_t>(std::countr_zero(held))]);
   }
@@ -53,6 +54,7 @@ class Edges {
     return std::lower_bound(edges_.begin(), edges_.end(), edge) - edges_.begin();
   }
 
+  HeldWith held_with_ = held_with();
   std::vector<Edge> edges_;
   // Times of each edge, and then a block that is never held.
   std::vector<std::int32_t> begins_, ends_;

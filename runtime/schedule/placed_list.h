@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "runtime/schedule/held_times.h"
+#include "runtime/schedule/held_with.h"
 
 namespace strata::runtime {
 
 /// A list in blocks, so that adding moves little. A search compares the times of a whole block at
-/// once, without branches, which compilers make vector instructions of, and passes over lifetimes
-/// that leave no hole between them.
+/// once and passes over lifetimes that leave no hole between them.
 class PlacedList {
  public:
   void clear() {
@@ -37,11 +37,10 @@ class PlacedList {
   template <typename Meet>
   void for_each_held(const HeldTimes& wanted, const Meet& meet) {
     for (; !added_.empty(); added_.pop_back()) list(added_.back());
-    for (Head& head : heads_) {
+    for (const Head& head : heads_) {
       if (head.first_begin >= wanted.end || head.last_end <= wanted.begin) continue;
-      if (head.has_new) describe_places(head);
       const Block& block = blocks_[head.block];
-      const Bits held = held_with(wanted, block.begins.data(), block.ends.data());
+      const Bits held = held_with_(wanted, block.begins.data(), block.ends.data());
       if (held == 0) continue;
       const Bits taken = spread(held, head.same);
       // A range begins where the place before is free, or ends below.
@@ -62,20 +61,20 @@ class PlacedList {
     std::int64_t bottom, top;  ///< bytes
     auto operator<=>(const Place&) const = default;
   };
+  using Places = std::array<Place, kHeldBlock>;
   /// Has times of its own for each place; those of empty places are never held.
   struct Block {
     std::array<std::int32_t, kHeldBlock> begins, ends;
-    std::array<Place, kHeldBlock> places;
+    Places places;
   };
   struct Head {
     Place first;  ///< the lowest place that was in the block when it was made, or lower
     std::size_t block, count;
     std::int32_t first_begin, last_end;
     // Compare a lifetime with the one before it in the block; the first one is neither.
-    Bits same;     ///< it has the same place
-    Bits linked;   ///< it begins where that one ends, or below
-    Bits rises;    ///< it ends where all before it end, or above
-    bool has_new;  ///< the bits are out of date
+    Bits same;    ///< it has the same place
+    Bits linked;  ///< it begins where that one ends, or below
+    Bits rises;   ///< it ends where all before it end, or above
   };
   struct Added {
     Place place;
@@ -149,7 +148,33 @@ class PlacedList {
     ++head.count;
     head.first_begin = std::min(head.first_begin, times.begin);
     head.last_end = std::max(head.last_end, times.end);
-    head.has_new = true;
+    describe_new(head, block.places, static_cast<std::size_t>(index));
+  }
+
+  /// Brings the bits up to date after a place was put at `index`.
+  static void describe_new(Head& head, const Places& places, std::size_t index) {
+    const Bits below = (Bits{1} << index) - 1;
+    const auto shift = [&](Bits bits) { return (bits & below) | (bits & ~below) << 1; };
+    head.same = shift(head.same);
+    head.linked = shift(head.linked);
+    head.rises = shift(head.rises);
+    for (std::size_t i = std::max<std::size_t>(index, 1); i < std::min(index + 2, head.count); ++i)
+      compare_with_last(head, places, i);
+    const std::int64_t top = places[index].top;
+    const Bits risen = head.rises & below;
+    if (risen != 0 && places[static_cast<std::size_t>(std::bit_width(risen)) - 1].top > top) return;
+    head.rises |= Bits{1} << index;
+    // The tops of those that rise go up: the first that still does is followed by others.
+    for (Bits above = head.rises & ~below & ~(Bits{1} << index); above != 0; above &= above - 1) {
+      if (places[static_cast<std::size_t>(std::countr_zero(above))].top >= top) return;
+      head.rises &= ~(above & -above);
+    }
+  }
+
+  static void compare_with_last(Head& head, const Places& places, std::size_t i) {
+    const Bits bit = Bits{1} << i;
+    head.same = (head.same & ~bit) | Bits{places[i] == places[i - 1]} << i;
+    head.linked = (head.linked & ~bit) | Bits{places[i].bottom <= places[i - 1].top} << i;
   }
 
   /// Moves the upper half of a full block to a new one after it.
@@ -171,27 +196,22 @@ class PlacedList {
     bound(upper);
   }
 
+  /// Describes a block whose places are new to it.
   void bound(Head& head) const {
     const Block& block = blocks_[head.block];
     head.first_begin = *std::min_element(block.begins.begin(), block.begins.end());
     head.last_end = *std::max_element(block.ends.begin(), block.ends.end());
-    head.has_new = true;
-  }
-
-  void describe_places(Head& head) const {
-    const auto& places = blocks_[head.block].places;
-    head.has_new = false;
     head.same = head.linked = 0;
-    head.rises = 1;
-    std::int64_t top = places[0].top;
+    head.rises = head.count > 0 ? 1 : 0;
+    std::int64_t top = block.places[0].top;
     for (std::size_t i = 1; i < head.count; ++i) {
-      head.same |= Bits{places[i] == places[i - 1]} << i;
-      head.linked |= Bits{places[i].bottom <= places[i - 1].top} << i;
-      top = std::max(top, places[i].top);
-      head.rises |= Bits{places[i].top == top} << i;
+      compare_with_last(head, block.places, i);
+      top = std::max(top, block.places[i].top);
+      head.rises |= Bits{block.places[i].top == top} << i;
     }
   }
 
+  HeldWith held_with_ = held_with();
   std::vector<Head> heads_;    ///< in order of place
   std::vector<Block> blocks_;  ///< in order of when they were made
   std::int64_t listed_ = 0;    ///< lifetimes in blocks
