@@ -5,13 +5,25 @@
 #include <limits>
 
 namespace strata {
+namespace {
+
+constexpr int kMiB = 1 << 20;
+
+}  // namespace
 
 void keep_freed_memory() {
 #ifdef __GLIBC__
-  constexpr int kMiB = 1 << 20;
   mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
   mallopt(M_MMAP_THRESHOLD, 32 * kMiB);  // the most that it takes
   mallopt(M_TOP_PAD, 64 * kMiB);
+#endif
+}
+
+void return_freed_memory() {
+#ifdef __GLIBC__
+  // Either setting ends that the C library raises both, up to 64 MiB, with what is freed.
+  mallopt(M_MMAP_THRESHOLD, kMiB / 4);
+  mallopt(M_TRIM_THRESHOLD, kMiB);
 #endif
 }
 

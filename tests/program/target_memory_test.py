@@ -43,6 +43,14 @@ class TargetMemory(TargetTest):
             for mine, asked in zip(losses, free):
                 self.assertAlmostEqual(mine, asked, places=4)
 
+    def test_a_run_that_saves_from_the_drive_stays_inside_its_target(self):
+        run = self.start(train("--model", "gpt2-bytes-10m", "--calibrate", "off", "--device", "cpu", "--threads", 1, "--steps", 4, "--global-batch", 4,
+                               "--target-memory", "203MB", "--nvme-path", ".", "--output", "out", "--save-every", 2))
+        _, status, used = os.wait4(run.pid, 0)
+        self.assertEqual(os.waitstatus_to_exitcode(status), 0)
+        self.assertTrue((self.home / "out" / "step-00000002").exists())
+        self.assertLessEqual(used.ru_maxrss * 1024, 203 * MEGABYTE)
+
     def test_recomputation_alone_changes_no_bit(self):
         given = ["--micro-batch", "16", "--accumulation", "1"]
         free, most, _ = self.losses(*given)

@@ -52,6 +52,7 @@ std::optional<RunRequest> prepare(const ParsedCommandLine& command_line, RunRequ
 
 ExitCode run(std::optional<RunRequest> request, RunListeners& listeners, Console& console) {
   if (!request) return ExitCode::done;
+  return_freed_memory();
   const TrainOptions& options = request->config.options;
   Progress progress(console, {.every_steps = options.steps_per_print,
                               .log_every = std::chrono::seconds(options.log_every_seconds)});
