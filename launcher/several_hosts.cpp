@@ -70,18 +70,25 @@ std::unique_ptr<ControlWire> attach(ControlModule& module, const Run& run) {
 
 std::string without_user(const std::string& name) { return name.substr(name.find('@') + 1); }
 
+const char* starter_of(const Options& options) {
+  return options.launcher == Options::Launcher::local ? "ssh"
+         : options.launcher == Options::Launcher::mpi ? "mpirun"
+                                                      : "srun";
+}
+
 /// Returns the address at which the coordinator listens: the given one, or that by which this host
 /// reaches the first of the others.
-std::string own_address(const Options::Hosts& hosts) {
+std::string own_address(const Options& options) {
+  const Options::Hosts& hosts = options.hosts;
   if (hosts.address.empty()) {
     const std::string other = without_user(hosts.listed[hosts.node == 0 ? 1 : 0].name);
     try {
       return address_towards(numeric_address(other), 22);
     } catch (const HostError& error) {
       throw HostError(
-          fmt::format("{}; give the address of this host, as the others reach it: "
-                      "--master-addr ADDRESS",
-                      error.what()));
+          fmt::format("{}: {}; write it as this host knows it, or, if {} alone does, say by which "
+                      "address the others reach this host: --master-addr ADDRESS",
+                      hosts.listed_by, error.what(), starter_of(options)));
     }
   }
   const std::string address = numeric_address(hosts.address);
@@ -121,6 +128,7 @@ AgentStart start_of(const Options& options, const std::string& host, const Remot
   switch (options.launcher) {
     case Options::Launcher::local:
       start.command = ssh_command(agent);
+      start.tells_arrival = true;
       break;
     case Options::Launcher::mpi:
       start.command = mpirun_command(agent, options.launcher_arguments, ::geteuid() == 0);
@@ -160,7 +168,7 @@ RunParts make_run_parts(RunControl::TimePoint now, Run& run) {
     return parts;
   }
   RunSecret secret = secret_of(*parts.module, hosts);
-  hosts.address = run.host_address = own_address(hosts);
+  hosts.address = run.host_address = own_address(run.options);
   if (hosts.port == 0) hosts.port = find_free_port();
   run.master_address = master_address(run);
   parts.wire = parts.module->listen({.address = run.host_address,

@@ -24,8 +24,8 @@ PROGRAMS = {
     "tests": ["tests/golden_test", "tests/train_on_threads", "tests/gpu_*_test"],
     "bench": ["bench/*_bench"],
 }
-# What runs over several hosts open; their libraries come along, too.
-MODULES = ["lib/libstrata_control.so", "lib/libstrata_gloo.so"]
+# What runs over several hosts open, and the page of a run; their libraries come along, too.
+MODULES = ["lib/libstrata_control.so", "lib/libstrata_gloo.so", "lib/libstrata_web.so"]
 # Files of the repository, and their places in the bundle.
 FILES = {
     "configs": "configs",
@@ -153,7 +153,7 @@ def copy_programs(build, top):
 
 
 def copy_modules(build, top):
-    """Copies the modules that were built; a build without gRPC or Gloo has none."""
+    """Copies the modules that were built; a build without gRPC, Gloo or libmicrohttpd lacks some."""
     copied = []
     for module in MODULES:
         if (build / module).is_file():

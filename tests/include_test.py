@@ -62,7 +62,7 @@ SUBFOLDERS = {  # each subfolder includes itself and these of the same folder; t
         "report": {"models", "config", "engine"},
         "run": {"models", "config", "files", "checkpoint", "engine", "planning", "report", "accounting", "data"},
         "session": {"models", "config", "data", "engine", "planning", "report", "run"},
-        "doctor": {"config"},
+        "doctor": {"config", "checkpoint"},
         "inspect": {"models", "files", "checkpoint"},
     },
     "launcher": {

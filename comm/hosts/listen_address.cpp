@@ -87,6 +87,12 @@ std::string address_of_interface(const std::string& name) {
 
 }  // namespace
 
+std::string interface_of(const std::string& address) {
+  for (const InterfaceAddress& entry : interface_addresses())
+    if (entry.address == address) return entry.name;
+  return "";
+}
+
 std::string listen_address(const RankContext& context) {
   if (!context.host_address.empty()) return checked_address(context.host_address);
   if (!context.network_interface.empty()) return address_of_interface(context.network_interface);

@@ -13,4 +13,7 @@ namespace strata::comm {
 /// neither serves.
 std::string listen_address(const RankContext& context);
 
+/// Returns the name of the interface of this host that has an IP address; "": none has.
+std::string interface_of(const std::string& address);
+
 }  // namespace strata::comm

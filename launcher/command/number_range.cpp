@@ -18,7 +18,10 @@ NumberRange parse_range(const std::string& option, const std::string& text, int 
   const std::optional<std::int64_t> least = parse_integer(all.substr(0, colon));
   const std::optional<std::int64_t> most =
       colon == std::string_view::npos ? least : parse_integer(all.substr(colon + 1));
-  if (!least || !most || *least < lowest || *most > highest || *most < *least)
+  if (least && most && *most < *least)
+    throw InvalidArgument(
+        fmt::format("{} {}: MIN {} is above MAX {}", option, text, *least, *most));
+  if (!least || !most || *least < lowest || *most > highest)
     throw InvalidArgument(
         fmt::format("{} {}: expected a number from {} to {}, or two of them as MIN:MAX", option,
                     text, lowest, highest));

@@ -14,6 +14,10 @@ constexpr std::string_view kOneByOne =
 constexpr std::string_view kElastic =
     "--nnodes MIN:MAX lets hosts come and go, --elastic MIN:MAX bounds the number of ranks";
 constexpr std::string_view kMeet = "ranks meet through mlaunch, and hosts at --master-addr";
+constexpr std::string_view kSharded =
+    "say it after the program: train --zero 3 shards all, --zero 2 all but parameters";
+constexpr std::string_view kAsIs = "programs are always started as they are";
+constexpr std::string_view kModule = "start Python yourself: mlaunch -np N python3 -m MODULE";
 constexpr std::string_view kOneLog =
     "--log-dir DIR keeps what each rank prints in files of its own, and the screen shows all; or "
     "mlaunch ... 2>&1 | tee log, then grep '^\\[3\\]' log";
@@ -51,7 +55,7 @@ constexpr auto kTable = std::to_array<OptionEntry>({
     {"--include", include, true},
     {"-e", exclude, true},
     {"--exclude", exclude, true},
-    {"--no-python", no_effect, false, "programs are always started as they are"},
+    {"--no-python", no_effect, false, kAsIs},
     {"--no-local-rank", no_effect, false, "no --local_rank argument is passed to programs"},
     {"--log-level", no_effect, true, "mlaunch itself prints only notes and errors"},
     {"-q", no_effect, false, "mlaunch itself prints only notes and errors"},
@@ -85,12 +89,46 @@ constexpr auto kTable = std::to_array<OptionEntry>({
     {"--ssh-port", refused, true, "name the port of a host in ~/.ssh/config"},
     {"--force-multi", no_effect, false, "one host or several make no difference"},
     {"--venv-script", refused, true, "activate it where mlaunch is started on each host"},
-    {"--module", refused, false, "start Python yourself: mlaunch -np N python3 -m MODULE"},
+    {"--module", refused, false, kModule},
     {"--save-pid", refused, false, "the shell knows it: mlaunch ... & echo $!"},
     {"--enable-each-rank-log", log_directory, true},
     {"--elastic-training", refused, false, kElastic},
     {"--min-elastic-nodes", refused, true, kElastic},
     {"--max-elastic-nodes", refused, true, kElastic},
+    {"--config-file", refused, true,
+     "of accelerate's file give processes and machines (--num_processes, --num_machines), and a "
+     "DeepSpeed JSON after the program: train --deepspeed FILE"},
+    {"--mixed-precision", refused, true, "say it after the program: train --dtype bf16|fp16|fp32"},
+    {"--use-deepspeed", no_effect, false,
+     "train takes --zero N or --deepspeed FILE, after its name"},
+    {"--deepspeed-config-file", refused, true, "say it after the program: train --deepspeed FILE"},
+    {"--deepspeed-hostfile", hostfile, true},
+    {"--deepspeed-inclusion-filter", include, true},
+    {"--deepspeed-exclusion-filter", exclude, true},
+    {"--deepspeed-multinode-launcher", refused, true,
+     "--launcher local starts hosts by ssh, --launcher mpi or slurm by mpirun or srun"},
+    {"--zero-stage", refused, true, "say it after the program: train --zero 0|1|2|3"},
+    {"--zero3-init-flag", no_effect, true, "there is nothing to set"},
+    {"--zero3-save-16bit-model", no_effect, true, "all ranks write every checkpoint"},
+    {"--offload-optimizer-device", refused, true,
+     "say it after the program: train --offload-optimizer cpu|nvme"},
+    {"--offload-param-device", refused, true,
+     "say it after the program: train --offload-param cpu|nvme"},
+    {"--gradient-accumulation-steps", refused, true,
+     "say it after the program: train --accumulation N"},
+    {"--gradient-clipping", refused, true, "say it after the program: train --gradient-clipping X"},
+    {"--use-fsdp", refused, false, kSharded},
+    {"--fsdp-sharding-strategy", refused, true, kSharded},
+    {"--gpu-ids", refused, true, "--include localhost:0,1 names the GPUs of the ranks"},
+    {"--cpu", refused, false, "say it after the program: train --device cpu"},
+    {"--num-cpu-threads-per-process", refused, true, "say it after the program: train --threads N"},
+    {"--dynamo-backend", no_effect, true, "train compiles its own steps"},
+    {"--same-network", no_effect, false, kMeet},
+    {"-m", refused, false, kModule},
+    {"--role", no_effect, true, "all ranks do the same"},
+    {"--start-method", no_effect, true, kAsIs},
+    {"--local-addr", refused, true, "STRATA_INTERFACE=eth1 names the network of ranks"},
+    {"--local-ranks-filter", refused, true, kOneLog},
 });
 
 }  // namespace

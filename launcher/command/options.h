@@ -44,6 +44,7 @@ struct Options {
     int port = 0;         ///< at which that one listens; 0: any
     std::string secret;   ///< file with the secret of the run; "-": standard input
     std::vector<ListedHost> listed = {};  ///< that this mlaunch starts agents on; empty: none
+    std::string listed_by = {};           ///< what lists them, for messages: "-H a,b"
 
     /// True if ranks are elsewhere, too, or only elsewhere.
     [[nodiscard]] bool are_several() const { return count > 1 || node < 0 || !coordinates; }

@@ -192,6 +192,23 @@ TEST(Options, RestartsWithoutACheckpointOnlyIfTyped) {
 TEST(Options, UnsupportedOnesSayWhatToDo) {
   EXPECT_NE(refusal({"--module", "train"}).find("python3 -m"), std::string::npos);
   EXPECT_NE(refusal({"--tee", "3", "train"}).find("tee log"), std::string::npos);
+  EXPECT_NE(refusal({"-H", "a,b", "--nnodes", "3:2", "train"}).find("MIN 3 is above MAX 2"),
+            std::string::npos);
+  for (const auto& [option, advice] : std::vector<std::pair<Words, std::string>>{
+           {{"--mixed_precision", "bf16"}, "train --dtype bf16"},
+           {{"--mixed_precision=bf16"}, "train --dtype bf16"},
+           {{"--config_file", "a.yaml"}, "train --deepspeed FILE"},
+           {{"--use_fsdp"}, "train --zero 3"},
+           {{"--zero_stage", "3"}, "train --zero 0|1|2|3"},
+           {{"--gpu_ids", "0,1"}, "--include localhost:0,1"},
+           {{"--num_cpu_threads_per_process", "4"}, "train --threads N"},
+           {{"-m"}, "python3 -m"}}) {
+    Words words = option;
+    words.emplace_back("train");
+    EXPECT_NE(refusal(words).find(advice), std::string::npos) << refusal(words);
+  }
+  for (const char* taken : {"--use_deepspeed", "--multi_gpu", "--same_network"})
+    EXPECT_EQ(parse_options({taken, "train"}).notes.size(), 1U) << taken;
   EXPECT_EQ(parse_options({"--rdzv_endpoint=h:1", "--rdzv_backend=c10d", "train"}).notes.size(),
             2u);
   EXPECT_NE(refusal({"--launcher", "pdsh", "train"}).find("local"), std::string::npos);
@@ -265,6 +282,16 @@ TEST(Options, AutotuningLetsThePlannerChoose) {
   EXPECT_NE(refusal({"--autotuning", "fast", "train"}).find("expected run or tune"),
             std::string::npos);
   EXPECT_NE(refusal({"--autotuning", "run", "./mine"}).find("mine is not train"),
+            std::string::npos);
+}
+
+TEST(Options, TheDoctorOfHostsHasOneRankOnEach) {
+  const Options options = parse_options({"-H", "localhost:8,b:4", "/bin/doctor", "--hosts"});
+  EXPECT_EQ(options.ranks, 1);
+  EXPECT_EQ(options.hosts.listed, (std::vector<ListedHost>{{"localhost", 1}, {"b", 1}}));
+  EXPECT_EQ(options.restarts.most_restarts, 0);
+  EXPECT_EQ(parse_options({"-H", "localhost:8,b:4", "doctor"}).ranks, 8);
+  EXPECT_NE(refusal({"doctor", "--hosts"}).find("mlaunch -H a,b doctor --hosts"),
             std::string::npos);
 }
 

@@ -3,61 +3,75 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <fmt/format.h>
-#include <spawn.h>
+#include <poll.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
 #include "core/error.h"
+#include "core/spawn_settings.h"
 #include "core/system_call.h"
 #include "core/unique_fd.h"
 
 namespace strata::launcher {
 namespace {
 
-/// Starts the program with its outputs in `output`. Returns 0 or an error number.
-int spawn(const std::vector<std::string>& command, int output, pid_t& pid) {
-  std::vector<char*> arguments;
-  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  if (const int error = ::posix_spawn_file_actions_init(&actions); error != 0) return error;
-  int error = ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  for (const int target : {1, 2})
-    if (error == 0) error = ::posix_spawn_file_actions_adddup2(&actions, output, target);
-  if (error == 0)
-    error = ::posix_spawnp(&pid, arguments[0], &actions, nullptr, arguments.data(), environ);
-  ::posix_spawn_file_actions_destroy(&actions);
-  return error;
+using Clock = std::chrono::steady_clock;
+
+/// Reads all until its writers have closed it; nullopt: they have not before `end`.
+std::optional<std::string> read_until(const UniqueFd& output, Clock::time_point end) {
+  std::string text;
+  std::array<char, 4096> bytes{};
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();
+    pollfd entry{output.get(), POLLIN, 0};
+    const int ready = ::poll(&entry, 1, static_cast<int>(std::max<std::int64_t>(left, 0)));
+    if (ready == 0) return std::nullopt;
+    const ssize_t count = ready < 0 ? ready : ::read(output.get(), bytes.data(), bytes.size());
+    if (count < 0 && errno != EINTR) throw_system_error("reading what a program prints");
+    if (count == 0) return text;
+    if (count > 0) text.append(bytes.data(), static_cast<std::size_t>(count));
+  }
+}
+
+int wait_for(pid_t pid) {
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0)
+    if (errno != EINTR) throw_system_error("waiting for a program");
+  return status;
 }
 
 }  // namespace
 
-std::string output_of(const std::vector<std::string>& command) {
+std::string output_of(const std::vector<std::string>& command, std::chrono::milliseconds limit) {
   std::array<int, 2> ends{};
   checked(::pipe2(ends.data(), O_CLOEXEC), "creating a pipe for a program's output");
   const UniqueFd output(ends[0]);
   UniqueFd input(ends[1]);
+  SpawnSettings settings;
+  settings.open("/dev/null", O_RDONLY, STDIN_FILENO);
+  settings.connect(input.get(), STDOUT_FILENO);
+  settings.connect(input.get(), STDERR_FILENO);
   pid_t pid = -1;
-  if (const int error = spawn(command, input.get(), pid); error != 0)
+  if (const int error = settings.start(command, pid); error != 0)
     throw HostError(fmt::format("cannot start {}: {}", command.front(), std::strerror(error)));
   input.close();
-  std::string text;
-  std::array<char, 4096> bytes{};
-  for (ssize_t count = 1; count != 0;) {
-    count = ::read(output.get(), bytes.data(), bytes.size());
-    if (count < 0 && errno != EINTR) throw_system_error("reading from " + command.front());
-    if (count > 0) text.append(bytes.data(), static_cast<std::size_t>(count));
-  }
-  int status = 0;
-  while (::waitpid(pid, &status, 0) < 0)
-    if (errno != EINTR) throw_system_error("waiting for " + command.front());
+  const auto text = read_until(output, Clock::now() + limit);
+  if (!text) (void)::kill(pid, SIGKILL);
+  const int status = wait_for(pid);
+  if (!text)
+    throw HostError(fmt::format("{} has not ended within {} s; does it work in a shell?",
+                                fmt::join(command, " "),
+                                std::chrono::duration<double>(limit).count()));
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-    throw HostError(fmt::format("{} has failed: {}", fmt::join(command, " "), text));
-  return text;
+    throw HostError(fmt::format("{} has failed: {}", fmt::join(command, " "), *text));
+  return *text;
 }
 
 }  // namespace strata::launcher

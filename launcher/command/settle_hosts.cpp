@@ -26,6 +26,7 @@ void settle_listed_hosts(const GivenHosts& given, Options& options) {
         fmt::format("--nnodes {}: {} has {}", *given.count, given.listed_by, listed));
   if (given.count) hosts.listed.resize(static_cast<std::size_t>(*given.count));
   hosts.count = static_cast<int>(hosts.listed.size());
+  hosts.listed_by = given.listed_by;
   hosts.node = -1;
   const int usual = options.ranks;
   const bool is_usual_given = options.ranks_given;
@@ -89,6 +90,9 @@ void share_ranks(GivenHosts& given, Options& options) {
 /// A host of several that each have an mlaunch of their own.
 void settle_joining_host(const GivenHosts& given, Options& options) {
   Options::Hosts& hosts = options.hosts;
+  if (!given.count)
+    throw InvalidArgument(
+        "--agent: another mlaunch watches over the run; also give --nnodes N and what it needs");
   if (options.launcher != Options::Launcher::local)
     throw InvalidArgument(
         "--nnodes does not go with --launcher mpi, unless -H or --hostfile names the hosts");
@@ -139,7 +143,7 @@ void settle_any_hosts(const GivenHosts& given, Options& options) {
 
 }  // namespace
 
-void settle_hosts(const Surroundings& surroundings, GivenHosts given, Options& options) {
+void settle_hosts(const Surroundings& surroundings, GivenHosts& given, Options& options) {
   take_kubeflow_hosts(surroundings, given, options);
   take_slurm_hosts(surroundings, given, options);
   if (given.all_ranks) share_ranks(given, options);

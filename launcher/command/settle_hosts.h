@@ -10,7 +10,8 @@ namespace strata::launcher {
 
 inline constexpr int kMaxHosts = 1024;
 
-/// Holds what the command line says of hosts. Texts are for messages, as in "--nnodes 2"; empty: it was not typed.
+/// Holds what the command line says of hosts. Texts are for messages, as in "--nnodes 2"; empty: it
+/// was not typed.
 struct GivenHosts {
   std::optional<int> count;  ///< the most
   int least = 1;             ///< of `count`; the same, unless a range was typed
@@ -29,8 +30,8 @@ struct GivenHosts {
 };
 
 /// Settles `options.hosts` and the ranks of this host, as a whole. What was not typed may follow
-/// from the surroundings. Throws InvalidArgument for what contradicts or is missing, ConfigError
-/// for surroundings that contradict one another.
-void settle_hosts(const Surroundings& surroundings, GivenHosts given, Options& options);
+/// from the surroundings, and is then in `given`, too. Throws InvalidArgument for what contradicts
+/// or is missing, ConfigError for surroundings that contradict one another.
+void settle_hosts(const Surroundings& surroundings, GivenHosts& given, Options& options);
 
 }  // namespace strata::launcher

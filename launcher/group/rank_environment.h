@@ -37,7 +37,8 @@ std::vector<std::string> own_environment();
 /// Returns `inherited` ("NAME=value") with the variables of this rank instead of another rank's,
 /// for Strata's programs and, as RANK, WORLD_SIZE and so on, for others. What tells of the process
 /// that starts the ranks, as a task of Open MPI or Slurm, is left out: libraries would take it for
-/// the rank's own.
+/// the rank's own. Ranks of several hosts wait for the lock of the output folder as long as a lost
+/// host may hold it, unless STRATA_LOCK_WAIT in the environment says how long.
 std::vector<std::string> rank_environment(const std::vector<std::string>& inherited,
                                           const RankIdentity& identity);
 

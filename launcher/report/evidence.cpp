@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,7 +15,9 @@
 #include <sstream>
 #include <system_error>
 
+#include "core/error.h"
 #include "core/integer.h"
+#include "core/spawn_settings.h"
 #include "core/unique_fd.h"
 
 namespace strata::launcher {
@@ -172,20 +173,16 @@ std::string stacks_of(pid_t pid, std::chrono::milliseconds limit) {
   if (::pipe2(ends, O_CLOEXEC) != 0) return "";
   const UniqueFd output(ends[0]);
   UniqueFd input(ends[1]);
-  std::string process = std::to_string(pid);
-  std::string words[] = {"eu-stack", "-n", "24", "-p", process};
-  std::array<char*, 6> arguments{words[0].data(), words[1].data(), words[2].data(),
-                                 words[3].data(), words[4].data(), nullptr};
-  posix_spawn_file_actions_t actions;
-  if (::posix_spawn_file_actions_init(&actions) != 0) return "";
   pid_t tool = -1;
-  const bool started =
-      ::posix_spawn_file_actions_adddup2(&actions, input.get(), 1) == 0 &&
-      ::posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0) == 0 &&
-      ::posix_spawnp(&tool, words[0].c_str(), &actions, nullptr, arguments.data(), environ) == 0;
-  ::posix_spawn_file_actions_destroy(&actions);
+  try {
+    SpawnSettings settings;
+    settings.connect(input.get(), STDOUT_FILENO);
+    settings.open("/dev/null", O_WRONLY, STDERR_FILENO);
+    if (settings.start({"eu-stack", "-n", "24", "-p", std::to_string(pid)}, tool) != 0) return "";
+  } catch (const HostError&) {
+    return "";  // a report without stacks is still one
+  }
   input.close();
-  if (!started) return "";
   std::string text = read_for(output.get(), limit);
   (void)::kill(tool, SIGKILL);  // it has ended, or has had its time
   while (::waitpid(tool, nullptr, 0) < 0 && errno == EINTR) continue;

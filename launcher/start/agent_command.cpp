@@ -57,11 +57,11 @@ std::string quoted_for_shell(const std::string& word) {
 }
 
 std::vector<std::string> ssh_command(const RemoteProgram& program) {
-  std::string there = fmt::format("cd {} && exec {}", quoted_for_shell(program.folder),
-                                  quoted_for_shell(program.path));
+  std::string there = fmt::format("echo {} && cd {} && exec {}", kSshIsThere,
+                                  quoted_for_shell(program.folder), quoted_for_shell(program.path));
   for (const std::string& word : program.arguments) there += " " + quoted_for_shell(word);
-  // It asks for no password: nobody is there to type it.
-  return {"ssh", "-o", "BatchMode=yes", "--", program.host, there};
+  // It asks for no password: nobody is there to type it. A host that is down ends it in time.
+  return {"ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=30", "--", program.host, there};
 }
 
 std::vector<std::string> srun_command(const RemoteProgram& program,

@@ -14,6 +14,7 @@ struct AgentStart {
   std::string name;                           ///< for people
   std::vector<std::string> command = {};      ///< of the program that starts it
   std::vector<std::string> environment = {};  ///< of that program
+  bool tells_arrival = false;  ///< it prints kSshIsThere once it has reached the host
 };
 
 struct AgentPlace {
@@ -31,6 +32,9 @@ struct RemoteProgram {
   std::string path;
   std::vector<std::string> arguments;
 };
+
+/// The line that ssh_command's shell prints before anything else, once ssh has reached the host.
+inline constexpr const char* kSshIsThere = "strata: ssh is there";
 
 /// Returns the words of ssh that run it, the last of which is for the shell there, with each word
 /// quoted.

@@ -29,8 +29,9 @@ TEST(AgentCommand, ItSaysWhichHostOfTheRunThatIs) {
 
 TEST(AgentCommand, NoWordIsMoreThanAWordToTheShellThere) {
   EXPECT_EQ(ssh_command({"user@b", "/home/a b", "/opt/mlaunch", {"it's", "$(reboot)", ""}}),
-            (Words{"ssh", "-o", "BatchMode=yes", "--", "user@b",
-                   "cd '/home/a b' && exec '/opt/mlaunch' 'it'\\''s' '$(reboot)' ''"}));
+            (Words{"ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=30", "--", "user@b",
+                   "echo strata: ssh is there && cd '/home/a b' && exec '/opt/mlaunch' "
+                   "'it'\\''s' '$(reboot)' ''"}));
 }
 
 TEST(AgentCommand, SrunStartsAStepBesideAllOthersOfTheJob) {

@@ -1,14 +1,17 @@
 #include "launcher/start/starters.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <signal.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <utility>
 
@@ -54,8 +57,48 @@ void Starters::start(const AgentStart& agent, const std::string& input) {
   starter.environment = agent.environment;
   starter.input_fd = secret.get();
   checked(::getrlimit(RLIMIT_NOFILE, &starter.open_files), "reading the limit of open files");
-  Starter& started = starters_.emplace_back(Starter{agent.host, start_rank(starter)});
+  Starter& started = starters_.emplace_back(Starter{agent, start_rank(starter)});
   started.number = UniqueFd(open_pidfd(started.process.pid));
+  if (started.is_awaited) set_timer();
+}
+
+bool Starters::is_missed(const Starter& starter) const {
+  return starter.is_awaited && !starter.told && !named_.contains(starter.start.host);
+}
+
+void Starters::set_timer() {
+  std::optional<Clock::time_point> next;
+  for (const Starter& starter : starters_)
+    if (is_missed(starter)) next = std::min(next.value_or(starter.since), starter.since);
+  if (!timer_.valid())
+    timer_ = UniqueFd(
+        checked(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK), "making a timer"));
+  itimerspec when{};  // all zero: never
+  if (next) {
+    const auto left = std::max<std::chrono::nanoseconds>(*next + kArrival - Clock::now(),
+                                                         std::chrono::milliseconds(1));
+    when.it_value.tv_sec = left / std::chrono::seconds(1);
+    when.it_value.tv_nsec = (left % std::chrono::seconds(1)).count();
+  }
+  checked(::timerfd_settime(timer_.get(), 0, &when, nullptr), "setting a timer");
+}
+
+/// Names the hosts that have not come, each once.
+void Starters::name_missing() {
+  std::uint64_t expirations = 0;
+  if (!timer_.valid() || ::read(timer_.get(), &expirations, sizeof expirations) < 0) return;
+  std::string names;
+  for (const Starter& starter : starters_)
+    if (is_missed(starter) && starter.since + kArrival <= Clock::now()) {
+      names += (names.empty() ? "" : ", ") + starter.start.name;
+      named_.insert(starter.start.host);
+    }
+  if (!names.empty())
+    screen_.say(
+        fmt::format("mlaunch: after {} s ssh still waits for {}; is it up, and does ssh {} "
+                    "true end at once?",
+                    kArrival.count(), names, names.substr(0, names.find(','))));
+  set_timer();
 }
 
 UniqueFd& Starters::pipe(Starter& starter, OutputKind kind) {
@@ -69,12 +112,14 @@ void Starters::add_polls(std::vector<pollfd>& entries) {
       if (const UniqueFd& fd = pipe(starter, kind); fd.valid())
         entries.push_back({fd.get(), POLLIN, 0});
   }
+  if (timer_.valid()) entries.push_back({timer_.get(), POLLIN, 0});
 }
 
 void Starters::work() {
   for (const OutputKind kind : kOutputKinds)
     for (Starter& starter : starters_)
       if (!screen_.queue(kind).full()) read(starter, kind);
+  name_missing();
 }
 
 void Starters::read(Starter& starter, OutputKind kind) {
@@ -93,6 +138,11 @@ void Starters::print(Starter& starter, OutputKind kind, std::string_view bytes) 
   for (std::size_t end = 0; (end = bytes.find('\n')) != std::string_view::npos;) {
     partial += bytes.substr(0, end);
     bytes.remove_prefix(end + 1);
+    if (starter.is_awaited && kind == OutputKind::standard_output && partial == kSshIsThere) {
+      starter.is_awaited = false;
+      partial.clear();
+      continue;
+    }
     if (kind == OutputKind::standard_error && has_words(partial)) starter.last_line = partial;
     screen_.print(kind, std::exchange(partial, {}));
   }
@@ -105,7 +155,7 @@ std::vector<Starters::Ended> Starters::take_ended() {
   for (Starter& starter : starters_) {
     if (starter.process.output.valid() || starter.process.error.valid() || starter.told) continue;
     starter.told = true;
-    ended.push_back({starter.host, starter.last_line});
+    ended.push_back({starter.start.host, starter.last_line});
   }
   return ended;
 }

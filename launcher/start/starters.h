@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,9 @@ namespace strata::launcher {
 
 class Starters {
  public:
+  /// Whom ssh has not reached after this time is named: TCP may wait for a host for minutes.
+  static constexpr std::chrono::seconds kArrival{10};
+
   /// Borrows the screen.
   explicit Starters(Screen& screen) : screen_(screen) {}
   ~Starters();
@@ -27,9 +31,10 @@ class Starters {
   /// InvalidArgument if $PATH has no such program, HostError if it cannot be started.
   void start(const AgentStart& agent, const std::string& input);
 
-  /// Adds what to poll for: outputs that the screen has room for.
+  /// Adds what to poll for: outputs that the screen has room for, and the next look at hosts that
+  /// have not come.
   void add_polls(std::vector<pollfd>& entries);
-  /// Passes on what was printed, in whole lines.
+  /// Passes on what was printed, in whole lines, and says once of a host that ssh waits for it.
   void work();
 
   /// A starter that has ended.
@@ -44,10 +49,14 @@ class Starters {
   void kill();
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   struct Starter {
-    std::string host;
+    AgentStart start;
     RankProcess process;
-    UniqueFd number = {};         ///< pidfd: somebody else may wait for the process
+    Clock::time_point since = Clock::now();
+    bool is_awaited = start.tells_arrival;  ///< its host has not been reached yet
+    UniqueFd number = {};                   ///< pidfd: somebody else may wait for the process
     std::string partial[2] = {};  ///< of standard output and standard error: since the last newline
     std::string last_line = {};   ///< of standard error
     bool told = false;            ///< that it has ended
@@ -55,10 +64,15 @@ class Starters {
 
   void read(Starter& starter, OutputKind kind);
   void print(Starter& starter, OutputKind kind, std::string_view bytes);
+  [[nodiscard]] bool is_missed(const Starter& starter) const;
+  void name_missing();
+  void set_timer();
   [[nodiscard]] static UniqueFd& pipe(Starter& starter, OutputKind kind);
 
   Screen& screen_;
   std::vector<Starter> starters_;
+  std::set<std::string> named_;  ///< hosts that were said not to have come
+  UniqueFd timer_;               ///< is readable when some may have to be named
 };
 
 }  // namespace strata::launcher

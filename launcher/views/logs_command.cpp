@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <optional>
 #include <thread>
@@ -9,6 +10,7 @@
 #include "core/error.h"
 #include "core/json_writer.h"
 #include "launcher/views/asked_run.h"
+#include "launcher/views/kept_logs.h"
 #include "launcher/views/print_text.h"
 #include "launcher/views/view_options.h"
 
@@ -34,6 +36,7 @@ class Reader {
   void read();
 
  private:
+  void require_rank();
   void wait_for_hosts();
   /// Returns false if nothing follows.
   bool take(const JsonValue& answer);
@@ -45,6 +48,21 @@ class Reader {
   AskLogs asked_;
   bool all_told_ = false;  ///< what the run had at the beginning has been printed
 };
+
+/// Throws InvalidArgument if there is no such rank, unless an earlier attempt had it.
+void Reader::require_rank() {
+  if (!options_.rank) return;
+  const auto status = run_.ask(AskStatus{});
+  if (!status) return;
+  int most = -1;
+  for (const JsonValue& rank : status->at("ranks").elements())
+    most = std::max(most, static_cast<int>(rank.at("rank").as_integer()));
+  if (most < 0 || *options_.rank <= most) return;  // none: between two attempts
+  const auto printed = run_.ask(AskLogs{.rank = options_.rank});
+  if (printed && printed->at("lines").elements().empty())
+    throw InvalidArgument(fmt::format("run {} has ranks 0 to {}, and no rank {}",
+                                      status->at("run").as_string(), most, *options_.rank));
+}
 
 /// Lets the run get the lines of its other hosts.
 void Reader::wait_for_hosts() {
@@ -65,6 +83,7 @@ void Reader::wait_for_hosts() {
 
 void Reader::read() {
   wait_for_hosts();
+  require_rank();
   asked_ = {.rank = options_.rank,
             .number = options_.tail.value_or(0),
             .from_end = options_.tail.has_value()};
@@ -122,12 +141,21 @@ std::string Reader::shown(const JsonValue& line) const {
   return (has_prefix ? fmt::format("[{}] ", rank.as_integer()) : "") + line.at("text").as_string();
 }
 
-void read_local(const ViewOptions& options) {
-  const RunsOfUser runs(ControlFolder::places());
-  if (const auto ended = runs.find_ended(options.run))
-    throw InvalidArgument(describe_end(*ended) +
+/// Prints the files of a run that has ended, if it kept any.
+void read_ended(const JsonValue& ended, const ViewOptions& options) {
+  const auto folder = ended.find("log_folder");
+  if (!folder || !folder->is(JsonKind::string) || folder->as_string().empty())
+    throw InvalidArgument(describe_end(ended) +
                           "\nwhat its ranks printed is kept only while it lives, or with mlaunch "
                           "--log-dir DIR");
+  remark(fmt::format("run {} has ended; these are its files in {}, rank by rank",
+                     ended.at("run").as_string(), folder->as_string()));
+  print_kept_logs(folder->as_string(), options);
+}
+
+void read_local(const ViewOptions& options) {
+  const RunsOfUser runs(ControlFolder::places());
+  if (const auto ended = runs.find_ended(options.run)) return read_ended(*ended, options);
   LocalRun run(runs, runs.choose(options.run));
   Reader(run, options).read();
 }

@@ -1,7 +1,5 @@
 #include "launcher/views/view_answers.h"
 
-#include "core/json_writer.h"
-
 namespace strata::launcher {
 namespace {
 
@@ -29,6 +27,14 @@ std::string last_answer(const ViewAnswers& answers, const ViewQuestion& question
   return logs != nullptr ? answers.logs(*logs, true).value_or(end) : end;
 }
 
+void write_line(JsonWriter& json, const OutputLine& line) {
+  json.begin_object();
+  write_number(json, "rank", line.rank);
+  write_number(json, "attempt", line.attempt);
+  json.member("stream", line.kind == OutputKind::standard_output ? "stdout" : "stderr");
+  json.member("text", line.text).end_object();
+}
+
 std::string logs_json(const LogAnswer& answer) {
   JsonWriter json(0);
   json.begin_object().member("version", 1).member("run", answer.run_id);
@@ -37,13 +43,7 @@ std::string logs_json(const LogAnswer& answer) {
   json.key("waiting_for").begin_array();
   for (const std::string& host : answer.waiting_for) json.value(host);
   json.end_array().key("lines").begin_array();
-  for (const OutputLine& line : answer.piece.lines) {
-    json.begin_object();
-    write_number(json, "rank", line.rank);
-    write_number(json, "attempt", line.attempt);
-    json.member("stream", line.kind == OutputKind::standard_output ? "stdout" : "stderr");
-    json.member("text", line.text).end_object();
-  }
+  for (const OutputLine& line : answer.piece.lines) write_line(json, line);
   return json.end_array().end_object().finish();
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/json_writer.h"
 #include "launcher/control/view_question.h"
 #include "launcher/output/recent_output.h"
 
@@ -33,6 +34,8 @@ struct LogAnswer {
   bool ended = false;                         ///< the run has: these are its last lines
 };
 
+/// Writes a line as an object of its own.
+void write_line(JsonWriter& json, const OutputLine& line);
 /// What is answered to AskLogs, in one line.
 std::string logs_json(const LogAnswer& answer);
 

@@ -50,7 +50,8 @@ of the run, each line after its rank, and what mlaunch said; with RANK only that
 
 RUN is the id of a run or the beginning of one (mlaunch status); not needed if there is only one. A
 single word of up to six digits is a RANK. The last 1 MiB of each rank are kept while the run lives
-(less if there are more than 64); lines that have gone are counted. mlaunch --log-dir DIR keeps all.
+(less if there are more than 64); lines that have gone are counted. mlaunch --log-dir DIR keeps all,
+in files, which are printed rank by rank if RUN has ended.
 
 Options
     -f, --follow     go on until the run ends or Ctrl-C
@@ -71,8 +72,8 @@ std::string view_help(const std::string& command) {
           ? "Exit codes: 0 the run has ended, now or before (with --wait 0: was asked), 75 not "
             "yet, 2 "
             "there is\nno such run, 69 it cannot be reached, 78 its secret is another one.\n"
-          : "Exit codes: 0 done, 2 there is no such run, 69 it cannot be reached, 78 its secret is "
-            "another one.\n";
+          : "Exit codes: 0 done, 2 there is no such run or rank, 69 it cannot be reached, 78 its "
+            "secret is\nanother one.\n";
   return first + kElsewhere + "    -h, --help       this text\n\n" + codes +
          "It sees runs that mlaunch supervises itself, not those of --launcher mpi. A program that "
          "is "

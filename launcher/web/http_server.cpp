@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -14,6 +15,7 @@
 
 #include "core/error.h"
 #include "core/system_call.h"
+#include "core/tcp_sockets.h"
 #include "launcher/web/page_text.h"
 
 namespace strata::launcher {
@@ -21,6 +23,8 @@ namespace {
 
 constexpr std::size_t kConnectionBytes = std::size_t{32} << 10;  ///< of headers
 constexpr int kMostWaiting = 64;                                 ///< connections not accepted yet
+/// Prometheus, which has a user of its own, reads it.
+constexpr const char* kMetricsPath = "/metrics";
 constexpr const char* kJson = "application/json";
 /// The page holds its own style and script, and asks only where it came from.
 constexpr const char* kPolicy =
@@ -42,11 +46,13 @@ UniqueFd listen_at(int port) {
   if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
       ::listen(socket.get(), kMostWaiting) == 0)
     return socket;
+  const int error = errno;
+  const std::string advice =
+      error == EADDRINUSE ? fmt::format("; {} has the port: name another one, or 0 for a free one",
+                                        holder_of_port(port))
+                          : "";
   throw HostError(fmt::format("--web {}: cannot listen at 127.0.0.1:{}: {}{}", port, port,
-                              std::strerror(errno),
-                              errno == EADDRINUSE ? "; another program has the port: name another "
-                                                    "one, or 0 for a free one"
-                                                  : ""));
+                              std::strerror(error), advice));
 }
 
 int port_of(const UniqueFd& socket) {
@@ -55,6 +61,14 @@ int port_of(const UniqueFd& socket) {
   checked(::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &length),
           "reading the port of --web");
   return ntohs(address.sin_port);
+}
+
+/// True if the connection is of this process's user, or of root.
+bool is_of_this_user(MHD_Connection* connection) {
+  const auto* info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+  if (info == nullptr) return false;
+  const auto user = user_of_peer(info->connect_fd);
+  return user && (*user == ::geteuid() || *user == 0);
 }
 
 }  // namespace
@@ -129,15 +143,21 @@ HttpServer::Answer HttpServer::answer(MHD_Connection* connection, const std::str
             .text = "This page is shown as 127.0.0.1 or localhost alone.\n"};
   if (method != "GET")
     return {.code = MHD_HTTP_METHOD_NOT_ALLOWED, .text = "This page only shows: GET.\n"};
+  if (path == kMetricsPath) return metrics();
+  if (!is_of_this_user(connection))
+    return {.code = MHD_HTTP_FORBIDDEN,
+            .text = "This page is for the user who runs this mlaunch, and root.\n"};
   return page(path);
+}
+
+HttpServer::Answer HttpServer::metrics() const {
+  return {.type = "text/plain; version=0.0.4; charset=utf-8", .text = texts_.metrics()};
 }
 
 HttpServer::Answer HttpServer::page(const std::string& path) const {
   if (path == "/") return {.type = "text/html; charset=utf-8", .text = std::string(kPage)};
   if (path == "/status.json") return {.type = kJson, .text = texts_.status()};
   if (path == "/history.json") return {.type = kJson, .text = texts_.history()};
-  if (path == "/metrics")
-    return {.type = "text/plain; version=0.0.4; charset=utf-8", .text = texts_.metrics()};
   return {.code = MHD_HTTP_NOT_FOUND,
           .text = "There are /, /status.json, /history.json and /metrics.\n"};
 }

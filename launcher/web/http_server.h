@@ -37,6 +37,7 @@ class HttpServer final : public WebServer {
                            std::size_t* upload_bytes, void** state);
   [[nodiscard]] Answer answer(MHD_Connection* connection, const std::string& path,
                               const std::string& method) const;
+  [[nodiscard]] Answer metrics() const;
   [[nodiscard]] Answer page(const std::string& path) const;
 
   const WebTexts texts_;

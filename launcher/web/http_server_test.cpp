@@ -20,12 +20,15 @@ class HttpServerTest : public ::testing::Test {
  protected:
   UniqueFd connect() {
     UniqueFd peer(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    connect(peer);
+    return peer;
+  }
+  void connect(const UniqueFd& peer) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(static_cast<std::uint16_t>(server_.port()));
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     EXPECT_EQ(::connect(peer.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-    return peer;
   }
   static void say(const UniqueFd& peer, const std::string& text) {
     (void)::send(peer.get(), text.data(), text.size(), MSG_NOSIGNAL);
@@ -128,13 +131,28 @@ TEST_F(HttpServerTest, WhoDoesNotReadHoldsUpNobody) {
   EXPECT_TRUE(server_.timeout() == std::nullopt || server_.timeout()->count() <= 10'000);
 }
 
+TEST_F(HttpServerTest, OtherUsersSeeFiguresAlone) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can play another user";
+  const auto get_as_other = [this](const std::string& path) {
+    EXPECT_EQ(::seteuid(65534), 0);
+    const UniqueFd peer(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    EXPECT_EQ(::seteuid(0), 0);
+    connect(peer);
+    say(peer, "GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    return heard(peer);
+  };
+  for (const char* path : {"/", "/status.json", "/history.json", "/no"})
+    EXPECT_TRUE(has(get_as_other(path), " 403 Forbidden\r\n")) << path;
+  EXPECT_TRUE(has(get_as_other("/metrics"), "no figures")) << "what metrics say";
+}
+
 // Fault 32.
 TEST_F(HttpServerTest, APortInUseIsRefused) {
   try {
     HttpServer second(server_.port(), {});
     FAIL();
   } catch (const HostError& error) {
-    EXPECT_TRUE(has(error.what(), "another program has the port: name another one, or 0"));
+    EXPECT_TRUE(has(error.what(), "(web_server_test) has the port: name another one, or 0"));
   }
 }
 

@@ -1,6 +1,7 @@
 // The page of a run for browsers, and its figures for Prometheus (`mlaunch --web PORT`). mlaunch
 // opens the module that has the server (libstrata_web.so: libmicrohttpd) only where it is asked
-// for. It listens on 127.0.0.1 alone, and shows; nothing can be changed through it.
+// for. It listens on 127.0.0.1 alone, and shows; nothing can be changed through it. The figures are
+// for all users of the host, the rest for the user of this process and root.
 #pragma once
 
 #include <chrono>

@@ -85,7 +85,8 @@ class ControlWire {
                             std::uint64_t number) = 0;
   /// Answers OutputWanted.
   virtual void send(const RecentOutput::Piece& output) = 0;
-  /// Answers ViewAsked. Answers over kMostAnswerBytes, and for who has gone, are lost.
+  /// Answers ViewAsked. In place of one over kMostAnswerBytes it is said that it is too long; one
+  /// for who has gone is lost.
   virtual void answer(std::uint64_t number, const std::string& json) = 0;
   /// Waits until all is sent, at most `limit`, and ends all connections.
   virtual void close(std::chrono::milliseconds limit) = 0;

@@ -14,6 +14,7 @@
 #include "core/error.h"
 #include "core/integer.h"
 #include "core/system_call.h"
+#include "core/tcp_sockets.h"
 #include "core/unique_fd.h"
 
 namespace strata::launcher {
@@ -61,12 +62,18 @@ std::pair<std::string, int> parse_host_and_port(const std::string& option,
   const bool has_bracket = address.find_first_of("[]") != std::string::npos;
   if (address.empty() || has_colon != is_v6 || has_bracket || port < 1 || port > 65535)
     throw InvalidArgument(fmt::format(
-        "{} {}: expected HOST:PORT, as in gpu-07:29500 or [fe80::1]:29500", option, text));
+        "{} {}: expected HOST:PORT, as in gpu-07:29500 or [fd00::1]:29500", option, text));
   return {address, static_cast<int>(port)};
 }
 
 std::string numeric_address(const std::string& name) {
   const AddressList found = resolve(name, 0, 0);
+  const auto* as_v6 = reinterpret_cast<const sockaddr_in6*>(found->ai_addr);
+  if (found->ai_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&as_v6->sin6_addr))
+    throw ConfigError(
+        fmt::format("{} is a link-local address, which leads elsewhere from each interface of each "
+                    "host; give a global or private one (ip -6 address show scope global)",
+                    name));
   return text_of(found->ai_addr, found->ai_addrlen);
 }
 
@@ -84,13 +91,16 @@ void check_listening_address(const std::string& numeric, int port) {
   if (::bind(socket.get(), found->ai_addr, found->ai_addrlen) == 0 &&
       ::listen(socket.get(), 1) == 0)
     return;
-  const char* advice =
-      errno == EADDRINUSE      ? "; another program has the port: name another one with "
-                                 "--master-port, the same on all hosts"
-      : errno == EADDRNOTAVAIL ? "; it is no address of this host, which watches over the run"
-                               : "";
+  const int error = errno;
+  std::string advice;
+  if (error == EADDRINUSE)
+    advice =
+        fmt::format("; {} has the port: name another one with --master-port, the same on all hosts",
+                    holder_of_port(port));
+  if (error == EADDRNOTAVAIL)
+    advice = "; it is no address of this host, which watches over the run";
   throw HostError(fmt::format("cannot listen at {}: {}{}", host_and_port(numeric, port),
-                              std::strerror(errno), advice));
+                              std::strerror(error), advice));
 }
 
 std::string address_towards(const std::string& numeric, int port) {

@@ -6,7 +6,7 @@
 
 namespace strata::launcher {
 
-/// Returns "10.0.0.1:29500", or "[fe80::1]:29500".
+/// Returns "10.0.0.1:29500", or "[fd00::1]:29500".
 std::string host_and_port(const std::string& address, int port);
 
 /// Reads what host_and_port wrote, with a name or a numeric address; `option` names it in messages.
@@ -14,7 +14,8 @@ std::string host_and_port(const std::string& address, int port);
 std::pair<std::string, int> parse_host_and_port(const std::string& option, const std::string& text);
 
 /// Returns the numeric address that a name leads to on this host; a numeric address as it is.
-/// Throws HostError for a name that leads nowhere.
+/// Throws HostError for a name that leads nowhere, ConfigError for a link-local address
+/// (fe80::1%eth0): no other host could be told of it.
 std::string numeric_address(const std::string& name);
 
 /// True for addresses that lead to the same host from everywhere.

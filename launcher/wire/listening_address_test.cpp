@@ -30,6 +30,9 @@ TEST(ListeningAddress, NamesBecomeNumbers) {
   EXPECT_TRUE(is_loopback(numeric_address("localhost")));
   EXPECT_FALSE(is_loopback("10.1.2.3"));
   EXPECT_THROW((void)numeric_address("no.such.host.invalid"), HostError);
+  EXPECT_EQ(numeric_address("fd00::1"), "fd00::1");
+  for (const char* scoped : {"fe80::1%lo", "fe80::1"})
+    EXPECT_THROW((void)numeric_address(scoped), ConfigError) << scoped;
 }
 
 // Fault 32.
@@ -53,7 +56,7 @@ TEST(ListeningAddress, APortInUseAndAForeignAddressAreRefused) {
     }
   };
   EXPECT_EQ(refusal("127.0.0.1", 0), "");
-  EXPECT_NE(refusal("127.0.0.1", port).find("another program has the port"), std::string::npos);
+  EXPECT_NE(refusal("127.0.0.1", port).find("(launcher_test) has the port"), std::string::npos);
   EXPECT_NE(refusal("192.0.2.1", 0).find("no address of this host"), std::string::npos);
 }
 

@@ -187,7 +187,7 @@ class Hosts(HostsTest):
         wrong = self.run_program(self.command(1, 2, 1, ["true"], secret="other"), expect=78)
         self.assertIn("host 0 does not let this one in: the coordinator has another certificate", wrong.stderr)
         taken = self.run_program(self.command(0, 2, 1, ["true"]), expect=69)
-        self.assertIn("another program has the port", taken.stderr)
+        self.assertIn(f"process {first.pid} (mlaunch) has the port: name another one with --master-port", taken.stderr)
         self.assertIsNone(first.poll())
         self.assertIsNone(second.poll())
 
@@ -205,7 +205,7 @@ class Hosts(HostsTest):
     # Fault 35.
     def test_hosts_that_would_run_different_things_are_refused(self):
         first = self.start(self.command(0, 2, 1, ["sh", "-c", "exit 0"]))
-        for count, program, words in [(2, ["sh", "-c", "exit 1"], "word 3 is 'exit 1' on this host and 'exit 0' there"),
+        for count, program, words in [(2, ["sh", "-c", "exit 1"], "-c is 'exit 1' on this host and 'exit 0' there"),
                                       (3, ["sh", "-c", "exit 0"], "this host was told --nnodes 3, the coordinator 2")]:
             code, _, said = self.ended(self.start(self.command(1, count, 1, program)))
             self.assertEqual(code, 78, said)

@@ -4,7 +4,7 @@ import os
 import time
 import unittest
 
-from namespaces import Namespaces
+from namespaces import Namespaces, run
 from several_hosts import ACTOR, children
 
 
@@ -24,6 +24,17 @@ class Apart(Namespaces):
         self.assertEqual([end[0] for end in ends], [1, 1, 1], ends)
         self.assertIn("rank 1 of 3 failed", ends[0][2])
         self.assertIn("  host    1 (host1)", ends[0][2])
+
+    def test_the_doctor_names_hosts_that_do_not_reach_one_another(self):
+        run("ip", "-n", "stratahost1", "route", "add", "prohibit", f"{self.address(2)}/32")
+        ends = [self.ended(host, 60) for host in self.launch([1, 1, 1], ["doctor", "--hosts"])]
+        self.assertEqual(ends[0][0], 69, ends)
+        lines = ends[0][1].splitlines()
+        self.assertEqual([" ".join(line.split()[:3]) for line in lines[1:4]],
+                         [f"host{host} {self.address(host)} (eth0)" for host in range(3)])
+        bad = [line for line in lines if line.startswith("bad")]
+        self.assertTrue(any(f"host1 does not reach host2 at {self.address(2)}, port " in line for line in bad), lines)
+        self.assertFalse(any("host0" in line for line in bad), bad)
 
     # Faults 10, 11.
     def test_a_host_that_is_cut_off_ends_its_ranks_before_others_start(self):

@@ -4,6 +4,7 @@ import pathlib
 import pwd
 import shutil
 import signal
+import socket
 import subprocess
 import time
 import unittest
@@ -97,6 +98,53 @@ class Ssh(HostsTest):
         code, _, error = self.ended(self.launch("-H", "localhost,b", "true"))
         self.assertEqual(code, 69, error)
         self.assertRegex(error, r"host 1 cannot take part: ssh: connect to host .* refused")
+
+    def test_a_host_that_does_not_come_is_named_while_ssh_waits(self):
+        # This one is as silent as a host that is down: it takes the connection, and says nothing.
+        silent = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(silent.close)
+        config = self.read("ssh_config")
+        self.write("ssh_config", f"Host c\n  Port {silent.getsockname()[1]}\n" + config)
+        run = self.launch("-H", "localhost,b,c", "true")
+        said = []
+        while "ssh still waits" not in "".join(said[-1:]):
+            said.append(run.stderr.readline())
+            self.assertTrue(said[-1], said)
+        self.assertIn("mlaunch: after 10 s ssh still waits for c; is it up, and does ssh c true end at once?", said[-1])
+        run.send_signal(signal.SIGINT)
+        self.assertEqual(self.ended(run)[0], 130)
+
+    def test_the_doctor_says_that_hosts_can_work_together(self):
+        run = self.launch("-H", "localhost:4,b:4", "doctor", "--hosts", "--output", "out")
+        code, output, error = self.ended(run, 60)
+        self.assertEqual(code, 0, output + error)
+        name = os.uname().nodename
+        self.assertRegex(output, rf"(?m)^{name} +127\.0\.0\.1 \(lo\) +{len(os.sched_getaffinity(0))} ")
+        self.assertRegex(output, r"(?m)^ok    strata +the same build in \S+ on all hosts$")
+        self.assertRegex(output, r"(?m)^ok    ports +all hosts reach one another")
+        self.assertRegex(output, r"(?m)^ok    network +there and back in \d+\.\d+ ms at most; \d+\.\d+ GB/s to ")
+        self.assertRegex(output, r"(?m)^ok    output +out is one folder on all hosts, and locks hold$")
+        self.assertFalse([path.name for path in self.home.iterdir() if path.name.startswith((".doctor", "out"))])
+
+    def test_the_doctor_refuses_a_folder_that_is_not_shared(self):
+        # Each end of the run is in a mount namespace of its own, and sees another folder under this name.
+        (self.home / "mine").mkdir()
+        hidden = f"mount -t tmpfs tmpfs {self.home}/mine && exec \"$@\""
+        run = self.start(["unshare", "--mount", "sh", "-c", hidden, "sh", str(BIN / "mlaunch"), "--master-addr", "127.0.0.1",
+                          "-H", "localhost,b", "doctor", "--hosts", "--output", "mine"])
+        code, output, error = self.ended(run, 60)
+        if "unshare" in error or "mount:" in error:
+            self.skipTest(f"this system allows no mount namespaces: {error}")
+        self.assertEqual(code, 69, output + error)
+        self.assertRegex(output, r"(?m)^bad   output +mine on .* \(host 1\): host 0's file is not seen there; a checkpoint is one folder")
+
+    def test_a_name_that_leads_nowhere_is_named_with_its_list(self):
+        self.write("hosts", "nowhere.invalid\nb\n")
+        for names in (["-H", "nowhere.invalid,b"], ["--hostfile", "hosts"]):
+            run = self.start([str(BIN / "mlaunch"), *names, "true"])
+            code, _, error = self.ended(run)
+            self.assertEqual(code, 69, error)
+            self.assertIn(f"{' '.join(names)}: cannot find the host nowhere.invalid: ", error)
 
     # Fault 10.
     def test_an_agent_that_dies_is_started_again(self):

@@ -179,6 +179,35 @@ TEST_F(Views, StatusOfARunThatHasEndedNamesWhatIsLeft) {
   EXPECT_EQ(told.at("log_folder").as_string(), logs);
 }
 
+TEST_F(Views, LogsOfARunThatHasEndedAreItsFiles) {
+  const std::string script = "echo out $RANK; echo error $RANK >&2";
+  MlaunchProcess run({"-np", "2", "--log-dir", home_ / "logs", "sh", "-c", script});
+  ASSERT_EQ(run.wait(), 0);
+  const std::string id = fs::path(fs::directory_iterator(home_ / "logs")->path()).filename();
+  const Result all = mlaunch({"logs", id});
+  EXPECT_EQ(all.code, 0) << all.error;
+  EXPECT_EQ(all.output, "[0] out 0\n[0] error 0\n[1] out 1\n[1] error 1\n");
+  EXPECT_TRUE(contains(all.error, "run " + id + " has ended; these are its files in " +
+                                      (home_ / "logs/") + id + ", rank by rank"));
+  EXPECT_EQ(mlaunch({"logs", id, "1", "--stderr"}).output, "error 1\n");
+  EXPECT_EQ(mlaunch({"logs", id, "--tail", "1"}).output, "[1] error 1\n");
+  EXPECT_EQ(mlaunch({"logs", id, "0", "--json", "--stdout"}).output,
+            "{\"rank\":0,\"attempt\":0,\"stream\":\"stdout\",\"text\":\"out 0\"}\n");
+  const Result ninth = mlaunch({"logs", id, "9"});
+  EXPECT_EQ(ninth.code, 2);
+  EXPECT_TRUE(contains(ninth.error, "the run had ranks 0 to 1, and no rank 9")) << ninth.error;
+  fs::remove_all(home_ / "logs");
+  EXPECT_TRUE(contains(mlaunch({"logs", id}).error, "has no logs of ranks any more"));
+}
+
+TEST_F(Views, ARankThatIsNotThereHasNoLogs) {
+  const auto run = start("report");
+  const Result ninth = mlaunch({"logs", "9"});
+  EXPECT_EQ(ninth.code, 2);
+  EXPECT_TRUE(contains(ninth.error, "has ranks 0 to 1, and no rank 9")) << ninth.error;
+  EXPECT_EQ(mlaunch({"logs", "1"}).code, 0);
+}
+
 TEST_F(Views, StatusOfARunWithoutLogsSaysThatNothingIsLeft) {
   const auto run = start("save");
   const std::string id = only_run();

@@ -117,9 +117,9 @@ class WebPage(Pages):
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = str(taken.getsockname()[1])
             done = self.run_program([str(BIN / "mlaunch"), "--web", port, "true"], expect=69)
-            self.assertIn("another program has the port: name another one, or 0 for a free one", done.stderr)
+            self.assertRegex(done.stderr, rf"process {os.getpid()} \(.+\) has the port: name another one, or 0 for a free one")
         mpi = self.run_program([str(BIN / "mlaunch"), "--launcher", "mpi", "--web", "0", "true"], expect=2)
-        self.assertIn("--web does not go with --launcher mpi", mpi.stderr)
+        self.assertIn("--web 0 has no effect: with --launcher mpi", mpi.stderr)
 
 
 class Browser(Pages):

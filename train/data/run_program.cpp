@@ -1,8 +1,6 @@
 #include "train/data/run_program.h"
 
 #include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -16,9 +14,8 @@
 
 #include "core/check.h"
 #include "core/error.h"
+#include "core/spawn_settings.h"
 #include "core/unique_fd.h"
-
-extern char** environ;
 
 namespace strata::train {
 namespace {
@@ -60,41 +57,6 @@ std::string read_from(int fd, std::size_t begin) {
   return text;
 }
 
-/// Owns posix_spawn's two attribute objects, whose functions return error numbers.
-class SpawnSettings {
- public:
-  SpawnSettings() {
-    check(::posix_spawn_file_actions_init(&actions_));
-    check(::posix_spawnattr_init(&attributes_));
-    // Resets signals: what this process blocks or ignores must not affect the child.
-    sigset_t none;
-    sigset_t all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    check(::posix_spawnattr_setsigmask(&attributes_, &none));
-    check(::posix_spawnattr_setsigdefault(&attributes_, &all));
-    check(::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
-  }
-  ~SpawnSettings() {
-    ::posix_spawn_file_actions_destroy(&actions_);
-    ::posix_spawnattr_destroy(&attributes_);
-  }
-  SpawnSettings(const SpawnSettings&) = delete;
-  SpawnSettings& operator=(const SpawnSettings&) = delete;
-
-  void connect(int fd, int as) { check(::posix_spawn_file_actions_adddup2(&actions_, fd, as)); }
-  [[nodiscard]] const posix_spawn_file_actions_t* actions() const { return &actions_; }
-  [[nodiscard]] const posix_spawnattr_t* attributes() const { return &attributes_; }
-
- private:
-  static void check(int error) {
-    if (error != 0)
-      throw HostError(std::string("posix_spawn settings failed: ") + std::strerror(error));
-  }
-  posix_spawn_file_actions_t actions_{};
-  posix_spawnattr_t attributes_{};
-};
-
 constexpr std::chrono::milliseconds kBetweenLooks{50};
 
 /// Waits for the child, calling `look` (if any) again and again; returns its exit code.
@@ -124,13 +86,9 @@ ProgramResult run_program(const std::vector<std::string>& arguments, const std::
   settings.connect(in.get(), 0);
   settings.connect(out.get(), 1);
   settings.connect(errors.get(), 2);
-  std::vector<char*> argv;
-  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
-  argv.push_back(nullptr);
   pid_t child = -1;
-  const int error = ::posix_spawnp(&child, argv[0], settings.actions(), settings.attributes(),
-                                   argv.data(), environ);
-  if (error != 0) throw HostError("cannot start " + arguments[0] + ": " + std::strerror(error));
+  if (const int error = settings.start(arguments, child); error != 0)
+    throw HostError("cannot start " + arguments[0] + ": " + std::strerror(error));
   ProgramResult result;
   const auto listen = [&] {
     const std::string more = read_from(out.get(), result.output.size());

@@ -1,4 +1,9 @@
-// Runs `doctor`: measures what this machine can do, and says what Strata would choose on it.
+// Runs `doctor`: measures what this machine can do, and says what Strata would choose on it; with
+// --hosts, whether the hosts of a run can work together.
+#include <fmt/core.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -8,13 +13,18 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/nearest_name.h"
+#include "core/own_files.h"
 #include "core/program_main.h"
+#include "core/system_call.h"
 #include "kernels/cuda/open_device.h"
 #include "machine/copy_speed.h"
 #include "machine/hardware_file.h"
+#include "machine/host_memory.h"
 #include "machine/measure_cpu.h"
 #include "machine/this_host.h"
 #include "train/doctor/doctor_report.h"
+#include "train/doctor/hosts_check.h"
+#include "train/doctor/hosts_report.h"
 
 namespace strata::train {
 namespace {
@@ -52,6 +62,40 @@ DoctorReport look(const std::vector<std::string>& folders) {
   return report;
 }
 
+/// Returns what is known of this host besides its network.
+HostFacts look_at_host(const RankContext& context) {
+  const machine::Machine host = machine::look_at_this_host();
+  HostFacts facts;
+  facts.name = context.host;
+  facts.programs = own_directory();
+  facts.build = fmt::format("{:016x}", hash_of_program());
+  facts.processor = host.processor.name;
+  facts.cores = static_cast<int>(host.processor.cores.whole());
+  facts.available_bytes = machine::available_host_bytes();
+  rlimit locked{};
+  checked(::getrlimit(RLIMIT_MEMLOCK, &locked), "reading the limit of locked memory");
+  if (locked.rlim_cur != RLIM_INFINITY)
+    facts.locked_bytes = static_cast<std::int64_t>(locked.rlim_cur);
+  struct statvfs shared {};
+  if (::statvfs("/dev/shm", &shared) == 0)
+    facts.shared_memory_bytes = static_cast<std::int64_t>(shared.f_bavail * shared.f_frsize);
+  for (int i = 0; i < cuda::count_devices().devices; ++i) {
+    const DeviceFacts device = look_at_device(i);
+    facts.gpus.push_back(device.problem.empty() ? device.description : device.problem);
+  }
+  return facts;
+}
+
+/// Prints what was found on all hosts of a run, on rank 0.
+int run_on_hosts(const RankContext& context, const std::string& output) {
+  const HostsReport report = check_hosts(context, look_at_host(context), output);
+  if (context.rank != 0) return static_cast<int>(ExitCode::done);
+  std::fputs(to_text(report).c_str(), stdout);
+  const bool is_bad = std::ranges::any_of(
+      judge(report), [](const Finding& finding) { return finding.level == Finding::Level::bad; });
+  return static_cast<int>(is_bad ? ExitCode::host : ExitCode::done);
+}
+
 /// Names the first unknown flag of the surplus words, else the first word.
 std::string said_of_unknown(const std::vector<std::string>& words) {
   const auto flag =
@@ -59,7 +103,7 @@ std::string said_of_unknown(const std::vector<std::string>& words) {
   if (flag == words.end()) return "unexpected '" + words.front() + "'; see doctor --help";
   return "unknown flag " + *flag +
          suggestion(flag->substr(0, flag->find('=')),
-                    {"--nvme-path", "--json", "--write-hardware"}) +
+                    {"--nvme-path", "--json", "--write-hardware", "--hosts", "--output"}) +
          " (doctor --help lists the flags)";
 }
 
@@ -67,6 +111,8 @@ int run(int argc, char** argv, const RankContext& context) {
   std::vector<std::string> folders;
   bool json = false;
   std::string hardware;
+  bool hosts = false;
+  std::string output;
   CLI::App app(
       "Prints what this machine can do, measured, and what Strata would choose on it: cores,\n"
       "memory, locked memory, io_uring, GPUs and, for each folder named, the disk. Some seconds.");
@@ -77,6 +123,13 @@ int run(int argc, char** argv, const RankContext& context) {
   app.add_option("--write-hardware,--write_hardware", hardware,
                  "also write what a plan must know of this machine to this file\n"
                  "(docs/formats/hardware.md)");
+  auto* of_hosts = app.add_flag("--hosts", hosts,
+                                "look at the hosts of a run, which start as the run will:\n"
+                                "mlaunch -H a,b doctor --hosts; ends with 69 if something is bad");
+  app.add_option("--output", output, "with --hosts: also try this folder, which they share")
+      ->needs(of_hosts);
+  for (const char* name : {"--nvme-path", "--json", "--write-hardware"})
+    of_hosts->excludes(app.get_option(name));
   try {
     app.parse(argc, argv);
   } catch (const CLI::ExtrasError&) {
@@ -84,6 +137,7 @@ int run(int argc, char** argv, const RankContext& context) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::usage);
   }
+  if (hosts) return run_on_hosts(context, output);
   if (context.world > 1)
     throw InvalidArgument(
         "doctor looks at one machine and disturbs what it measures when several "

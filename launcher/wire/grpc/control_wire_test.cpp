@@ -211,8 +211,14 @@ TEST_F(ControlWireTest, WhoDoesNotBelongToTheRunIsRefused) {
   wrong.host_count = 3;
   EXPECT_NE(refusal_of(wrong).find("told --nnodes 3, the coordinator 2"), std::string::npos);
   wrong = attach_settings();
-  wrong.command = {"train", "--zero", "2"};
-  EXPECT_NE(refusal_of(wrong).find("word 3 is '2' on this host and '3' there"), std::string::npos);
+  for (const auto& [command, said] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"train", "--zero", "2"}, ": --zero is '2' on this host and '3' there"},
+           {{"plan", "--zero", "3"}, ": the program is 'plan' on this host and 'train' there"},
+           {{"train", "--zero=3"}, ": argument 1 is '--zero=3' on this host and '--zero' there"},
+           {{"train", "--zero"}, ": argument 2 is nothing on this host and '3' there"}}) {
+    wrong.command = command;
+    EXPECT_NE(refusal_of(wrong).find(said), std::string::npos) << refusal_of(wrong);
+  }
   attach(attach_settings());
   ASSERT_TRUE(at_agent_->next<Connected>());
   client_->send(SendToCoordinator{Hello{.host = "c", .agent = "1"}});
@@ -370,6 +376,23 @@ TEST_F(ViewWireTest, OtherSecretsAndNobodyAreErrors) {
   EXPECT_FALSE(at_server_->next<ViewAsked>(milliseconds(50))) << "the run hears none of them";
 }
 
+TEST_F(ViewWireTest, AnAnswerThatIsTooLargeIsSaidToBe) {
+  listen();
+  const auto client = this->client(secret());
+  const auto call = client->ask(AskStatus{});
+  const auto heard = at_server_->next<ViewAsked>();
+  ASSERT_TRUE(heard);
+  server_->answer(heard->number, std::string(kMostAnswerBytes + (1 << 20), 'x'));
+  ASSERT_TRUE(call->wait(milliseconds(20'000)));
+  try {
+    (void)call->answer();
+    FAIL();
+  } catch (const HostError& error) {
+    EXPECT_NE(std::string(error.what()).find("has 17 MiB, and 16 are the most"), std::string::npos)
+        << error.what();
+  }
+}
+
 TEST_F(ViewWireTest, QuestionsHaveALimit) {
   listen();
   const auto client = this->client(secret());
@@ -390,7 +413,8 @@ TEST_F(ControlWireTest, APortInUseIsRefused) {
     CoordinatorServer second(listen_settings());
     FAIL();
   } catch (const HostError& error) {
-    EXPECT_NE(std::string(error.what()).find("another program has the port"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find(") has the port: name another one"),
+              std::string::npos);
   }
 }
 

@@ -22,14 +22,32 @@ constexpr int kLeastBetweenPingsMs = 500, kBetweenPingsMs = 20'000;
 /// An agent that was heard of within this time lives.
 constexpr std::chrono::seconds kAnswers{3};
 
+using Words = std::vector<std::string>;
+
+bool is_option(const std::string& word) { return word.size() > 1 && word[0] == '-'; }
+
+/// Returns the option that has its value in word `i`: --zero of --zero=3, or of --zero 3. "": none.
+std::string option_at(const Words& command, std::size_t i) {
+  if (i >= command.size()) return "";
+  const std::string& word = command[i];
+  if (is_option(word)) return word.substr(0, word.find('=') == word.npos ? 0 : word.find('='));
+  const bool is_value = i > 0 && is_option(command[i - 1]) && command[i - 1].find('=') == word.npos;
+  return is_value ? command[i - 1] : "";
+}
+
 /// Says where two commands differ first; "": nowhere.
-std::string difference(const std::vector<std::string>& its, const std::vector<std::string>& own) {
+std::string difference(const Words& its, const Words& own) {
   for (std::size_t i = 0; i < std::max(its.size(), own.size()); ++i) {
-    const auto word = [i](const std::vector<std::string>& command) {
+    const auto word = [i](const Words& command) {
       return i < command.size() ? "'" + command[i] + "'" : std::string("nothing");
     };
-    if (word(its) != word(own))
-      return fmt::format("word {} is {} on this host and {} there", i + 1, word(its), word(own));
+    if (word(its) == word(own)) continue;
+    const std::string option = option_at(its, i);
+    const std::string what = i == 0 ? "the program"
+                             : !option.empty() && option == option_at(own, i)
+                                 ? option
+                                 : fmt::format("argument {}", i);
+    return fmt::format("{} is {} on this host and {} there", what, word(its), word(own));
   }
   return "";
 }
@@ -107,7 +125,7 @@ grpc::ServerUnaryReactor* CoordinatorServer::take(const grpc::CallbackServerCont
 }
 
 void CoordinatorServer::answer(std::uint64_t number, const std::string& json) {
-  if (json.size() <= kMostAnswerBytes) views_.answer(number, json);
+  views_.answer(number, json);
 }
 
 bool CoordinatorServer::accepts_token(const grpc::CallbackServerContext& context) const {

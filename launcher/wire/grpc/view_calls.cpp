@@ -17,6 +17,11 @@ class ViewReactor final : public grpc::ServerUnaryReactor {
   void answer(const std::string& json) {
     const std::lock_guard lock(mutex_);
     if (std::exchange(finished_, true)) return;
+    if (json.size() > kMostAnswerBytes)
+      return Finish({grpc::StatusCode::RESOURCE_EXHAUSTED,
+                     fmt::format("what it would say has {} MiB, and {} are the most; ask it for "
+                                 "less, as for one rank",
+                                 json.size() >> 20, kMostAnswerBytes >> 20)});
     answer_.set_json(json);
     Finish(grpc::Status::OK);
   }

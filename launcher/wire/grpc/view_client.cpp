@@ -22,6 +22,9 @@ namespace {
                     place, other));
   if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED)
     throw HostError(fmt::format("the run at {} belongs to another version of mlaunch", place));
+  if (status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED)
+    throw HostError(
+        fmt::format("the run at {} does not answer: {}", place, status.error_message()));
   throw HostError(fmt::format("no run answers at {}: {}", place, reason_of(status)));
 }
 

@@ -1,0 +1,26 @@
+#include "launcher/command/hosts_doctor.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "core/error.h"
+
+namespace strata::launcher {
+
+void settle_hosts_doctor(Options& options) {
+  if (options.command.empty() ||
+      std::filesystem::path(options.command.front()).filename() != "doctor" ||
+      std::ranges::find(options.command, "--hosts") == options.command.end())
+    return;
+  if (!options.hosts.are_several())
+    throw InvalidArgument(
+        "doctor --hosts looks at the hosts of a run: name them before it, as the run will have "
+        "them, as in mlaunch -H a,b doctor --hosts (or --hostfile, --launcher slurm, --nnodes)");
+  options.ranks = 1;
+  options.ranks_given = true;
+  for (ListedHost& host : options.hosts.listed) host.slots = 1;
+  options.restarts.most_restarts = 0;
+  options.prefix = false;  // rank 0 alone prints
+}
+
+}  // namespace strata::launcher
