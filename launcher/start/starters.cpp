@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/own_files.h"
 #include "core/system_call.h"
 #include "launcher/command/program_path.h"
 
@@ -48,8 +49,13 @@ bool has_words(const std::string& line) {
 
 Starters::~Starters() { kill(); }
 
-void Starters::start(const AgentStart& agent, const std::string& input) {
-  const UniqueFd secret = pipe_with(input);
+void Starters::start(const std::vector<AgentStart>& agents, std::string input) {
+  input_ = std::move(input);
+  for (const AgentStart& agent : agents) start(agent);
+}
+
+void Starters::start(const AgentStart& agent) {
+  const UniqueFd secret = pipe_with(input_);
   const char* path = std::getenv("PATH");
   RankCommand starter;
   starter.path = find_program(agent.command.front(), "", path != nullptr ? path : "/usr/bin:/bin");
@@ -150,14 +156,37 @@ void Starters::print(Starter& starter, OutputKind kind, std::string_view bytes) 
   if (partial.size() > Screen::kMaxLineBytes) screen_.print(kind, std::exchange(partial, {}));
 }
 
-std::vector<Starters::Ended> Starters::take_ended() {
+std::vector<Starters::Ended> Starters::take_ended(TimePoint now) {
   std::vector<Ended> ended;
   for (Starter& starter : starters_) {
     if (starter.process.output.valid() || starter.process.error.valid() || starter.told) continue;
     starter.told = true;
-    ended.push_back({starter.start.host, starter.last_line});
+    const AgentStart& agent = starter.start;
+    ended.push_back(
+        {agent.host, starter.last_line.empty()
+                         ? fmt::format("{} for {} has ended without a word; is {}/mlaunch there?",
+                                       agent.command.front(), agent.name, own_directory())
+                         : starter.last_line});
+    again_.push_back({now + kBetweenStarts, agent});
   }
   return ended;
+}
+
+void Starters::start_again(TimePoint now) {
+  while (!again_.empty() && again_.front().when <= now) {
+    const AgentStart agent = std::move(again_.front().agent);
+    again_.pop_front();
+    try {
+      start(agent);
+    } catch (const HostError& error) {
+      screen_.say(
+          fmt::format("mlaunch: host {} cannot be started again: {}", agent.name, error.what()));
+    }
+  }
+}
+
+std::optional<Starters::TimePoint> Starters::next_start() const {
+  return again_.empty() ? std::nullopt : std::optional(again_.front().when);
 }
 
 bool Starters::any_left() const {

@@ -1,10 +1,12 @@
 // Programs that start the agents of other hosts (ssh, srun, mpirun), one for each, for as long as
-// their hosts take part: what an agent prints comes through its starter.
+// their hosts take part: what an agent prints comes through its starter. One that has ended is
+// started again: its host may be of use in the next attempt.
 #pragma once
 
 #include <poll.h>
 
 #include <chrono>
+#include <deque>
 #include <optional>
 #include <set>
 #include <string>
@@ -20,6 +22,9 @@ class Starters {
  public:
   /// Whom ssh has not reached after this time is named: TCP may wait for a host for minutes.
   static constexpr std::chrono::seconds kArrival{10};
+  /// One that has ended is started again after this time.
+  static constexpr std::chrono::seconds kBetweenStarts{5};
+  using TimePoint = std::chrono::steady_clock::time_point;
 
   /// Borrows the screen.
   explicit Starters(Screen& screen) : screen_(screen) {}
@@ -27,9 +32,9 @@ class Starters {
   Starters(const Starters&) = delete;
   Starters& operator=(const Starters&) = delete;
 
-  /// Starts a program for an agent, and writes `input` to its standard input. Throws
-  /// InvalidArgument if $PATH has no such program, HostError if it cannot be started.
-  void start(const AgentStart& agent, const std::string& input);
+  /// Starts a program for each agent, and writes `input` to its standard input. Call it once.
+  /// Throws InvalidArgument if $PATH has no such program, HostError if it cannot be started.
+  void start(const std::vector<AgentStart>& agents, std::string input);
 
   /// Adds what to poll for: outputs that the screen has room for, and the next look at hosts that
   /// have not come.
@@ -40,10 +45,16 @@ class Starters {
   /// A starter that has ended.
   struct Ended {
     std::string host;
-    std::string last_words;  ///< last line of its standard error that has words; may be empty
+    std::string why;  ///< last line of its standard error that has words, or what may be wrong
   };
-  /// Returns the starters that have ended since the last call.
-  std::vector<Ended> take_ended();
+  /// Returns the starters that have ended since the last call; they start again later.
+  std::vector<Ended> take_ended(TimePoint now);
+  /// Starts those again whose time has come; says so if that fails.
+  void start_again(TimePoint now);
+  /// Forgets those whose time has not come.
+  void start_none_again() { again_.clear(); }
+  /// Returns when the next one starts again; nullopt: none does.
+  [[nodiscard]] std::optional<TimePoint> next_start() const;
   [[nodiscard]] bool any_left() const;
   /// Ends those that are left.
   void kill();
@@ -62,6 +73,12 @@ class Starters {
     bool told = false;            ///< that it has ended
   };
 
+  struct Again {
+    TimePoint when;
+    AgentStart agent;
+  };
+
+  void start(const AgentStart& agent);
   void read(Starter& starter, OutputKind kind);
   void print(Starter& starter, OutputKind kind, std::string_view bytes);
   [[nodiscard]] bool is_missed(const Starter& starter) const;
@@ -70,9 +87,11 @@ class Starters {
   [[nodiscard]] static UniqueFd& pipe(Starter& starter, OutputKind kind);
 
   Screen& screen_;
+  std::string input_;
   std::vector<Starter> starters_;
   std::set<std::string> named_;  ///< hosts that were said not to have come
   UniqueFd timer_;               ///< is readable when some may have to be named
+  std::deque<Again> again_;      ///< soonest first
 };
 
 }  // namespace strata::launcher

@@ -1,0 +1,119 @@
+#include "launcher/run_output.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "launcher/command/command_text.h"
+#include "launcher/several_hosts.h"
+
+namespace strata::launcher {
+namespace {
+
+constexpr std::chrono::milliseconds kLastWords{500};
+/// Of lines that an agent sends at a time: heartbeats wait behind it.
+constexpr std::size_t kPieceBytes = std::size_t{256} << 10;
+/// Somebody looks at an agent's ranks if their lines were asked for within this time.
+constexpr std::chrono::seconds kWatched{3};
+
+/// Of all ranks together 64 MiB are kept, and never more than 1 MiB of one. An agent keeps what the
+/// ranks of its host print, the coordinator gets that of all hosts where somebody looks.
+std::size_t bytes_kept_of_a_rank(const Options& options) {
+  constexpr std::size_t kOfAll = std::size_t{64} << 20, kOfOne = std::size_t{1} << 20;
+  std::size_t ranks = 0;
+  for (const ListedHost& host : options.hosts.listed) ranks += static_cast<std::size_t>(host.slots);
+  if (ranks == 0) ranks = static_cast<std::size_t>(options.ranks);
+  if (options.hosts.listed.empty() && options.hosts.coordinates)
+    ranks *= static_cast<std::size_t>(options.hosts.count);
+  return std::min(kOfOne, kOfAll / ranks);
+}
+
+}  // namespace
+
+RunOutput::RunOutput(const Options& options)
+    : recent_(bytes_kept_of_a_rank(options)),
+      screen_(options.ranks, options.prefix, STDOUT_FILENO, STDERR_FILENO,
+              !options.hosts.are_several()) {
+  screen_.listen([this](std::string_view line) {
+    if (logs_) logs_->note(line);
+    recent_.say(line);
+  });
+}
+
+void RunOutput::keep_logs(const Run& run) {
+  if (run.options.log_directory.empty() || logs_) return;
+  logs_.emplace(run.options.log_directory, run.run_id,
+                is_agent(run) ? std::optional(run.options.hosts.node) : std::nullopt);
+  std::error_code error;
+  note(command_text(run.typed));
+  note(fmt::format("run {} begins on host {}, process {}, in {}", run.run_id, run.host, ::getpid(),
+                   std::filesystem::current_path(error).string()));
+  for (const std::string& given : run.options.notes) note("note: " + given);
+  say("logs of ranks are kept in " + logs_->path());
+}
+
+void RunOutput::begin_attempt(const Placement& placement) {
+  recent_.begin_attempt(placement.attempt);
+  note(fmt::format("attempt {} starts with {} ranks", placement.attempt, placement.world()));
+}
+
+void RunOutput::end_attempt() {
+  if (!logs_) return;
+  logs_->end_attempt();
+  note("the attempt has ended on this host");
+}
+
+void RunOutput::add_polls(std::vector<pollfd>& entries) {
+  for (const OutputKind kind : kOutputKinds)
+    if (OutputQueue& queue = screen_.queue(kind); queue.pending())
+      entries.push_back({queue.fd(), POLLOUT, 0});
+}
+
+bool RunOutput::write() {
+  if (logs_)
+    if (const auto complaint = logs_->take_complaint()) say(*complaint);
+  bool has_gone = false;
+  for (const OutputKind kind : kOutputKinds) {
+    OutputQueue& queue = screen_.queue(kind);
+    queue.write_some();
+    bool& told = error_told_[static_cast<int>(kind)];
+    if (queue.error() == 0 || std::exchange(told, true)) continue;
+    if (queue.error() == EPIPE)
+      has_gone = true;
+    else
+      say(std::string("standard ") + (kind == OutputKind::standard_output ? "output" : "error") +
+          " is lost, the ranks go on: " + std::strerror(queue.error()));
+  }
+  return has_gone;
+}
+
+void RunOutput::write_last_words(bool is_short) {
+  const TimePoint limit = now() + kLastWords;
+  for (const OutputKind kind : kOutputKinds) {
+    OutputQueue& queue = screen_.queue(kind);
+    for (queue.write_some(); queue.pending(); queue.write_some()) {
+      if (is_short && now() > limit) break;
+      pollfd entry{queue.fd(), POLLOUT, 0};
+      if (::poll(&entry, 1, 100) < 0 && errno != EINTR) break;
+    }
+  }
+}
+
+RecentOutput::Piece RunOutput::piece_for_coordinator(std::uint64_t from) {
+  RecentOutput::Piece piece = recent_.read({.number = from}, kPieceBytes);
+  sent_ = {now(), piece.next};
+  return piece;
+}
+
+std::optional<RecentOutput::Piece> RunOutput::last_piece_for_coordinator() {
+  if (!sent_ || now() >= sent_->when + kWatched) return {};
+  return piece_for_coordinator(sent_->next);
+}
+
+}  // namespace strata::launcher
