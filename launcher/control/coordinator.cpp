@@ -16,8 +16,6 @@ namespace {
 /// True for signals after which ranks may save.
 bool stops_well(int signal) { return signal == SIGTERM || signal == SIGHUP || signal == SIGUSR1; }
 
-constexpr const char* kAnotherCame = "another mlaunch has come as this host";
-
 /// A signal that leaves time to save asks for another start later; Ctrl-C does not.
 int exit_code_without_ranks(int signal) {
   return stops_well(signal) ? static_cast<int>(ExitCode::try_again)
@@ -36,7 +34,7 @@ Coordinator::Coordinator(TimePoint now, Settings settings)
       policy_(settings_.restarts),
       now_(now),
       gathering_since_(now),
-      worlds_(settings_.worlds) {
+      worlds_(settings_.worlds, settings_.least_hosts) {
   for (const std::string& name : settings_.hosts) hosts_.push_back({.name = name});
 }
 
@@ -90,40 +88,6 @@ void Coordinator::on(const RunSignal& event) {
   if (signal_filter_.is_first(now_, "", event.number)) take_signal(event.number);
 }
 
-void Coordinator::hear(Host& host, const SignalCame& came) {
-  const std::string source = host.name + "/" + host.agent;
-  if (!signal_filter_.is_news(source, came.number, came.index)) return;
-  // The run does not need a spare host.
-  if (state_ == State::running && !is_in_attempt(host) && ends_the_run(came.number)) {
-    dismiss(host, host.agent, "it was a spare, and has been told to end");
-    host.agent.clear();
-    host.connected = false;
-    return;
-  }
-  if (!signal_filter_.is_first(now_, source, came.number)) return;
-  actions_.emplace_back(
-      Announce{fmt::format("host {} got {}", shown(host), signal_name(came.number))});
-  take_signal(came.number);
-}
-
-std::vector<Coordinator::RankOfHost> Coordinator::ranks() const {
-  std::vector<RankOfHost> ranks;
-  for (const Host& host : hosts_)
-    if (is_in_attempt(host))
-      for (const RankState& state : host.ranks) ranks.push_back({shown(host), state});
-  std::ranges::sort(ranks, {}, [](const RankOfHost& one) { return one.state.rank; });
-  return ranks;
-}
-
-std::vector<Coordinator::AgentOfHost> Coordinator::agents() const {
-  std::vector<AgentOfHost> agents;
-  for (const Host& host : hosts_)
-    if (is_in_attempt(host) && host.connected)
-      agents.push_back({host.name, host.agent, shown(host), placement_->first_rank(host.node),
-                        placement_->ranks_of(host.node)});
-  return agents;
-}
-
 /// What an earlier attempt asks is not answered: its ranks are ended.
 void Coordinator::hear(const Host& host, const StoreRequest& asked) {
   if (asked.attempt != attempt() || !is_in_attempt(host)) return;
@@ -149,7 +113,7 @@ void Coordinator::take_signal(int number) {
     return;
   }
   // They save and stop already, and would take another word as haste.
-  if (is_growing_ && stops_well(number)) return;
+  if (is_regrouping_ && stops_well(number)) return;
   signal_ranks(number);
 }
 
@@ -162,16 +126,6 @@ void Coordinator::signal_ranks(int number) {
 void Coordinator::forward_signals(const Host& host, std::size_t first) {
   for (std::size_t i = first; i < signals_.size(); ++i)
     send(host, ForwardSignal{signals_[i], placement_->attempt, i});
-}
-
-/// One that was there is known by its connection.
-void Coordinator::on(const HostCannotCome& event) {
-  Host* host = find(event.host);
-  if (host == nullptr || !host->agent.empty() || state_ != State::gathering) return;
-  if (can_do_without_some() && std::exchange(host->is_given_up, true)) return;  // it was said
-  actions_.emplace_back(
-      Announce{fmt::format("host {} cannot take part: {}", shown(*host), event.reason)});
-  if (!can_do_without_some()) finish(static_cast<int>(ExitCode::host));
 }
 
 void Coordinator::on(const RanksHang& event) {
@@ -207,43 +161,14 @@ void Coordinator::on(const CoordinatorTick&) {
   }
 }
 
-void Coordinator::hear(Host& host, const Hello& hello) {
-  if (host.former.contains(hello.agent)) return dismiss(host, hello.agent, kAnotherCame);
-  const bool is_another = !host.agent.empty() && host.agent != hello.agent;
-  if (!is_another || !is_in_attempt(host) || host.is_over) return adopt(host, hello);
-  if (host.successor && host.successor->agent != hello.agent)
-    dismiss(host, host.successor->agent, kAnotherCame);
-  host.successor = hello;
-  lose(host, "its agent has ended, and another one has come");
-}
-
-/// The agent is dead, or believed to be, or has been told to end: it is never heard again.
-void Coordinator::dismiss(Host& host, const std::string& agent, const std::string& why) {
-  host.former.insert(agent);
-  actions_.emplace_back(SendToAgent{host.name, agent, Dismiss{kTryAgain, why}});
-}
-
-void Coordinator::adopt(Host& host, const Hello& hello) {
-  if (host.agent != hello.agent) {
-    if (!host.agent.empty()) dismiss(host, host.agent, kAnotherCame);
-    host.has_ranks = false;
-  }
-  if (host.successor && host.successor->agent == hello.agent) host.successor.reset();
-  host.agent = hello.agent;
-  host.host_name = hello.host_name;
-  host.newest = hello.newest;
-  host.slots = hello.slots;
-  host.connected = true;
-  host.is_given_up = host.is_spare_said = false;
-  host.broke.reset();
-  host.last_beat = now_;
-}
-
 void Coordinator::hear(Host& host, const Heartbeat& heartbeat) {
   host.last_beat = now_;
   host.newest = heartbeat.newest;
   host.has_ranks = heartbeat.has_ranks;
   if (settings_.lease) send(host, Lease{heartbeat.number, attempt()});
+  // An earlier coordinator of the run may have started them, and died.
+  if (host.has_ranks && state_ == State::gathering)
+    send(host, StopAttempt{host.newest, "the run starts again"});
   if (!is_in_attempt(host) || host.is_over) return;
   if (host.newest == placement_->attempt) host.ranks = heartbeat.ranks;
   remind(host);
@@ -344,6 +269,8 @@ bool Coordinator::has_lease(const Host& host) const {
 }
 
 /// True if ranks may start on the host.
-bool Coordinator::is_free(const Host& host) const { return has_lease(host) && !host.has_ranks; }
+bool Coordinator::is_free(const Host& host) const {
+  return has_lease(host) && !host.has_ranks && !host.is_leaving;
+}
 
 }  // namespace strata::launcher

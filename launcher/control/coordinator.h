@@ -8,19 +8,23 @@
 //
 // A run may do with fewer hosts than it has: then it goes on with the largest world that rank 0
 // admits and living hosts hold. A host that comes waits as a spare until the next checkpoint, at
-// which the ranks save, stop and start again as more.
+// which the ranks save, stop and start again as more. A host that is told to end leaves alone: the
+// ranks save, stop, and start again on the others.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
 #include "core/error.h"
 #include "core/shared_values.h"
+#include "launcher/control/hosts_view.h"
 #include "launcher/control/messages.h"
 #include "launcher/control/restart_policy.h"
 #include "launcher/control/signal_filter.h"
@@ -51,12 +55,18 @@ struct HostCannotCome {  ///< what was to start its agent has ended
   std::string host;
   std::string reason;
 };
+struct HostRefused {      ///< an agent that may not take part, and was told why
+  std::string host;       ///< as it calls itself
+  std::string host_name;  ///< for people
+  std::string address;    ///< from which it came
+  std::string why;        ///< seen from here: "it was told --nnodes 3, this host 2"
+};
 struct RanksHang {  ///< as HangWatch says, over all hosts
   Hang hang;
 };
 struct CoordinatorTick {};
-using CoordinatorEvent =
-    std::variant<AgentSaid, ConnectionBroke, RunSignal, HostCannotCome, RanksHang, CoordinatorTick>;
+using CoordinatorEvent = std::variant<AgentSaid, ConnectionBroke, RunSignal, HostCannotCome,
+                                      HostRefused, RanksHang, CoordinatorTick>;
 
 /// Why an attempt did not end well, and what each host told of it.
 struct AttemptReport {
@@ -142,6 +152,10 @@ class Coordinator {
     int ranks = 0;
   };
   [[nodiscard]] std::vector<AgentOfHost> agents() const;
+  /// The hosts of the run in the order of their numbers, and those that were refused.
+  [[nodiscard]] std::vector<HostView> hosts() const;
+  /// Nullopt: the run does not wait for hosts.
+  [[nodiscard]] std::optional<WaitingView> waiting(TimePoint now) const;
   [[nodiscard]] bool is_running() const { return state_ == State::running; }
   /// True once the user or a scheduler has asked the run to end, or its ranks to save and end.
   [[nodiscard]] bool is_asked_to_end() const { return asked_to_stop_; }
@@ -150,12 +164,17 @@ class Coordinator {
   [[nodiscard]] const std::string& checkpoint() const { return checkpoint_; }
   /// Restarts so far that count now.
   [[nodiscard]] int restarts_within(TimePoint now) const { return policy_.restarts_within(now); }
+  /// Starts of the ranks after failures, and those that were no failures: on more hosts, without
+  /// one that was told to end, or as a number of ranks that fits.
+  [[nodiscard]] int restarts() const { return restarts_; }
+  [[nodiscard]] int regroupings() const { return regroupings_; }
 
  private:
   enum class State { gathering, running, ending, finished };
   struct Host {
     std::string name;
     std::string host_name = {};           ///< as its agent says; for people
+    std::string address = {};             ///< from which its agent came; may be empty
     std::string agent = {};               ///< empty: none has come
     std::set<std::string> former = {};    ///< agents that another one has followed
     std::optional<Hello> successor = {};  ///< came while ranks of the agent before may be left
@@ -169,7 +188,8 @@ class Coordinator {
     std::vector<TimePoint> failures = {};  ///< ends of attempts because of it
     bool is_spare_said = false;            ///< that ranks do not fit on it was said
     bool is_given_up = false;              ///< what was to start its agent ended, which was said
-    bool is_over = false;                  ///< none of the attempt's ranks is left
+    bool is_leaving = false;  ///< it was told to end: it has no part in the next attempt
+    bool is_over = false;     ///< none of the attempt's ranks is left
     std::optional<AttemptFacts> facts = {};
     std::vector<RankState> ranks = {};  ///< as its last heartbeat showed those of the attempt
   };
@@ -186,6 +206,7 @@ class Coordinator {
   void on(const ConnectionBroke& event);
   void on(const RunSignal& event);
   void on(const HostCannotCome& event);
+  void on(const HostRefused& event);
   void on(const RanksHang& event);
   void on(const CoordinatorTick&);
   void hear(Host& host, const Hello& hello);
@@ -202,6 +223,11 @@ class Coordinator {
 
   void settle();
   void dismiss(Host& host, const std::string& agent, const std::string& why);
+  void send_away(Host& host, const std::string& why);
+  bool let_leave(Host& host, int number);
+  void send_leaving_away();
+  [[nodiscard]] std::optional<std::vector<int>> place_without(const Host& host);
+  [[nodiscard]] std::string_view state_of(const Host& host) const;
   void adopt(Host& host, const Hello& hello);
   void gather();
   void give_up_waiting(const std::vector<Host*>& hosts);
@@ -212,7 +238,6 @@ class Coordinator {
   [[nodiscard]] std::vector<Host*> without_bad_ones(const std::vector<Host*>& hosts) const;
   [[nodiscard]] int failures_of(const Host& host) const;
   [[nodiscard]] std::optional<std::vector<int>> place(const std::vector<Host*>& hosts) const;
-  [[nodiscard]] bool is_enough(const std::vector<Host*>& hosts) const;
   [[nodiscard]] bool may_start(std::size_t free) const;
   [[nodiscard]] TimePoint gathers_until() const;
   [[nodiscard]] std::optional<TimePoint> last_call_ends() const;
@@ -246,6 +271,9 @@ class Coordinator {
   [[nodiscard]] bool has_lease(const Host& host) const;
   [[nodiscard]] bool is_free(const Host& host) const;
 
+  /// A host because of which so many attempts have ended is left out.
+  static constexpr int kMostFailures = 3;
+  static constexpr std::size_t kMostRefused = 16;
   static constexpr int kTryAgain = static_cast<int>(ExitCode::try_again);
 
   const Settings settings_;
@@ -265,7 +293,10 @@ class Coordinator {
   Worlds worlds_;
   std::optional<TimePoint> enough_since_;    ///< while gathering: hosts suffice
   std::optional<std::int64_t> spare_since_;  ///< newest checkpoint when a spare host was seen
-  bool is_growing_ = false;  ///< the attempt was asked to save and stop, to start again as more
+  /// The attempt was asked to save and stop, to start again on more hosts, or without one.
+  bool is_regrouping_ = false;
+  int restarts_ = 0, regroupings_ = 0;
+  std::deque<HostRefused> refused_;  ///< that have not been let in since; the last kMostRefused
   std::int64_t committed_ = -1;
   std::string checkpoint_;
   std::int64_t last_step_ = -1;

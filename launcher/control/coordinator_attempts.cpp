@@ -12,15 +12,16 @@
 namespace strata::launcher {
 namespace {
 
-/// A host because of which so many attempts have ended is left out.
-constexpr int kMostFailures = 3;
+/// True if ranks were told to stop, and all of them did (75).
+bool all_stopped(const AttemptReport& report) {
+  return std::ranges::all_of(report.hosts, [](const AttemptReport::OfHost& host) {
+    return host.facts && host.facts->all_stopped && host.facts->was_asked;
+  });
+}
 
-/// True if a rank was told to stop, and all of them did (75), as when a scheduler signals one task.
+/// True for that, too, if only a rank was told, as when a scheduler signals one task.
 bool all_stopped_on_request(const AttemptReport& report) {
-  return report.lost_because.empty() && !report.hung_rank &&
-         std::ranges::all_of(report.hosts, [](const AttemptReport::OfHost& host) {
-           return host.facts && host.facts->all_stopped && host.facts->was_asked;
-         });
+  return report.lost_because.empty() && !report.hung_rank && all_stopped(report);
 }
 
 /// Returns the last step that a rank of the attempt is known to have been in; -1: none.
@@ -50,7 +51,7 @@ void Coordinator::settle() {
 void Coordinator::gather() {
   const std::vector<Host*> hosts = free_hosts();
   const std::optional<std::vector<int>> ranks = place(hosts);
-  if (!ranks || !is_enough(hosts)) {
+  if (!ranks) {
     enough_since_.reset();
     if (std::ssize(hosts) == std::ssize(hosts_)) return give_up_misfit(hosts);
     if (now_ >= gathers_until()) give_up_waiting(hosts);
@@ -73,10 +74,15 @@ void Coordinator::give_up_misfit(const std::vector<Host*>& hosts) {
 void Coordinator::give_up_waiting(const std::vector<Host*>& hosts) {
   std::string text = fmt::format("{} of {} hosts are there, and the run needs {}", hosts.size(),
                                  hosts_.size(), settings_.least_hosts);
-  if (is_enough(hosts)) text += fmt::format(" that hold {}", worlds_.describe());
+  if (std::ssize(hosts) >= settings_.least_hosts)
+    text += fmt::format(" that hold {}", worlds_.describe());
   if (const std::string missing = hosts_that_miss(); !missing.empty())
     text += "; missing: " + missing;
-  actions_.emplace_back(Announce{text + ". Start it again when they are"});
+  text += ". Start it again when they are";
+  if (committed_ >= 0)
+    text +=
+        fmt::format(": --resume auto goes on from step {}, saved in {}", committed_, checkpoint_);
+  actions_.emplace_back(Announce{text});
   finish(kTryAgain);
 }
 
@@ -94,7 +100,7 @@ std::vector<Coordinator::Host*> Coordinator::without_bad_ones(
   std::vector<Host*> good;
   for (Host* host : hosts)
     if (failures_of(*host) < kMostFailures) good.push_back(host);
-  return is_enough(good) && place(good) ? good : hosts;
+  return place(good) ? good : hosts;
 }
 
 /// Counts the attempts that lately ended because of the host.
@@ -108,10 +114,6 @@ std::optional<std::vector<int>> Coordinator::place(const std::vector<Host*>& hos
   std::vector<int> slots;
   for (const Host* host : hosts) slots.push_back(host->slots);
   return worlds_.place(slots);
-}
-
-bool Coordinator::is_enough(const std::vector<Host*>& hosts) const {
-  return std::ssize(hosts) >= settings_.least_hosts;
 }
 
 /// Returns when hosts have had their time to come.
@@ -144,7 +146,11 @@ bool Coordinator::may_start(std::size_t free) const {
 
 void Coordinator::start(const std::vector<Host*>& hosts, const std::vector<int>& ranks) {
   Placement next{.slots = {}, .attempt = attempt() + 1};
-  for (Host& host : hosts_) host.node = -1;
+  for (Host& host : hosts_) {
+    host.node = -1;
+    // An earlier coordinator of the run may have begun attempts.
+    next.attempt = std::max(next.attempt, host.newest + 1);
+  }
   for (std::size_t i = 0; i < hosts.size(); ++i) {
     if (ranks[i] == 0) continue;
     hosts[i]->node = static_cast<int>(next.slots.size());
@@ -158,7 +164,7 @@ void Coordinator::start(const std::vector<Host*>& hosts, const std::vector<int>&
   signals_.clear();
   enough_since_.reset();
   spare_since_.reset();
-  is_growing_ = false;
+  is_regrouping_ = false;
   state_ = State::running;
   values_.begin();
   for (const Host* host : hosts)
@@ -172,7 +178,7 @@ StartAttempt Coordinator::start_of(const Host& host) const {
 /// Hosts may have come that hold a larger world: after the next checkpoint the ranks save, stop and
 /// start again. A run that has said nothing of its worlds could not go on as more ranks.
 void Coordinator::grow_if_possible() {
-  if (!worlds_.may_grow() || is_growing_ || asked_to_stop_) return;
+  if (!worlds_.may_grow() || is_regrouping_ || asked_to_stop_) return;
   std::vector<Host*> hosts;
   for (Host& host : hosts_)
     if (is_in_attempt(host) || is_free(host)) hosts.push_back(&host);
@@ -192,7 +198,7 @@ void Coordinator::grow_if_possible() {
         "host {} is there: after the next checkpoint the run goes on as {} ranks instead of {}",
         spare, possible, world())});
   } else if (committed_ > *spare_since_) {
-    is_growing_ = true;
+    is_regrouping_ = true;
     signal_ranks(SIGUSR1);
   }
 }
@@ -214,6 +220,7 @@ void Coordinator::conclude() {
   const AttemptEnd end = end_of_attempt(told);
   if (const std::string why = why_with_other_ranks(told, end); !why.empty()) {
     actions_.emplace_back(Announce{why});
+    ++regroupings_;
     return wait_for_hosts();
   }
   if (cause_ && !cause_->blames_a_peer) blame_host();
@@ -225,6 +232,7 @@ void Coordinator::conclude() {
     if (decision.gave_up) actions_.emplace_back(KeepEvidence{decision.why});
     return finish(decision.exit_code);
   }
+  ++restarts_;
   const std::string from = committed_ >= 0
                                ? fmt::format("step {}, saved in {}", committed_, checkpoint_)
                                : std::string("the beginning: nothing has been saved");
@@ -247,12 +255,13 @@ void Coordinator::blame_host() {
 
 /// Returns why the ranks start again as another number, which is no failure; "": they do not.
 std::string Coordinator::why_with_other_ranks(const AttemptReport& report, const AttemptEnd& end) {
-  // Ranks of a host that the word has not reached yet stop with the others, as if by themselves.
-  const bool have_stopped =
-      end.exit_code == kTryAgain && (!cause_ || all_stopped_on_request(report));
-  if (is_growing_ && !asked_to_stop_ && have_stopped)
-    return fmt::format("the ranks have saved step {} and start again on all hosts that are there",
-                       committed_);
+  // Ranks of a host that the word has not reached yet stop with the others, as if by themselves; a
+  // host that is lost once all have saved is no failure either.
+  const bool have_stopped = end.exit_code == kTryAgain && (!cause_ || all_stopped(report));
+  if (is_regrouping_ && !asked_to_stop_ && have_stopped)
+    return fmt::format("the ranks have saved step {} and start again on all hosts that {}",
+                       committed_,
+                       std::ranges::any_of(hosts_, &Host::is_leaving) ? "stay" : "are there");
   const bool is_misfit = end.exit_code == static_cast<int>(ExitCode::configuration) &&
                          !worlds_.admits(world()) && user_signal_ == 0;
   if (!is_misfit || !place(free_hosts())) return "";
@@ -261,6 +270,7 @@ std::string Coordinator::why_with_other_ranks(const AttemptReport& report, const
 }
 
 void Coordinator::wait_for_hosts() {
+  send_leaving_away();
   state_ = State::gathering;
   gathering_since_ = now_;
   gather();

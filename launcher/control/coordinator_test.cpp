@@ -422,5 +422,20 @@ TEST_F(CoordinatorTest, AgentsEndWithTheCodeOfTheRun) {
   EXPECT_EQ(sent<Dismiss>("b").value().exit_code, 75);
 }
 
+// Fault 13.
+TEST_F(CoordinatorTest, GoesOnWithARunWhoseCoordinatorDied) {
+  Coordinator::Settings settings{.hosts = {"a", "b"}, .least_hosts = 2, .restarts = {}};
+  settings.lease = milliseconds(5000);
+  run_ = std::make_unique<Coordinator>(now_, settings);
+  hello("a");
+  hello("b", "1", 4);
+  EXPECT_FALSE(sent<StartAttempt>("a")) << "ranks of the attempt before may live";
+  beat("b", 4, true);
+  EXPECT_EQ(sent<StopAttempt>("b").value().attempt, 4);
+  EXPECT_FALSE(sent<StartAttempt>("a"));
+  beat("b", 4, false);
+  EXPECT_EQ(sent<StartAttempt>("a").value().placement.attempt, 5);
+}
+
 }  // namespace
 }  // namespace strata::launcher

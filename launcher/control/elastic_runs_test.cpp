@@ -166,6 +166,143 @@ TEST_F(ElasticTest, ASpareHostThatIsToldToEndLeavesAlone) {
   EXPECT_TRUE(sent<ForwardSignal>("a")) << "another host may be told to end at once";
 }
 
+// Fault 36.
+TEST_F(ElasticTest, AHostThatIsToldToEndLeavesOnceAllHaveSaved) {
+  open_elastic({"a", "b", "c"});
+  say_worlds("a", "1 2 4 6");
+  commit("a", 10);
+  forget();
+  tell(AgentSaid{"b", "1", SignalCame{SIGTERM, 0}});
+  EXPECT_NE(done<Announce>().value().text.find("goes on as 4 ranks on the other hosts"),
+            std::string::npos);
+  for (const char* host : {"a", "b", "c"})
+    EXPECT_EQ(sent<ForwardSignal>(host).value().number, SIGUSR1) << host;
+  EXPECT_FALSE(sent<Dismiss>("b"));
+  EXPECT_FALSE(run_->is_asked_to_end());
+  EXPECT_EQ(run_->hosts()[1].state, kIsLeaving);
+  ended("a", stopped(2));
+  ended("b", stopped(2));
+  forget();
+  ended("c", stopped(2));
+  EXPECT_EQ(sent<Dismiss>("b").value().exit_code, 75);
+  EXPECT_FALSE(done<TellReport>());
+  EXPECT_EQ(run_->restarts_within(now_), 0) << "this is no failure";
+  EXPECT_EQ(run_->restarts(), 0);
+  EXPECT_EQ(run_->regroupings(), 1);
+  EXPECT_FALSE(sent<StartAttempt>("b"));
+  EXPECT_EQ(started("c"), (std::vector{2, 2}));
+  come("b");
+  EXPECT_TRUE(sent<Dismiss>("b")) << "the same agent has been told to end";
+  come("b", "2");
+  EXPECT_NE(done<Announce>().value().text.find("6 ranks instead of 4"), std::string::npos);
+}
+
+// Fault 36.
+TEST_F(ElasticTest, HostsLeaveUntilTooFewAreLeft) {
+  open_elastic({"a", "b", "c"});
+  say_worlds("a", "1 2 4 6");
+  tell(AgentSaid{"b", "1", SignalCame{SIGTERM, 0}});
+  tell(AgentSaid{"b", "1", SignalCame{SIGTERM, 1}});
+  forget();
+  tell(AgentSaid{"c", "1", SignalCame{SIGTERM, 0}});
+  EXPECT_FALSE(sent<ForwardSignal>("a")) << "the ranks save already";
+  EXPECT_FALSE(run_->is_asked_to_end());
+  tell(AgentSaid{"a", "1", SignalCame{SIGTERM, 0}});
+  EXPECT_FALSE(sent<ForwardSignal>("a"));
+  for (const char* host : {"a", "b", "c"}) ended(host, stopped(2));
+  EXPECT_EQ(done<EndRun>().value().exit_code, 75);
+}
+
+TEST_F(ElasticTest, AHostLeavesNoRunWhoseRanksDoNotStopAtASignal) {
+  open_elastic({"a", "b"});
+  pass(seconds(15), {"a", "b"});
+  forget();
+  tell(AgentSaid{"b", "1", SignalCame{SIGTERM, 0}});
+  EXPECT_EQ(sent<ForwardSignal>("a").value().number, SIGTERM);
+  EXPECT_TRUE(run_->is_asked_to_end());
+}
+
+TEST_F(ElasticTest, AHostLeavesWhileTheRunWaits) {
+  open_elastic({"a", "b"});
+  forget();
+  tell(AgentSaid{"b", "1", SignalCame{SIGTERM, 0}});
+  EXPECT_TRUE(sent<Dismiss>("b"));
+  EXPECT_FALSE(done<EndRun>());
+  pass(seconds(15), {"a"});
+  EXPECT_EQ(started("a"), std::vector{2});
+}
+
+TEST_F(ElasticTest, HostsAreShownWithWhatBecomesOfThem) {
+  open_elastic({"a"});
+  const auto states = [this] {
+    std::vector<std::string_view> found;
+    for (const HostView& host : run_->hosts()) found.push_back(host.state);
+    return found;
+  };
+  EXPECT_EQ(states(), (std::vector{kIsReady, kIsMissing, kIsMissing}));
+  now_ += seconds(3);
+  const WaitingView waiting = run_->waiting(now_).value();
+  EXPECT_EQ(waiting.there, 1);
+  EXPECT_EQ(waiting.needed, 1);
+  EXPECT_EQ(waiting.all, 3);
+  EXPECT_EQ(waiting.since, seconds(3));
+  EXPECT_EQ(waiting.limit, seconds(300));
+  EXPECT_EQ(waiting.missing, "b, c");
+  pass(seconds(15), {"a"});
+  EXPECT_FALSE(run_->waiting(now_));
+  say_worlds("a", "1 2");
+  come("b");
+  EXPECT_EQ(states(), (std::vector{kHasRanks, kIsSpare, kIsMissing}));
+  EXPECT_EQ(run_->hosts()[0].ranks, 2);
+  EXPECT_EQ(run_->hosts()[1].slots, 2);
+  tell(ConnectionBroke{"b", "1"});
+  EXPECT_EQ(states(), (std::vector{kHasRanks, kIsLost, kIsMissing}));
+}
+
+TEST_F(ElasticTest, AHostThatIsRefusedIsSaidOnceUntilItComes) {
+  open_elastic({"a"});
+  const HostRefused refused{"b", "gpu-2", "10.0.0.2", "it has Strata 1, this host 2"};
+  tell(refused);
+  EXPECT_NE(done<Announce>().value().text.find(
+                "host b (gpu-2 at 10.0.0.2) may not take part: it has Strata 1, this host 2"),
+            std::string::npos);
+  EXPECT_EQ(run_->hosts().size(), 3u);
+  EXPECT_EQ(run_->hosts()[1].state, kIsRefused);
+  EXPECT_EQ(run_->hosts()[1].why, refused.why);
+  forget();
+  tell(refused);
+  EXPECT_FALSE(done<Announce>());
+  tell(HostRefused{"a", "gpu-2", "10.0.0.2", "host a is there already"});
+  EXPECT_TRUE(done<Announce>()) << "its number has another host";
+  EXPECT_EQ(run_->hosts().size(), 4u);
+  EXPECT_EQ(run_->hosts()[0].state, kIsReady);
+  tell(AgentSaid{"b", "1", Hello{.host = "b", .agent = "1", .host_name = "gpu-2"}});
+  EXPECT_EQ(run_->hosts()[1].state, kIsReady);
+}
+
+TEST_F(ElasticTest, TooFewHostsAreToldFromWhereTheRunGoesOn) {
+  Coordinator::Settings settings{.hosts = {"a", "b"}, .least_hosts = 2, .restarts = {}};
+  settings.lease = milliseconds(5000);
+  run_ = std::make_unique<Coordinator>(now_, settings);
+  come("a");
+  come("b");
+  commit("a", 10);
+  tell(ConnectionBroke{"b", "1"});
+  tick_after(kReconnect);
+  AttemptFacts facts = blames_a_peer(10);
+  facts.ranks.resize(2);
+  ended("a", facts);
+  forget();
+  for (int second = 0; second < 80 && !done<EndRun>(); ++second) {
+    beat("a", 0, false);
+    tick_after(seconds(1));
+  }
+  EXPECT_EQ(done<EndRun>().value().exit_code, 75);
+  EXPECT_NE(
+      done<Announce>().value().text.find("--resume auto goes on from step 10, saved in out/step"),
+      std::string::npos);
+}
+
 TEST_F(ElasticTest, HostsThatCanNeverHoldTheRanksAreSaid) {
   Coordinator::Settings settings{.hosts = {"a", "b"}, .least_hosts = 1, .restarts = {}};
   settings.worlds = {.least = 5, .most = 9};

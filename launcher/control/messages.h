@@ -26,6 +26,7 @@ struct Hello {
   int slots = 1;               ///< ranks that it may start
   int newest = -1;             ///< the newest attempt that it has started ranks of; -1: none
   std::string host_name = {};  ///< for people, if `host` is a number
+  std::string address = {};    ///< from which it came, as the coordinator sees it; may be empty
 };
 
 /// Comes every second, and at once after ranks were started or ended.

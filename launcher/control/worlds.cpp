@@ -18,25 +18,29 @@ void Worlds::admit(Said said) {
   are_said_ = true;
 }
 
+int Worlds::least() const { return std::max({range_.least, least_hosts_, 1}); }
+
 bool Worlds::admits(int world) const {
-  if (world < std::max(range_.least, 1) || world > range_.most) return false;
+  if (world < least() || world > range_.most) return false;
   return !are_said_ || std::ranges::binary_search(said_.numbers, world);
 }
 
 std::optional<std::vector<int>> Worlds::place(std::span<const int> slots) const {
+  if (std::ssize(slots) < least_hosts_) return {};
   int left = std::accumulate(slots.begin(), slots.end(), 0);
   while (left > 0 && !admits(left)) --left;
   if (left <= 0) return {};
   std::vector<int> ranks;
   for (const int here : slots) {
-    ranks.push_back(std::min(here, left));
+    const int still_needed = least_hosts_ - static_cast<int>(ranks.size()) - 1;
+    ranks.push_back(std::min(here, left - std::max(still_needed, 0)));
     left -= ranks.back();
   }
   return ranks;
 }
 
 std::string Worlds::describe() const {
-  if (!are_said_) return fmt::format("at least {} ranks", range_.least);
+  if (!are_said_) return fmt::format("at least {} ranks", least());
   std::vector<int> shown;
   std::ranges::copy_if(said_.numbers, std::back_inserter(shown), [&](int n) { return admits(n); });
   if (shown.empty()) return "no number of ranks";

@@ -16,7 +16,8 @@ class Worlds {
     int least = 1;
     int most = std::numeric_limits<int>::max();
   };
-  explicit Worlds(Range range) : range_(range) {}
+  /// `least_hosts`: so many hosts have ranks, whatever the number of ranks.
+  explicit Worlds(Range range, int least_hosts = 1) : range_(range), least_hosts_(least_hosts) {}
 
   /// What rank 0 says.
   struct Said {
@@ -32,14 +33,18 @@ class Worlds {
   [[nodiscard]] bool may_grow() const { return are_said_ && said_.may_grow; }
   [[nodiscard]] bool admits(int world) const;
   /// Returns the ranks of each host, 0 for one that gets none: as many as its slots, in order,
-  /// until the largest world is reached that is admitted and that the hosts hold. Nullopt: they
-  /// hold none.
+  /// until the largest world is reached that is admitted and that the hosts hold; fewer where else
+  /// not enough hosts would have a rank. Nullopt: they hold no world, or are too few.
   [[nodiscard]] std::optional<std::vector<int>> place(std::span<const int> slots) const;
   /// Lists what is admitted, for people: "1, 2 or 4 ranks".
   [[nodiscard]] std::string describe() const;
 
  private:
+  /// The smallest world that the options allow.
+  [[nodiscard]] int least() const;
+
   const Range range_;
+  const int least_hosts_;
   bool are_said_ = false;
   Said said_;  ///< numbers ascending
 };

@@ -36,6 +36,19 @@ TEST(Worlds, ARangeBoundsThem) {
   EXPECT_EQ(placed(worlds, {4, 4}), std::nullopt);
 }
 
+TEST(Worlds, SoManyHostsAsAreNeededHaveRanks) {
+  Worlds worlds({}, 2);
+  worlds.admit({{1, 2, 4}});
+  EXPECT_EQ(placed(worlds, {4}), std::nullopt) << "one host";
+  EXPECT_EQ(placed(worlds, {4, 1}), (Ranks{3, 1}));
+  EXPECT_EQ(placed(worlds, {3, 3, 3}), (Ranks{3, 1, 0}));
+  worlds.admit({{1, 2}});
+  EXPECT_EQ(placed(worlds, {2, 2}), (Ranks{1, 1}));
+  EXPECT_EQ(worlds.describe(), "2 ranks") << "one rank would be on one host";
+  worlds.admit({{1}});
+  EXPECT_EQ(placed(worlds, {2, 2}), std::nullopt);
+}
+
 TEST(Worlds, WhatRankZeroSaysIsReadStrictly) {
   EXPECT_EQ(parse_worlds("1 2 16"), (Worlds::Said{{1, 2, 16}, true}));
   EXPECT_EQ(parse_worlds("keep 1 2"), (Worlds::Said{{1, 2}, false}));

@@ -17,7 +17,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONTROL = "launcher/control"
-MACHINES = ["agent", "coordinator", "coordinator_attempts", "restart_policy", "worlds"]
+MACHINES = ["agent", "coordinator", "coordinator_attempts", "coordinator_hosts", "coordinator_views", "restart_policy", "worlds"]
 SEEDS = "20000"
 COMPILER = os.environ.get("CXX", "g++")
 
@@ -35,18 +35,21 @@ BUGS = {
     "signals are told once": ("coordinator.cpp", "    forward_signals(host, heartbeat.signals);", "    {}"),
     "RankFailed of any attempt": ("coordinator.cpp", "if (!is_in_attempt(host) || failed.attempt != placement_->attempt) return;", "if (!is_in_attempt(host)) return;"),
     "AttemptEnded of any attempt": ("coordinator.cpp", "|| ended.attempt != placement_->attempt || host.facts) return;", "|| host.facts) return;"),
-    "a successor counts at once": ("coordinator.cpp", "|| !is_in_attempt(host) || host.is_over) return adopt(host, hello);", "|| true) return adopt(host, hello);"),
+    "a successor counts at once": ("coordinator_hosts.cpp", "|| !is_in_attempt(host) || host.is_over) return adopt(host, hello);", "|| true) return adopt(host, hello);"),
     "another agent's heartbeats count": ("coordinator.cpp", "if (event.agent != host->agent) return;", ""),
-    "agents of before are heard": ("coordinator.cpp", "if (host.former.contains(hello.agent)) return dismiss(host, hello.agent, kAnotherCame);", ""),
+    "agents of before are heard": ("coordinator_hosts.cpp", "if (host.former.contains(hello.agent)) return dismiss(host, hello.agent, kAnotherCame);", ""),
     "a broken connection ends a host": ("coordinator.cpp", 'lose(host, "its agent has ended, or the connection to it broke");', 'lose(host, "it broke"), host.is_over = true;'),
     "starts are told once": ("coordinator.cpp", "if (state_ == State::running && !has_heard) send(", "if (false) send("),
     "the first cause is kept": ("coordinator.cpp", "if (!cause_ || (cause_->blames_a_peer && !cause.blames_a_peer)) cause_", "if (!cause_) cause_"),
     "ended leases are no cause": ("coordinator.cpp", "if (ended.lease_ended)", "if (false)"),
-    "too few hosts start": ("coordinator_attempts.cpp", "if (!ranks || !is_enough(hosts)) {", "if (!ranks) {"),
+    "too few hosts start": ("worlds.cpp", "if (std::ssize(slots) < least_hosts_) return {};", ""),
+    "a host that is told to end ends the run": ("coordinator_hosts.cpp", "if (number != SIGTERM || asked_to_stop_) return false;", "return false;"),
+    "to let a host leave is a failure": ("coordinator_hosts.cpp", "!std::exchange(is_regrouping_, true))", "true)"),
+    "ranks on too few hosts": ("worlds.cpp", "left - std::max(still_needed, 0)", "left"),
     "spare hosts end attempts for nothing": ("coordinator_attempts.cpp", "if (possible <= world())", "if (possible < world())"),
     "runs without a checkpoint grow": ("coordinator_attempts.cpp", "committed_ > *spare_since_", "true"),
-    "to grow is a failure": ("coordinator_attempts.cpp", "if (is_growing_ && !asked_to_stop_", "if (false && !asked_to_stop_"),
-    "a host that misses the word to stop ends the run": ("coordinator_attempts.cpp", "(!cause_ || all_stopped_on_request(report))", "!cause_"),
+    "to grow is a failure": ("coordinator_attempts.cpp", "if (is_regrouping_ && !asked_to_stop_", "if (false && !asked_to_stop_"),
+    "a host that misses the word to stop ends the run": ("coordinator_attempts.cpp", "(!cause_ || all_stopped(report))", "!cause_"),
     "worlds that rank 0 refuses": ("worlds.cpp", "return !are_said_ || ", "return true || "),
     "another number of ranks is tried for ever": ("coordinator_attempts.cpp", "!worlds_.admits(world()) && user_signal_ == 0", "user_signal_ == 0"),
     "no restart at all": ("restart_policy.cpp", "  return {.restart = true};", "  return ends;"),

@@ -44,6 +44,21 @@ void RunChecks::note_user_signal(int number) {
     user_signal_ = number;
 }
 
+/// Where others suffice, the run goes on without the host, once ranks know how to stop.
+void RunChecks::note_signal_of_host(int number, bool is_running, const std::vector<int>& others) {
+  ++signals_;
+  last_trouble_ = std::max(last_trouble_, queue_.now());
+  may_leave_ = true;
+  may_stop_ |= number != SIGTERM || !suffice(others) || (is_running && !worlds_told_);
+}
+
+/// True if a run can go on with hosts of these slots.
+bool RunChecks::suffice(const std::vector<int>& slots) const {
+  int world = std::accumulate(slots.begin(), slots.end(), 0);
+  while (world > 0 && !scenario_.fits(world)) --world;
+  return std::ssize(slots) >= scenario_.least_hosts && world >= scenario_.least_hosts;
+}
+
 void RunChecks::on_start_of_ranks(int attempt) {
   if (has_ended()) throw CheckFailed("end", "ranks start after the end of the run");
   if (attempt + 1 > static_cast<int>(placements_.size()))
@@ -76,7 +91,8 @@ void RunChecks::on_living(const std::set<int>& attempts) const {
     throw CheckFailed("end", "ranks live after the end of the run");
 }
 
-void RunChecks::on_actions(const std::vector<CoordinatorAction>& actions, int available) {
+void RunChecks::on_actions(const std::vector<CoordinatorAction>& actions,
+                           const std::vector<int>& available) {
   bool reported = false;
   for (const CoordinatorAction& action : actions) {
     if (has_ended()) throw CheckFailed("end", "the coordinator acts after the end of the run");
@@ -100,7 +116,7 @@ void RunChecks::on_message(const SendToAgent& send) {
   const auto attempt = static_cast<std::size_t>(start->placement.attempt);
   if (attempt == placements_.size()) {
     on_new_attempt(start->placement.attempt);
-    if (scenario_.worlds.empty() && start->placement.hosts() < scenario_.least_hosts)
+    if (start->placement.hosts() < scenario_.least_hosts)
       throw CheckFailed("start", "ranks start on fewer hosts than the run needs");
     placements_.push_back(start->placement);
     if (!scenario_.fits(start->placement.world())) {
@@ -116,6 +132,10 @@ void RunChecks::on_message(const SendToAgent& send) {
 /// A signal that the user did not send asks the ranks to save and stop, for hosts that have come.
 void RunChecks::on_signal_to_ranks(const ForwardSignal& signal) {
   if (is_warned_ || signal.number != SIGUSR1) return;
+  if (may_leave_) {
+    grows_.insert(signal.attempt);
+    return;
+  }
   if (scenario_.worlds.empty() || disk_.newest < 0 || placements_.back().world() >= most_ranks())
     throw CheckFailed("grow", "ranks are to stop, and no more could start");
   grows_.insert(signal.attempt);
@@ -154,7 +174,7 @@ void RunChecks::on_report(const AttemptReport& report) {
       all_told_ && std::ranges::all_of(report.hosts, [](const AttemptReport::OfHost& host) {
         return host.facts->was_asked;
       });
-  if (is_warned_ && nobody_failed) return;
+  if ((is_warned_ || may_stop_) && nobody_failed) return;
   const auto& host = report.hosts.at(index(report.failed_host));
   const int ranks = placements_.back().ranks_of(report.failed_host);
   if (report.hung_rank) {
@@ -168,7 +188,7 @@ void RunChecks::on_report(const AttemptReport& report) {
     if (!may_be_lost(number_of(host.host), attempt))
       throw CheckFailed(
           "culprit", fmt::format("{} was in no trouble, but: {}", host.host, report.lost_because));
-  } else if (user_signal_ == 0 && !has_failed(attempt, host, ranks)) {
+  } else if (user_signal_ == 0 && !may_stop_ && !has_failed(attempt, host, ranks)) {
     throw CheckFailed("culprit", "no rank of " + host.host + " failed by itself");
   }
 }
@@ -187,7 +207,7 @@ bool RunChecks::has_failed(int attempt, const AttemptReport::OfHost& host, int r
 
 int RunChecks::number_of(const std::string& host) const { return std::stoi(host.substr(4)); }
 
-void RunChecks::on_end(int exit_code, bool after_report, int available) {
+void RunChecks::on_end(int exit_code, bool after_report, const std::vector<int>& available) {
   exit_code_ = exit_code;
   if (exit_code == 0) {
     if (disk_.newest != scenario_.steps)
@@ -195,20 +215,21 @@ void RunChecks::on_end(int exit_code, bool after_report, int available) {
                                            scenario_.steps));
     return;
   }
-  if (user_signal_ != 0 || is_warned_) return;
+  if (user_signal_ != 0 || is_warned_ || may_stop_) return;
   const int attempt = static_cast<int>(placements_.size()) - 1;
   if (after_report && grows_.contains(attempt) && all_stopped_)
     throw CheckFailed("grow", "ranks have stopped to start again as more, and the run ends");
   if (after_report && no_restart_) return;
+  if (!suffice(scenario_.slots)) return;  // nothing fits what rank 0 admits
   explain_end(exit_code, available);
 }
 
 /// Without a signal, or a rule that says so, a run ends only if hosts are missing for long.
-void RunChecks::explain_end(int exit_code, int available) const {
-  if (available >= scenario_.least_hosts)
+void RunChecks::explain_end(int exit_code, const std::vector<int>& available) const {
+  if (suffice(available))
     throw CheckFailed("gives up", fmt::format("the run ends with {}, but {} hosts are there and "
                                               "restarts are left",
-                                              exit_code, available));
+                                              exit_code, available.size()));
   if (queue_.now() - gathering_since_ < kRejoin * 9 / 10)
     throw CheckFailed("gives up", "the run did not wait for hosts");
 }

@@ -43,6 +43,8 @@ class RunChecks {
   void note_failed_rank(int attempt, int rank) { failed_ranks_.insert({attempt, rank}); }
   void note_hung_rank(int attempt, int rank) { hung_ranks_.insert({attempt, rank}); }
   void note_user_signal(int number);
+  /// The coordinator hears that a host got a signal; `others`: slots of hosts that could be used.
+  void note_signal_of_host(int number, bool is_running, const std::vector<int>& others);
   /// The coordinator hears of the newest checkpoint that ranks of an agent knew.
   void note_told_commit(std::int64_t step) { rules_.learn(step); }
   /// The coordinator hears how many ranks the run may have.
@@ -55,8 +57,8 @@ class RunChecks {
   void on_start_of_ranks(int attempt);
   void on_commit(int attempt, std::int64_t step);
   void on_signal_of_ranks(int times);
-  /// Call it for the actions of each event; `available` hosts could have been used.
-  void on_actions(const std::vector<CoordinatorAction>& actions, int available);
+  /// Call it for the actions of each event; hosts with `available` slots could have been used.
+  void on_actions(const std::vector<CoordinatorAction>& actions, const std::vector<int>& available);
   /// Call it after each event: attempts that have living ranks on hosts that are not paused.
   void on_living(const std::set<int>& attempts) const;
   /// Throws if the run, or a rank, should have ended by now.
@@ -70,10 +72,11 @@ class RunChecks {
   void on_message(const SendToAgent& send);
   void on_signal_to_ranks(const ForwardSignal& signal);
   void on_report(const AttemptReport& report);
-  void on_end(int exit_code, bool after_report, int available);
+  void on_end(int exit_code, bool after_report, const std::vector<int>& available);
   void on_new_attempt(int attempt);
   [[nodiscard]] int most_ranks() const;
-  void explain_end(int exit_code, int available) const;
+  [[nodiscard]] bool suffice(const std::vector<int>& slots) const;
+  void explain_end(int exit_code, const std::vector<int>& available) const;
   [[nodiscard]] bool may_be_lost(int host, int attempt) const;
   [[nodiscard]] bool has_failed(int attempt, const AttemptReport::OfHost& host, int ranks) const;
   [[nodiscard]] int number_of(const std::string& host) const;
@@ -96,6 +99,8 @@ class RunChecks {
   std::set<int> misfits_;   ///< attempts of numbers of ranks that do not fit
   int user_signal_ = 0;     ///< that ends the run; 0: none
   bool is_warned_ = false;  ///< by SIGUSR1, which makes ranks stop
+  bool may_leave_ = false;  ///< a host was told to end, and may leave alone
+  bool may_stop_ = false;   ///< a host was told to end, and the run may end with it
   Time gathering_since_{};
   bool coordinator_lost_ = false;
   bool all_told_ = false;            ///< each host of the last report told its facts

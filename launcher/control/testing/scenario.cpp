@@ -15,11 +15,11 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Kind = Fault::Kind;
 
-constexpr std::array kKindNames{"broken stream",       "deaf agent",    "unheard agent",
-                                "partition",           "crashed rank",  "rank out of memory",
-                                "hanging rank",        "crashed agent", "second agent",
-                                "crashed host",        "paused host",   "paused coordinator",
-                                "crashed coordinator", "full disk",     "user signal"};
+constexpr std::array kKindNames{
+    "broken stream",       "deaf agent",         "unheard agent", "partition",
+    "crashed rank",        "rank out of memory", "hanging rank",  "crashed agent",
+    "second agent",        "crashed host",       "paused host",   "paused coordinator",
+    "crashed coordinator", "full disk",          "user signal",   "host told to end"};
 
 double in_seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
@@ -94,7 +94,8 @@ Kind draw_kind(const Scenario& scenario, Draws& draws) {
     return kLocal[static_cast<std::size_t>(draws.between(0, kLocal.size() - 1))];
   if (draws.chance(97)) {
     const Kind kind = static_cast<Kind>(draws.between(0, kKindNames.size() - 1));
-    const bool is_rare = kind == Kind::crashed_coordinator || kind == Kind::user_signal;
+    const bool is_rare = kind == Kind::crashed_coordinator || kind == Kind::user_signal ||
+                         (kind == Kind::host_told_to_end && scenario.worlds.empty());
     if (!is_rare || draws.chance(40)) return kind;
   }
   return Kind::broken_stream;
@@ -110,6 +111,7 @@ Duration draw_length(Kind kind, Draws& draws) {
       return comes_back ? draws.between(seconds(4), seconds(40)) : kForever;
     case Kind::crashed_agent:
     case Kind::second_agent:
+    case Kind::host_told_to_end:
       return comes_back ? draws.between(seconds(1), seconds(12)) : kForever;
     case Kind::full_disk:
       return draws.between(seconds(1), seconds(30));

@@ -30,6 +30,7 @@ struct Fault {
     crashed_coordinator,
     full_disk,
     user_signal,
+    host_told_to_end,  ///< SIGTERM to its agent; another one may come later
   };
   Kind kind = Kind::broken_stream;
   int attempt = -1;  ///< after whose beginning it comes; -1: after that of the run

@@ -78,6 +78,12 @@ void SimulatedAgent::crash() { die(false); }
 
 void SimulatedAgent::crash_with_host() { die(true); }
 
+void SimulatedAgent::signal(int number) {
+  host_.when_it_runs([this, number] {
+    if (lives_) handle(AgentSignal{number});
+  });
+}
+
 void SimulatedAgent::die(bool with_host) {
   if (!lives_) return;
   lives_ = false;

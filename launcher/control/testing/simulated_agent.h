@@ -28,6 +28,8 @@ class SimulatedAgent : public AgentEnd, public GroupOwner {
   void crash();
   /// So does the whole host.
   void crash_with_host();
+  /// The process gets a signal.
+  void signal(int number);
 
   [[nodiscard]] bool lives() const { return lives_; }
   [[nodiscard]] int host() const { return place_.host; }

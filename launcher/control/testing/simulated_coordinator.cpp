@@ -68,6 +68,9 @@ void SimulatedCoordinator::hear(const std::string& host, const std::string& agen
     checks_.note_told_commit(ended->facts.committed);
   if (const auto* beat = std::get_if<Heartbeat>(&message))
     for (const RankState& rank : beat->ranks) checks_.note_told_commit(rank.committed);
+  if (const auto* came = std::get_if<SignalCame>(&message))
+    checks_.note_signal_of_host(came->number, coordinator_.is_running(),
+                                callbacks_.available(host));
   if (const auto* asked = std::get_if<StoreRequest>(&message))
     if (asked->attempt == coordinator_.attempt() && coordinator_.is_running())
       checks_.note_told_worlds();
@@ -84,7 +87,7 @@ void SimulatedCoordinator::handle(const CoordinatorEvent& event) {
   const int before = coordinator_.attempt();
   const std::vector<CoordinatorAction> actions = coordinator_.handle(host_.local_time(), event);
   for (const CoordinatorAction& action : actions) note(action);
-  checks_.on_actions(actions, callbacks_.count_available());
+  checks_.on_actions(actions, callbacks_.available(""));
   if (coordinator_.attempt() > before) callbacks_.attempt_begins(coordinator_.attempt());
   for (const CoordinatorAction& action : actions)
     if (const auto* send = std::get_if<SendToAgent>(&action))

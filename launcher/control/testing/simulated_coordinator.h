@@ -16,7 +16,8 @@ namespace strata::launcher::simulation {
 class SimulatedCoordinator : public CoordinatorEnd {
  public:
   struct Callbacks {
-    std::function<int()> count_available;             ///< hosts that could be used
+    /// Slots of the hosts that could be used, but for the named one.
+    std::function<std::vector<int>(const std::string& but)> available;
     std::function<void(int attempt)> attempt_begins;  ///< before any host hears of it
   };
   /// Borrows all but the callbacks.

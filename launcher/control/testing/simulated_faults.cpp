@@ -1,5 +1,6 @@
 // The part of SimulatedRun that brings faults to it.
 #include <fmt/core.h>
+#include <signal.h>
 
 #include "launcher/control/testing/simulated_run.h"
 
@@ -41,6 +42,8 @@ void SimulatedRun::bring(const Fault& fault) {
       return note_trouble(fault.host, fault.lasts);
     case Kind::user_signal:
       return coordinator_.user_signal(fault.number);
+    case Kind::host_told_to_end:
+      return tell_to_end(fault);
     case Kind::crashed_rank:
     case Kind::rank_out_of_memory:
     case Kind::hanging_rank:
@@ -102,6 +105,18 @@ void SimulatedRun::send_second_agent(const Fault& fault) {
   if (first == nullptr) return;
   hosts_[static_cast<std::size_t>(fault.host)].after(draws_.between(seconds(1), seconds(15)),
                                                      [first] { first->crash(); });
+}
+
+/// As a scheduler does that wants the host for something else, and may give it back.
+void SimulatedRun::tell_to_end(const Fault& fault) {
+  // The agent of the coordinator's host is in its process.
+  if (scenario_.coordinator_on_host_0 && fault.host == 0) return coordinator_.user_signal(SIGTERM);
+  SimulatedAgent* agent = agent_of(fault.host);
+  if (agent == nullptr) return;
+  note_trouble(fault.host, fault.lasts);
+  agent->signal(SIGTERM);
+  if (fault.lasts != kForever)
+    queue_.after(fault.lasts, [this, host = fault.host] { begin_agent(host); });
 }
 
 void SimulatedRun::pause(SimulatedHost& host, Duration lasts) {

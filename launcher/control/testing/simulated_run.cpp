@@ -40,7 +40,7 @@ SimulatedRun::SimulatedRun(const Scenario& scenario, bool wants_trace)
       network_(queue_, draws_, scenario_.network, hosts_, coordinator_host()),
       ranks_(queue_, draws_, trace_, scenario_, disk_, checks_),
       coordinator_(scenario_, coordinator_host(), draws_, trace_, network_, checks_,
-                   {.count_available = [this] { return count_available(); },
+                   {.available = [this](const std::string& but) { return available(but); },
                     .attempt_begins = [this](int attempt) { schedule_faults(attempt); }}) {}
 
 void SimulatedRun::run() {
@@ -96,16 +96,17 @@ SimulatedAgent* SimulatedRun::agent_of(int host) {
   return found == agents_.rend() ? nullptr : &*found;
 }
 
-int SimulatedRun::count_available() {
-  int available = 0;
+std::vector<int> SimulatedRun::available(const std::string& but) {
+  std::vector<int> slots;
   for (int host = 0; host < scenario_.hosts(); ++host) {
     const SimulatedAgent* agent = agent_of(host);
     if (agent != nullptr && agent->stream() && network_.is_heard(*agent->stream()) &&
         hosts_[static_cast<std::size_t>(host)].runs() &&
-        checks_.well_since(host) + kSettled < queue_.now())
-      ++available;
+        checks_.well_since(host) + kSettled < queue_.now() &&
+        hosts_[static_cast<std::size_t>(host)].name() != but)
+      slots.push_back(scenario_.slots[static_cast<std::size_t>(host)]);
   }
-  return available;
+  return slots;
 }
 
 void SimulatedRun::note_trouble(int host, Duration lasts) {

@@ -33,12 +33,14 @@ class SimulatedRun {
   void bring_to_ranks(const Fault& fault);
   void crash_agents(int host);
   void crash_host(const Fault& fault);
+  void tell_to_end(const Fault& fault);
   void send_second_agent(const Fault& fault);
   void pause(SimulatedHost& host, Duration lasts);
   void begin_agent(int host);
   /// Returns the newest living agent of the host; nullptr: none.
   [[nodiscard]] SimulatedAgent* agent_of(int host);
-  [[nodiscard]] int count_available();
+  /// Returns the slots of the hosts that could be used; of all but one, where one is named.
+  [[nodiscard]] std::vector<int> available(const std::string& but = "");
   [[nodiscard]] SimulatedHost& coordinator_host();
   void note_trouble(int host, Duration lasts);
   void note_trouble_everywhere(Duration lasts);

@@ -1,0 +1,149 @@
+// Which hosts take part in a run: their agents come, are followed by others, and leave.
+#include <fmt/core.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "launcher/control/coordinator.h"
+#include "launcher/control/ending.h"
+
+namespace strata::launcher {
+namespace {
+
+constexpr const char* kAnotherCame = "another mlaunch has come as this host";
+
+bool ends_the_run(int signal) {
+  return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT ||
+         signal == SIGPIPE;
+}
+
+/// Returns "gpu-07 at 10.0.0.2", or what there is of it.
+std::string joined(const std::string& name, const std::string& address) {
+  if (name.empty() || address.empty()) return name + address;
+  return name + " at " + address;
+}
+
+}  // namespace
+
+void Coordinator::hear(Host& host, const Hello& hello) {
+  if (host.former.contains(hello.agent)) return dismiss(host, hello.agent, kAnotherCame);
+  const bool is_another = !host.agent.empty() && host.agent != hello.agent;
+  if (!is_another || !is_in_attempt(host) || host.is_over) return adopt(host, hello);
+  if (host.successor && host.successor->agent != hello.agent)
+    dismiss(host, host.successor->agent, kAnotherCame);
+  host.successor = hello;
+  lose(host, "its agent has ended, and another one has come");
+}
+
+/// The agent is dead, or believed to be, or has been told to end: it is never heard again.
+void Coordinator::dismiss(Host& host, const std::string& agent, const std::string& why) {
+  host.former.insert(agent);
+  actions_.emplace_back(SendToAgent{host.name, agent, Dismiss{kTryAgain, why}});
+}
+
+void Coordinator::adopt(Host& host, const Hello& hello) {
+  if (host.agent != hello.agent) {
+    if (!host.agent.empty()) dismiss(host, host.agent, kAnotherCame);
+    host.is_leaving = false;
+    // Its first heartbeat says whether it has: of an earlier coordinator that died.
+    host.has_ranks = hello.newest >= 0;
+  }
+  if (host.successor && host.successor->agent == hello.agent) host.successor.reset();
+  host.agent = hello.agent;
+  host.host_name = hello.host_name;
+  host.address = hello.address;
+  host.newest = hello.newest;
+  host.slots = hello.slots;
+  host.connected = true;
+  host.is_given_up = host.is_spare_said = false;
+  host.broke.reset();
+  host.last_beat = now_;
+  std::erase_if(refused_, [&](const HostRefused& refused) {
+    return refused.host == host.name && refused.host_name == host.host_name;
+  });
+}
+
+/// One that was there is known by its connection.
+void Coordinator::on(const HostCannotCome& event) {
+  Host* host = find(event.host);
+  if (host == nullptr || !host->agent.empty() || state_ != State::gathering) return;
+  if (can_do_without_some() && std::exchange(host->is_given_up, true)) return;  // it was said
+  actions_.emplace_back(
+      Announce{fmt::format("host {} cannot take part: {}", shown(*host), event.reason)});
+  if (!can_do_without_some()) finish(static_cast<int>(ExitCode::host));
+}
+
+/// It tries again and again, or something starts it again and again: that is said once.
+void Coordinator::on(const HostRefused& event) {
+  const auto known = std::ranges::find_if(refused_, [&](const HostRefused& one) {
+    return one.host == event.host && one.host_name == event.host_name &&
+           one.address == event.address;
+  });
+  if (known != refused_.end() && known->why == event.why) return;
+  if (known != refused_.end()) refused_.erase(known);
+  if (refused_.size() == kMostRefused) refused_.pop_front();
+  refused_.push_back(event);
+  actions_.emplace_back(Announce{fmt::format("host {} ({}) may not take part: {}", event.host,
+                                             joined(event.host_name, event.address), event.why)});
+}
+
+/// What a host is told that may leave alone is no word to the run.
+void Coordinator::hear(Host& host, const SignalCame& came) {
+  const std::string source = host.name + "/" + host.agent;
+  if (!signal_filter_.is_news(source, came.number, came.index) || let_leave(host, came.number))
+    return;
+  if (!signal_filter_.is_first(now_, source, came.number)) return;
+  actions_.emplace_back(
+      Announce{fmt::format("host {} got {}", shown(host), signal_name(came.number))});
+  take_signal(came.number);
+}
+
+/// Lets a host that is told to end leave alone, if the run can do without it: a spare at once, one
+/// with ranks once these have saved. Ranks save and stop at SIGUSR1 only if they have said so.
+bool Coordinator::let_leave(Host& host, int number) {
+  const bool has_part = is_in_attempt(host) && state_ != State::gathering;
+  if (state_ == State::running && !has_part && ends_the_run(number)) {
+    send_away(host, "it was a spare, and has been told to end");
+    return true;
+  }
+  if (number != SIGTERM || asked_to_stop_) return false;
+  if (host.is_leaving) return true;
+  const auto ranks = place_without(host);
+  if (!ranks || (state_ == State::running && !worlds_.may_grow())) return false;
+  actions_.emplace_back(
+      Announce{fmt::format("host {} got SIGTERM: it leaves, and the run goes on as {} ranks on the "
+                           "other hosts{}",
+                           shown(host), std::accumulate(ranks->begin(), ranks->end(), 0),
+                           has_part ? " once all have saved" : "")});
+  host.is_leaving = true;
+  if (!has_part)
+    send_leaving_away();
+  else if (state_ == State::running && !std::exchange(is_regrouping_, true))
+    signal_ranks(SIGUSR1);
+  return true;
+}
+
+/// Returns the ranks of the other hosts that are there; nullopt: the run cannot do without it.
+std::optional<std::vector<int>> Coordinator::place_without(const Host& host) {
+  if (!can_do_without_some()) return {};
+  std::vector<Host*> others;
+  for (Host& other : hosts_)
+    if (&other != &host && has_lease(other) && !other.is_leaving) others.push_back(&other);
+  return place(without_bad_ones(others));
+}
+
+void Coordinator::send_leaving_away() {
+  for (Host& host : hosts_)
+    if (host.is_leaving) send_away(host, "it was told to end, and the run goes on without it");
+}
+
+/// The run goes on without the host, until another agent comes there.
+void Coordinator::send_away(Host& host, const std::string& why) {
+  dismiss(host, host.agent, why);
+  host.agent.clear();
+  host.connected = host.is_leaving = false;
+}
+
+}  // namespace strata::launcher
