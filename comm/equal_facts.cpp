@@ -17,10 +17,18 @@ namespace {
 constexpr std::int64_t kNoFacts = 0;
 constexpr std::size_t kLongestValue = 200;
 
+/// Hashes what has to be equal.
+std::int64_t hash_of(std::span<const Fact> facts) {
+  if (facts.empty()) return kNoFacts;
+  std::string text;
+  for (const Fact& fact : facts) text += fact.name + '\0' + fact.value + '\0';
+  return static_cast<std::int64_t>(hash_64(std::as_bytes(std::span(text))) | 1u);
+}
+
 std::string packed(std::string_view host, std::span<const Fact> facts) {
   std::string text(host);
   text += '\0';
-  for (const Fact& fact : facts) text += fact.name + '\0' + fact.value + '\0';
+  for (const Fact& fact : facts) text += fact.name + '\0' + fact.value + '\0' + fact.path + '\0';
   return text;
 }
 
@@ -39,15 +47,17 @@ RankFacts unpacked(std::string_view text) {
   RankFacts rank;
   rank.host = take();
   while (!text.empty()) {
-    std::string name = take();
-    rank.facts.push_back({std::move(name), take()});
+    std::string name = take(), value = take();
+    rank.facts.push_back({std::move(name), std::move(value), take()});
   }
   return rank;
 }
 
-std::string shown(const std::string& value) {
+std::string shown(const Fact& fact) {
+  const std::string& value = fact.value;
   if (value.empty()) return "nothing";
-  return value.size() <= kLongestValue ? value : value.substr(0, kLongestValue) + "...";
+  return (value.size() <= kLongestValue ? value : value.substr(0, kLongestValue) + "...") +
+         (fact.path.empty() ? "" : " of " + fact.path);
 }
 
 /// A rank and what it says.
@@ -58,21 +68,20 @@ struct Side {
 
 /// A line for each fact that the two sides do not both have with the same value.
 std::string differences(const Side& first, const Side& other) {
-  std::map<std::string, std::string> others;
-  for (const Fact& fact : other.says.facts) others[fact.name] = fact.value;
+  std::map<std::string, Fact> others;
+  for (const Fact& fact : other.says.facts) others[fact.name] = fact;
   std::string lines;
-  const auto add = [&](const std::string& name, const std::string& one,
-                       const std::string& another) {
+  const auto add = [&](const std::string& name, const Fact& one, const Fact& another) {
     lines += fmt::format("\n{}: {} on rank {} ({}), {} on rank {} ({})", name, shown(one),
                          first.rank, first.says.host, shown(another), other.rank, other.says.host);
   };
   for (const Fact& fact : first.says.facts) {
     const auto found = others.find(fact.name);
-    const std::string theirs = found == others.end() ? "" : found->second;
-    if (theirs != fact.value) add(fact.name, fact.value, theirs);
+    const Fact theirs = found == others.end() ? Fact{} : found->second;
+    if (theirs.value != fact.value) add(fact.name, fact, theirs);
     if (found != others.end()) others.erase(found);
   }
-  for (const auto& [name, value] : others) add(name, "", value);
+  for (const auto& [name, fact] : others) add(name, {}, fact);
   return lines;
 }
 
@@ -81,11 +90,7 @@ std::string differences(const Side& first, const Side& other) {
 void require_equal_facts(Communicator& communicator, std::string_view host,
                          std::span<const Fact> facts) {
   const ShownCollective shown_as(communicator, "compare settings and files of ranks");
-  const std::string hashed = packed("", facts);
-  const auto bytes = std::as_bytes(std::span(hashed));
-  const std::int64_t mine =
-      facts.empty() ? kNoFacts : static_cast<std::int64_t>(hash_64(bytes) | 1u);
-  const std::vector<std::int64_t> all = gather_numbers(communicator, mine);
+  const std::vector<std::int64_t> all = gather_numbers(communicator, hash_of(facts));
   const auto has_facts = [](std::int64_t hash) { return hash != kNoFacts; };
   const auto first = std::ranges::find_if(all, has_facts);
   const auto other = std::find_if(

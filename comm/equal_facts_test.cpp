@@ -51,6 +51,16 @@ TEST(EqualFacts, EveryRankSaysWhatDiffersWhere) {
   EXPECT_EQ(compared({facts, facts, others, others}), std::vector<std::string>(4, expected));
 }
 
+TEST(EqualFacts, PathsMayDifferAndAreNamedWhereFilesDo) {
+  EXPECT_EQ(compared({{{"data", "1 token", "/a/x"}}, {{"data", "1 token", "/b/y"}}}),
+            std::vector<std::string>(2));
+  const std::string text =
+      compared({{{"data", "1 token", "/a/x"}}, {{"data", "2 tokens", "/b/y"}}})[1];
+  EXPECT_TRUE(text.ends_with(
+      "\ndata: 1 token of /a/x on rank 0 (host0), 2 tokens of /b/y on rank 1 (host1)"))
+      << text;
+}
+
 TEST(EqualFacts, ARankWithoutFactsAgreesWithAll) {
   const Facts facts{{"seed", "1"}};
   EXPECT_EQ(compared({facts, {}, facts}), std::vector<std::string>(3));

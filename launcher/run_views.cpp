@@ -1,10 +1,12 @@
 #include "launcher/run_views.h"
 
 #include <poll.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
-#include "launcher/attempt.h"
+#include "launcher/output/log_folder.h"
 #include "launcher/views/metrics_text.h"
 
 namespace strata::launcher {
@@ -27,7 +29,7 @@ RunViews::RunViews(const Run& run, const Coordinator& coordinator, RecentOutput&
       coordinator_(coordinator),
       output_(output),
       wire_(wire),
-      status_(std::move(answers.status)),
+      look_(std::move(answers.look)),
       answers_{[this] { return status_json(status()); }, std::move(answers.stop),
                [this](const AskLogs& asked, bool ended) { return logs(asked, ended); }} {}
 
@@ -42,8 +44,47 @@ void RunViews::open_page(int port) {
              [this] { return progress_.json(); }, [this] { return metrics_text(status()); }});
 }
 
+RunStatus RunViews::current() const {
+  RunStatus status;
+  status.run_id = run_.run_id;
+  status.program = run_.options.command.front();
+  status.host = run_.host;
+  status.process = ::getpid();
+  status.started_at = started_at_;
+  const TimePoint time = launcher::now();
+  status.seconds = std::chrono::duration<double>(time - began_).count();
+  status.attempt = coordinator_.attempt();
+  status.restarts = coordinator_.restarts_within(time);
+  status.most_restarts = run_.options.restarts.most_restarts;
+  status.all_restarts = coordinator_.restarts();
+  status.regroupings = coordinator_.regroupings();
+  status.grace_seconds = std::chrono::floor<std::chrono::seconds>(run_.options.grace).count();
+  status.stopping = coordinator_.is_asked_to_end();
+  if (run_.logs != nullptr) status.log_folder = run_.logs->path();
+  status.committed = coordinator_.committed();
+  status.checkpoint = coordinator_.checkpoint();
+  status.waiting = coordinator_.waiting(time);
+  status.hosts = coordinator_.hosts();
+  add_ranks(status);
+  return status;
+}
+
+/// A look at the own ranks is newer than their last heartbeat.
+void RunViews::add_ranks(RunStatus& status) const {
+  const std::vector<RankState> own = look_();
+  for (const Coordinator::RankOfHost& one : coordinator_.ranks()) {
+    const auto newer = std::ranges::find(own, one.state.rank, &RankState::rank);
+    const RankState& state = newer != own.end() ? *newer : one.state;
+    if (state.committed > status.committed) {
+      status.committed = state.committed;
+      status.checkpoint = state.checkpoint;
+    }
+    status.ranks.push_back({run_.options.hosts.are_several() ? one.host : run_.host, state});
+  }
+}
+
 RunStatus RunViews::status() const {
-  RunStatus status = status_();
+  RunStatus status = current();
   progress_.complete(now_, status);
   return status;
 }
@@ -66,7 +107,7 @@ void RunViews::work(TimePoint now) {
   fetches_ = !fetch_ || *fetch_ <= now;
   if (fetches_) fetch_.reset();
   if (progress_.next_look() <= now)
-    progress_.look(now, std::chrono::system_clock::now(), status_());
+    progress_.look(now, std::chrono::system_clock::now(), current());
   if (socket_) socket_->work(now);
   if (page_) page_->work();
   std::erase_if(questions_, [this](const ViewAsked& asked) {
@@ -97,8 +138,11 @@ void RunViews::await_followers(const std::string& line) {
   }
 }
 
-void RunViews::end(const std::string& line) {
+void RunViews::end(int exit_code) {
   ended_ = true;
+  const std::string line =
+      ended_json(current(), {exit_code, std::chrono::system_clock::now(), coordinator_.committed(),
+                             coordinator_.checkpoint()});
   await_followers(line);
   if (socket_) socket_->end(line);
   for (const ViewAsked& asked : std::exchange(questions_, {}))

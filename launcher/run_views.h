@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/attempt.h"
 #include "launcher/command/run.h"
 #include "launcher/control/coordinator.h"
 #include "launcher/output/recent_output.h"
@@ -26,8 +27,8 @@ class RunViews {
  public:
   /// What the run does for them.
   struct Answers {
-    std::function<RunStatus()> status;
-    std::function<std::string(bool now)> stop;  ///< returns one line of JSON
+    std::function<std::vector<RankState>()> look;  ///< at the ranks of this host
+    std::function<std::string(bool now)> stop;     ///< returns one line of JSON
   };
   /// Borrows all but answers; wire: null if the run has one host.
   RunViews(const Run& run, const Coordinator& coordinator, RecentOutput& output, ControlWire* wire,
@@ -51,12 +52,14 @@ class RunViews {
     hosts_.take(now, event.host, event.agent, event.piece);
   }
 
-  /// Answers all that wait for the end; `line` (ended_json) tells of it. Waits a moment for those
-  /// who follow the run's output and are between two questions. Nothing works afterwards.
-  void end(const std::string& line);
+  /// Answers all that wait for the end, which has come with this exit code. Waits a moment for
+  /// those who follow the run's output and are between two questions. Nothing works afterwards.
+  void end(int exit_code);
 
  private:
   [[nodiscard]] RunStatus status() const;
+  [[nodiscard]] RunStatus current() const;
+  void add_ranks(RunStatus& status) const;
   std::optional<std::string> logs(const AskLogs& asked, bool ended);
   void await_followers(const std::string& line);
   std::vector<std::string> fetch_output(const std::optional<int>& rank);
@@ -66,7 +69,9 @@ class RunViews {
   RecentOutput& output_;
   OutputOfHosts hosts_{output_};
   ControlWire* const wire_;
-  const std::function<RunStatus()> status_;
+  const std::function<std::vector<RankState>()> look_;
+  const std::chrono::system_clock::time_point started_at_ = std::chrono::system_clock::now();
+  const TimePoint began_ = launcher::now();
   const ViewAnswers answers_;
   RunProgress progress_;
   std::unique_ptr<WebServer> page_;  ///< null: nobody asked for it

@@ -27,6 +27,7 @@ Hello hello_of(const Run& run) {
               .agent = fmt::format("{}.{}", ::getpid(), boot_time_ns()),
               .slots = run.options.ranks};
   if (several) hello.host_name = run.host;
+  hello.address = run.host_address;
   return hello;
 }
 
@@ -55,6 +56,18 @@ std::unique_ptr<RunControl> make_control(RunControl::TimePoint now, const Run& r
       run.options.hang_timeout);
 }
 
+/// What hosts may be told in their own way is not among it: their ranks, logs, devices, and the
+/// time that their ranks get to save.
+AgreedFacts facts_of(const Options& options) {
+  return {.build = STRATA_VERSION,
+          .options = {{"--nnodes", range_text(options.hosts.least, options.hosts.count)},
+                      {"--elastic", elastic_text(options.hosts.worlds)},
+                      {"--rejoin", std::to_string(options.hosts.rejoin.count())},
+                      {"--max-restarts", std::to_string(options.restarts.most_restarts)},
+                      {"--hang-timeout", std::to_string(options.hang_timeout.count())}},
+          .command = options.command};
+}
+
 std::unique_ptr<ControlWire> attach(ControlModule& module, const Run& run) {
   const Options::Hosts& hosts = run.options.hosts;
   RunSecret secret = read_run_secret(hosts.secret);
@@ -62,10 +75,8 @@ std::unique_ptr<ControlWire> attach(ControlModule& module, const Run& run) {
   return module.attach({.address = hosts.address,
                         .port = hosts.port,
                         .secret = std::move(secret),
-                        .build = STRATA_VERSION,
-                        .run_id = {},
-                        .host_count = hosts.count,
-                        .command = run.options.command});
+                        .facts = facts_of(run.options),
+                        .run_id = {}});
 }
 
 std::string without_user(const std::string& name) { return name.substr(name.find('@') + 1); }
@@ -160,11 +171,11 @@ std::vector<AgentStart> starts_of(const Options& options) {
 
 RunParts make_run_parts(RunControl::TimePoint now, Run& run) {
   Options::Hosts& hosts = run.options.hosts;
-  RunParts parts{.control = make_control(now, run), .module = nullptr, .wire = nullptr};
-  if (!hosts.are_several()) return parts;
-  parts.module = open_control_module();
-  if (is_agent(run)) {
-    parts.wire = attach(*parts.module, run);
+  RunParts parts;
+  if (hosts.are_several()) parts.module = open_control_module();
+  if (!hosts.are_several() || is_agent(run)) {
+    parts.control = make_control(now, run);
+    if (parts.module) parts.wire = attach(*parts.module, run);
     return parts;
   }
   RunSecret secret = secret_of(*parts.module, hosts);
@@ -174,10 +185,11 @@ RunParts make_run_parts(RunControl::TimePoint now, Run& run) {
   parts.wire = parts.module->listen({.address = run.host_address,
                                      .port = hosts.port,
                                      .secret = secret,
-                                     .build = STRATA_VERSION,
+                                     .facts = facts_of(run.options),
                                      .hosts = settings_of(run).hosts,
-                                     .command = run.options.command,
-                                     .welcome = {run.run_id, run.master_address, run.master_port}});
+                                     .welcome = {run.run_id, run.master_address, run.master_port},
+                                     .takes_up_runs = hosts.listed.empty()});
+  parts.control = make_control(now, run);  // its own host's address is known now
   parts.starts = starts_of(run.options);
   secret.key.clear();
   parts.agents_secret = format_run_secret(secret);

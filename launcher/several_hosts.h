@@ -14,9 +14,9 @@ namespace strata::launcher {
 
 /// What decides, and by what it reaches other hosts.
 struct RunParts {
-  std::unique_ptr<RunControl> control;
-  std::unique_ptr<ControlModule> module;
-  std::unique_ptr<ControlWire> wire;  ///< null: the run has one host
+  std::unique_ptr<RunControl> control = nullptr;
+  std::unique_ptr<ControlModule> module = nullptr;
+  std::unique_ptr<ControlWire> wire = nullptr;  ///< null: the run has one host
   std::vector<AgentStart> starts = {};
   std::string agents_secret = {};  ///< for their standard input
 };

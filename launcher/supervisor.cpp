@@ -38,7 +38,6 @@ class Supervisor {
   int run();
 
  private:
-  void tell_end();
   void wait_for_something();
   void read_signals();
   void take_signal(int number);
@@ -51,7 +50,8 @@ class Supervisor {
   void keep_logs();
   void write_outputs();
   void open_views();
-  [[nodiscard]] RunStatus status() const;
+  void open_socket();
+  void settle_run(const ControlAction& action);
   /// Looks at the ranks of this host.
   [[nodiscard]] std::vector<RankState> look() const;
   std::string stop(bool at_once);
@@ -61,6 +61,8 @@ class Supervisor {
   void act_on_group(const ControlAction& action);
   void hear(const AgentSaid& event) { tell(CoordinatorEvent(event)); }
   void hear(const ConnectionBroke& event) { tell(CoordinatorEvent(event)); }
+  void hear(const HostRefused& event) { tell(CoordinatorEvent(event)); }
+  void hear(const RunTakenUp& event);
   void hear(const ViewAsked& event) { views_->hear(event); }
   void hear(const ViewLeft& event) { views_->hear(event); }
   void hear(const HostPrinted& event) { views_->hear(now(), event); }
@@ -76,15 +78,13 @@ class Supervisor {
   [[nodiscard]] int poll_timeout_ms() const;
 
   Run run_;
-  const std::chrono::system_clock::time_point started_at_ = std::chrono::system_clock::now();
-  const TimePoint began_ = now();
   RunOutput output_;
   AttemptReports reports_{run_, output_};
   SignalQueue signals_;
   Starters starters_{output_.screen()};
   RunParts parts_;
   RunControl& control_;
-  Reach reach_{now()};                ///< of an agent to its coordinator
+  Reach reach_;                       ///< of an agent to its coordinator
   std::optional<int> leaving_;        ///< exit code of an agent that ends once its ranks have
   std::unique_ptr<Attempt> attempt_;  ///< null between attempts
   std::optional<RunViews> views_;     ///< of the run's coordinator
@@ -106,7 +106,8 @@ Supervisor::Supervisor(const Run& run)
     : run_(run),
       output_(run.options),
       parts_(make_run_parts(now(), run_)),
-      control_(*parts_.control) {
+      control_(*parts_.control),
+      reach_(now(), host_and_port(run_.options.hosts.address, run_.options.hosts.port)) {
   run_.open_files = raise_open_files();
   run_.recent = &output_.recent();
   become_subreaper();
@@ -120,15 +121,19 @@ void Supervisor::keep_logs() {
   run_.logs = output_.logs();
 }
 
-/// A run goes on without a socket: only those who look at it need it.
 void Supervisor::open_views() {
-  views_.emplace(run_, *control_.coordinator(), output_.recent(), parts_.wire.get(),
-                 RunViews::Answers{[this] { return status(); },
-                                   [this](bool at_once) { return stop(at_once); }});
+  views_.emplace(
+      run_, *control_.coordinator(), output_.recent(), parts_.wire.get(),
+      RunViews::Answers{[this] { return look(); }, [this](bool at_once) { return stop(at_once); }});
   if (run_.options.web_port) {
     views_->open_page(*run_.options.web_port);
     say(fmt::format("the run is shown at http://127.0.0.1:{}", views_->page_port()));
   }
+  open_socket();
+}
+
+/// A run goes on without a socket: only those who look at it need it.
+void Supervisor::open_socket() {
   try {
     views_->open_socket();
   } catch (const HostError& error) {
@@ -156,7 +161,8 @@ int Supervisor::run() {
     }
     write_outputs();
   }
-  tell_end();
+  if (views_) views_->end(*exit_code_);
+  if (views_ && parts_.wire) parts_.wire->end_run(*exit_code_);
   if (parts_.wire) parts_.wire->close(kLastWordsToHosts);
   wait_for_starters();
   output_.note(fmt::format("the run ends with exit code {}", *exit_code_));
@@ -202,37 +208,6 @@ void Supervisor::take_signal(int number) {
           "ended by " + signal_name(number) + " without a coordinator");
 }
 
-RunStatus Supervisor::status() const {
-  const Coordinator& coordinator = *control_.coordinator();
-  RunStatus status;
-  status.run_id = run_.run_id;
-  status.program = run_.options.command.front();
-  status.host = run_.host;
-  status.process = ::getpid();
-  status.started_at = started_at_;
-  status.seconds = std::chrono::duration<double>(now() - began_).count();
-  status.attempt = coordinator.attempt();
-  status.restarts = coordinator.restarts_within(now());
-  status.most_restarts = run_.options.restarts.most_restarts;
-  status.grace_seconds = std::chrono::floor<std::chrono::seconds>(run_.options.grace).count();
-  status.stopping = coordinator.is_asked_to_end();
-  status.log_folder = output_.log_path();
-  status.committed = coordinator.committed();
-  status.checkpoint = coordinator.checkpoint();
-  // A look at the own ranks is newer than their last heartbeat.
-  const std::vector<RankState> own = look();
-  for (const Coordinator::RankOfHost& one : coordinator.ranks()) {
-    const auto newer = std::ranges::find(own, one.state.rank, &RankState::rank);
-    const RankState& state = newer != own.end() ? *newer : one.state;
-    if (state.committed > status.committed) {
-      status.committed = state.committed;
-      status.checkpoint = state.checkpoint;
-    }
-    status.ranks.push_back({run_.options.hosts.are_several() ? one.host : run_.host, state});
-  }
-  return status;
-}
-
 std::vector<RankState> Supervisor::look() const {
   return attempt_ ? attempt_->look() : std::vector<RankState>{};
 }
@@ -248,14 +223,6 @@ std::string Supervisor::stop(bool at_once) {
   const bool watches = run_.options.hang_timeout != std::chrono::seconds(0);
   return stop_json({run_.run_id, was_asked, run_.options.grace,
                     watches ? HangWatch::kHeld : run_.options.grace, look()});
-}
-
-/// Tells those who wait for the end, and who asks later.
-void Supervisor::tell_end() {
-  if (!views_) return;
-  const Coordinator& coordinator = *control_.coordinator();
-  views_->end(ended_json(status(), {*exit_code_, std::chrono::system_clock::now(),
-                                    coordinator.committed(), coordinator.checkpoint()}));
 }
 
 /// Tells how the ranks are.
@@ -287,7 +254,16 @@ void Supervisor::tell(const Event& event) {
   for (const ControlAction& action : control_.handle(now(), event)) act(action);
 }
 
+/// Ranks that are about to start get the id of the run, which must stay the same from then on.
+void Supervisor::settle_run(const ControlAction& action) {
+  const auto* send = std::get_if<SendToAgent>(&action);
+  const bool starts = std::holds_alternative<StartGroup>(action) ||
+                      (send != nullptr && std::holds_alternative<StartAttempt>(send->message));
+  if (starts && parts_.wire && !is_agent(run_)) hear(RunTakenUp{parts_.wire->settle_run()});
+}
+
 void Supervisor::act(const ControlAction& action) {
+  settle_run(action);
   if (const auto* start = std::get_if<StartGroup>(&action)) {
     output_.begin_attempt(start->start.placement);
     attempt_ = std::make_unique<Attempt>(run_, *start, output_.screen());
@@ -361,13 +337,22 @@ void Supervisor::hear(const Connected&) {
 }
 
 void Supervisor::hear(const Welcomed& event) {
-  reach_.found();
+  if (const auto words = reach_.found()) say(*words);
   run_.run_id = event.run_id;
   const Options::Hosts& hosts = run_.options.hosts;
   run_.host_address = address_towards(numeric_address(hosts.address), hosts.port);
   run_.master_address = event.master_address;
   run_.master_port = event.master_port;
   keep_logs();
+}
+
+/// An mlaunch of this host watched over the run before, and has died.
+void Supervisor::hear(const RunTakenUp& event) {
+  if (event.run_id == run_.run_id) return;
+  say(fmt::format("run {}, in which other hosts have taken part, goes on here instead of run {}",
+                  event.run_id, run_.run_id));
+  run_.run_id = event.run_id;
+  open_socket();
 }
 
 void Supervisor::hear(const NotWelcome& event) {
@@ -378,8 +363,7 @@ void Supervisor::hear(const NotWelcome& event) {
 void Supervisor::watch_coordinator() {
   if (const auto complaint = reach_.complaint(now())) say(*complaint);
   if (!leaving_ && reach_.has_given_up(now()))
-    leave(static_cast<int>(ExitCode::try_again),
-          "the coordinator of the run has not come back: this host ends");
+    leave(static_cast<int>(ExitCode::try_again), reach_.farewell());
   if (leaving_ && !attempt_) exit_code_ = leaving_;
 }
 

@@ -22,11 +22,6 @@ int exit_code_without_ranks(int signal) {
                             : static_cast<int>(ExitCode::signal_base) + signal;
 }
 
-bool ends_the_run(int signal) {
-  return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT ||
-         signal == SIGPIPE;
-}
-
 }  // namespace
 
 Coordinator::Coordinator(TimePoint now, Settings settings)
@@ -100,6 +95,12 @@ void Coordinator::hear(const Host& host, const StoreRequest& asked) {
 void Coordinator::answer(const std::vector<SharedValues::Answered>& answers) {
   for (const auto& [name, answer] : answers)
     if (const Host* host = find(name)) send(*host, StoreReply{attempt(), answer});
+}
+
+/// True for signals after which no other attempt follows.
+bool Coordinator::ends_the_run(int signal) {
+  return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT ||
+         signal == SIGPIPE;
 }
 
 void Coordinator::take_signal(int number) {

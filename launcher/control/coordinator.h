@@ -217,6 +217,7 @@ class Coordinator {
   void hear(const Host& host, const StoreRequest& asked);
   void hear(const Host& host, const Evidence& evidence);
   void answer(const std::vector<SharedValues::Answered>& answers);
+  static bool ends_the_run(int signal);
   void take_signal(int number);
   void signal_ranks(int number);
   [[nodiscard]] bool is_of_host(const AttemptFacts& facts, const Host& host) const;

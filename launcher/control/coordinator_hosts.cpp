@@ -14,11 +14,6 @@ namespace {
 
 constexpr const char* kAnotherCame = "another mlaunch has come as this host";
 
-bool ends_the_run(int signal) {
-  return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT ||
-         signal == SIGPIPE;
-}
-
 /// Returns "gpu-07 at 10.0.0.2", or what there is of it.
 std::string joined(const std::string& name, const std::string& address) {
   if (name.empty() || address.empty()) return name + address;
@@ -112,11 +107,11 @@ bool Coordinator::let_leave(Host& host, int number) {
   if (host.is_leaving) return true;
   const auto ranks = place_without(host);
   if (!ranks || (state_ == State::running && !worlds_.may_grow())) return false;
-  actions_.emplace_back(
-      Announce{fmt::format("host {} got SIGTERM: it leaves, and the run goes on as {} ranks on the "
-                           "other hosts{}",
-                           shown(host), std::accumulate(ranks->begin(), ranks->end(), 0),
-                           has_part ? " once all have saved" : "")});
+  const int world = std::accumulate(ranks->begin(), ranks->end(), 0);
+  actions_.emplace_back(Announce{fmt::format(
+      "host {} got SIGTERM: it leaves, and the run goes on as {} rank{} on the "
+      "other hosts{}",
+      shown(host), world, world == 1 ? "" : "s", has_part ? " once all have saved" : "")});
   host.is_leaving = true;
   if (!has_part)
     send_leaving_away();

@@ -1,6 +1,7 @@
 // What is shown of a run's hosts: which take part, and which the run waits for.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <string>
 #include <string_view>
@@ -16,6 +17,8 @@ inline constexpr std::string_view kIsLeftOut = "left out";  ///< too many attemp
 inline constexpr std::string_view kIsLost = "lost";         ///< it was there, and does not answer
 inline constexpr std::string_view kIsMissing = "missing";   ///< it has not come
 inline constexpr std::string_view kIsRefused = "refused";   ///< it may not take part
+inline constexpr std::array kHostStates{kHasRanks,  kIsReady, kIsSpare,   kIsLeaving,
+                                        kIsLeftOut, kIsLost,  kIsMissing, kIsRefused};
 
 struct HostView {
   std::string number;   ///< its name in the run: a number, if the run has several hosts

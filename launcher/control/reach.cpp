@@ -6,11 +6,30 @@
 
 namespace strata::launcher {
 
+std::optional<std::string> Reach::found() {
+  const bool is_again = std::exchange(ever_found_, true) && since_ && said_;
+  since_.reset();
+  if (!is_again) return {};
+  return fmt::format("host 0 answers again at {}", where_);
+}
+
 std::optional<std::string> Reach::complaint(TimePoint now) {
   if (!since_ || said_ || now < *since_ + kQuiet) return {};
   said_ = true;
-  return fmt::format("the coordinator of the run does not answer, waiting for it up to {} s{}",
-                     limit().count(), reason_.empty() ? "" : " (" + reason_ + ")");
+  const std::string why = reason_.empty() ? "" : fmt::format(" ({})", reason_);
+  if (ever_found_)
+    return fmt::format("host 0 does not answer any more at {}{}: this host waits for it up to {} s",
+                       where_, why, limit().count());
+  return fmt::format(
+      "host 0 does not answer at {}{}: it has not started yet, or the run has ended; this host "
+      "tries again for up to {} s",
+      where_, why, limit().count());
+}
+
+std::string Reach::farewell() const {
+  return fmt::format("host 0 has not answered {}at {} for {} s{}: this host ends",
+                     ever_found_ ? "again " : "", where_, limit().count(),
+                     reason_.empty() ? "" : fmt::format(" ({})", reason_));
 }
 
 std::optional<Reach::TimePoint> Reach::next_deadline() const {

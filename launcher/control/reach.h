@@ -1,10 +1,11 @@
-// Whether an agent still hopes for its coordinator: what it says while that cannot be reached, and
-// when it gives up.
+// Whether an agent still hopes for its coordinator, on host 0: what it says while that cannot be
+// reached, and when it gives up.
 #pragma once
 
 #include <chrono>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace strata::launcher {
 
@@ -19,13 +20,11 @@ class Reach {
   /// ... and so long after a coordinator that was there has gone.
   static constexpr std::chrono::seconds kRejoin{60};
 
-  explicit Reach(TimePoint now) : since_(now) {}
+  /// `where`: address and port of the coordinator, for people.
+  Reach(TimePoint now, std::string where) : where_(std::move(where)), since_(now) {}
 
-  /// The coordinator let the agent in.
-  void found() {
-    ever_found_ = true;
-    since_.reset();
-  }
+  /// The coordinator let the agent in. Returns what to say, if anything.
+  std::optional<std::string> found();
   /// It cannot be reached; may be told often.
   void lost(TimePoint now, const std::string& reason) {
     if (!since_) {
@@ -39,6 +38,8 @@ class Reach {
 
   /// What to say now, once for each time without a coordinator.
   [[nodiscard]] std::optional<std::string> complaint(TimePoint now);
+  /// What to say when it gives up.
+  [[nodiscard]] std::string farewell() const;
   [[nodiscard]] bool has_given_up(TimePoint now) const {
     return since_ && now >= *since_ + limit();
   }
@@ -48,6 +49,7 @@ class Reach {
   [[nodiscard]] std::chrono::seconds limit() const { return ever_found_ ? kRejoin : kJoin; }
 
  private:
+  const std::string where_;
   std::optional<TimePoint> since_;  ///< without a coordinator
   bool ever_found_ = false;
   bool said_ = false;

@@ -9,31 +9,38 @@ using std::chrono::seconds;
 
 TEST(Reach, WaitsLongForTheFirstAnswerAndSaysSoOnce) {
   const Reach::TimePoint begin{};
-  Reach reach(begin);
+  Reach reach(begin, "h:1");
   EXPECT_EQ(reach.next_deadline(), begin + Reach::kQuiet);
   EXPECT_FALSE(reach.complaint(begin + seconds(2)));
   reach.lost(begin + seconds(2), "connection refused");
   const auto said = reach.complaint(begin + seconds(3));
   ASSERT_TRUE(said);
-  EXPECT_NE(said->find("up to 300 s (connection refused)"), std::string::npos) << *said;
+  EXPECT_EQ(*said,
+            "host 0 does not answer at h:1 (connection refused): it has not started yet, or the "
+            "run has ended; this host tries again for up to 300 s");
   EXPECT_FALSE(reach.complaint(begin + seconds(4)));
   EXPECT_EQ(reach.next_deadline(), begin + seconds(300));
   EXPECT_FALSE(reach.has_given_up(begin + seconds(299)));
   EXPECT_TRUE(reach.has_given_up(begin + seconds(300)));
+  EXPECT_EQ(reach.farewell(),
+            "host 0 has not answered at h:1 for 300 s (connection refused): this host ends");
 }
 
 TEST(Reach, WaitsLessForOneThatWasThere) {
   const Reach::TimePoint begin{};
-  Reach reach(begin);
-  reach.found();
+  Reach reach(begin, "h:1");
+  EXPECT_FALSE(reach.found());
   EXPECT_EQ(reach.next_deadline(), std::nullopt);
   EXPECT_FALSE(reach.has_given_up(begin + seconds(1000)));
   reach.lost(begin + seconds(1000), "broken");
   reach.lost(begin + seconds(1050), "broken");
-  EXPECT_TRUE(reach.complaint(begin + seconds(1050)));
+  EXPECT_EQ(reach.complaint(begin + seconds(1050)),
+            "host 0 does not answer any more at h:1 (broken): this host waits for it up to 60 s");
   EXPECT_FALSE(reach.has_given_up(begin + seconds(1059)));
   EXPECT_TRUE(reach.has_given_up(begin + seconds(1060)));
-  reach.found();
+  EXPECT_EQ(reach.found(), "host 0 answers again at h:1");
+  reach.lost(begin + seconds(1999), "broken");
+  EXPECT_FALSE(reach.found()) << "nothing was said of a moment";
   reach.lost(begin + seconds(2000), "broken");
   EXPECT_TRUE(reach.complaint(begin + seconds(2003))) << "each time anew";
 }

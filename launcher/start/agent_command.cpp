@@ -21,22 +21,41 @@ std::vector<std::string> with_program(std::vector<std::string> command,
 
 }  // namespace
 
+std::string range_text(int least, int most) {
+  return least == most ? std::to_string(most) : fmt::format("{}:{}", least, most);
+}
+
+std::string elastic_text(const Worlds::Range& worlds) {
+  const Worlds::Range any;
+  if (worlds.least == any.least && worlds.most == any.most) return "";
+  return fmt::format("{}:{}", worlds.least, worlds.most);
+}
+
 std::vector<std::string> agent_arguments(const Options& options, const AgentPlace& place) {
+  const Options::Hosts& hosts = options.hosts;
   std::vector<std::string> arguments{"--agent",
                                      "--nnodes",
-                                     std::to_string(options.hosts.count),
+                                     range_text(hosts.least, hosts.count),
                                      "--node-rank",
                                      std::to_string(place.node),
                                      "--master-addr",
-                                     options.hosts.address,
+                                     hosts.address,
                                      "--master-port",
-                                     std::to_string(options.hosts.port),
+                                     std::to_string(hosts.port),
                                      "--run-secret",
                                      "-",
                                      "-np",
                                      std::to_string(place.ranks),
                                      "--grace",
-                                     std::to_string(options.grace / std::chrono::seconds(1))};
+                                     std::to_string(options.grace / std::chrono::seconds(1)),
+                                     "--rejoin",
+                                     std::to_string(hosts.rejoin.count()),
+                                     "--max-restarts",
+                                     std::to_string(options.restarts.most_restarts),
+                                     "--hang-timeout",
+                                     std::to_string(options.hang_timeout.count())};
+  if (const std::string elastic = elastic_text(hosts.worlds); !elastic.empty())
+    arguments.insert(arguments.end(), {"--elastic", elastic});
   if (!options.prefix) arguments.emplace_back("--no-prefix");
   if (!options.log_directory.empty())
     arguments.insert(arguments.end(), {"--log-dir", options.log_directory});

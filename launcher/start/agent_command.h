@@ -22,6 +22,10 @@ struct AgentPlace {
   int ranks = 1;
 };
 
+/// Returns the values of --nnodes and of --elastic ("": it is not given), as they are typed.
+std::string range_text(int least, int most);
+std::string elastic_text(const Worlds::Range& worlds);
+
 /// Returns the arguments of mlaunch on that host; its secret comes over standard input.
 std::vector<std::string> agent_arguments(const Options& options, const AgentPlace& place);
 

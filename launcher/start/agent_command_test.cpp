@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace strata::launcher {
 namespace {
 
@@ -9,22 +11,31 @@ using Words = std::vector<std::string>;
 
 TEST(AgentCommand, ItSaysWhichHostOfTheRunThatIs) {
   Options options;
-  options.hosts = {.count = 3, .node = 0, .address = "10.0.0.1", .port = 29500, .secret = "s"};
+  options.hosts = {
+      .count = 3, .least = 2, .node = 0, .address = "10.0.0.1", .port = 29500, .secret = "s"};
+  options.hosts.worlds = {4, 8};
+  options.hosts.rejoin = std::chrono::seconds(9);
+  options.restarts.most_restarts = 5;
+  options.hang_timeout = std::chrono::seconds(40);
   options.grace = std::chrono::seconds(7);
   options.prefix = false;
   options.log_directory = "logs";
   options.command = {"train", "--zero", "3"};
-  EXPECT_EQ(agent_arguments(options, {2, 4}), (Words{"--agent",   "--nnodes",
-                                                     "3",         "--node-rank",
-                                                     "2",         "--master-addr",
-                                                     "10.0.0.1",  "--master-port",
-                                                     "29500",     "--run-secret",
-                                                     "-",         "-np",
-                                                     "4",         "--grace",
-                                                     "7",         "--no-prefix",
-                                                     "--log-dir", "logs",
-                                                     "--",        "train",
-                                                     "--zero",    "3"}));
+  EXPECT_EQ(
+      agent_arguments(options, {2, 4}),
+      (Words{"--agent",   "--nnodes",       "2:3",   "--node-rank",  "2",      "--master-addr",
+             "10.0.0.1",  "--master-port",  "29500", "--run-secret", "-",      "-np",
+             "4",         "--grace",        "7",     "--rejoin",     "9",      "--max-restarts",
+             "5",         "--hang-timeout", "40",    "--elastic",    "4:8",    "--no-prefix",
+             "--log-dir", "logs",           "--",    "train",        "--zero", "3"}));
+}
+
+TEST(AgentCommand, WhatIsNotGivenIsNotSaid) {
+  Options options;
+  options.hosts.count = options.hosts.least = 3;
+  const Words arguments = agent_arguments(options, {1, 1});
+  EXPECT_EQ(arguments[2], "3");
+  EXPECT_EQ(std::ranges::find(arguments, "--elastic"), arguments.end());
 }
 
 TEST(AgentCommand, NoWordIsMoreThanAWordToTheShellThere) {

@@ -84,6 +84,14 @@ void add_ranks(Metrics& metrics, const RunStatus& status) {
                 fmt::format("rank=\"{}\",host=\"{}\"", rank.state.rank, label(rank.host)));
 }
 
+/// All states are there, so that a host that is lost leaves no old figure behind.
+void add_hosts(Metrics& metrics, const RunStatus& status) {
+  metrics.describe("hosts", "gauge", "Hosts of the run in each state.");
+  for (const std::string_view state : kHostStates)
+    metrics.add(static_cast<double>(std::ranges::count(status.hosts, state, &HostView::state)),
+                fmt::format("state=\"{}\"", state));
+}
+
 }  // namespace
 
 std::string metrics_text(const RunStatus& status) {
@@ -94,13 +102,16 @@ std::string metrics_text(const RunStatus& status) {
   Metrics metrics(status);
   metrics.gauge("up", "1: mlaunch watches over the run.", 1);
   metrics.gauge("stopping", "1: the run was asked to end.", status.stopping ? 1 : 0);
+  metrics.gauge("waiting", "1: the run waits for hosts.", status.waiting ? 1 : 0);
   metrics.gauge("run_seconds", "Time since the run began.", status.seconds);
   metrics.gauge("step", "Step that the ranks are in.", known(step >= 0, step));
   metrics.gauge("loss", "Loss of the last step.",
                 most(status, [](const RankState& rank) { return rank.view.loss; }));
   metrics.gauge("tokens_per_second", "Tokens of all ranks together.", known(rate > 0, rate));
-  metrics.counter("restarts_total", "Starts of the ranks after the first one.",
-                  std::max(status.attempt, 0));
+  metrics.counter("restarts_total", "Starts of the ranks after failures.", status.all_restarts);
+  metrics.counter("regroupings_total",
+                  "Starts of the ranks on other hosts, or as another number, after no failure.",
+                  status.regroupings);
   metrics.counter("lost_steps_total", "Steps that restarts threw away.",
                   static_cast<double>(status.lost_steps));
   metrics.gauge("goodput_ratio", "Part of the run's time that went into steps that count.",
@@ -108,6 +119,7 @@ std::string metrics_text(const RunStatus& status) {
   metrics.gauge("checkpoint_step", "Step of the newest checkpoint.",
                 known(status.committed >= 0, static_cast<double>(status.committed)));
   metrics.gauge("checkpoint_age_seconds", "Time since it was saved.", status.checkpoint_age);
+  add_hosts(metrics, status);
   add_ranks(metrics, status);
   return metrics.text();
 }

@@ -13,7 +13,11 @@ bool has(const std::string& text, const std::string& line) {
 }
 
 TEST(MetricsText, TellsWhatIsKnown) {
-  RunStatus status{.run_id = "0123", .seconds = 100.5, .attempt = 2};
+  RunStatus status{.run_id = "0123", .seconds = 100.5, .attempt = 7};
+  status.all_restarts = 2;
+  status.regroupings = 4;
+  status.waiting.emplace();
+  status.hosts = {{.number = "0", .state = kHasRanks}, {.number = "1", .state = kIsLost}};
   status.lost_steps = 7;
   status.goodput = 0.75;
   status.committed = 10;
@@ -23,17 +27,27 @@ TEST(MetricsText, TellsWhatIsKnown) {
   rank.view.tokens_per_second = 1000;
   status.ranks = {{"a\"b", rank}, {"c", {.rank = 1, .phase = Phase::backward, .held = true}}};
   const std::string text = metrics_text(status);
-  for (const char* line :
-       {"strata_run_seconds{run=\"0123\"} 100.5", "strata_step{run=\"0123\"} 12",
-        "strata_loss{run=\"0123\"} 2.25", "strata_tokens_per_second{run=\"0123\"} 1000",
-        "strata_restarts_total{run=\"0123\"} 2", "strata_lost_steps_total{run=\"0123\"} 7",
-        "strata_goodput_ratio{run=\"0123\"} 0.75", "strata_checkpoint_step{run=\"0123\"} 10",
-        "strata_checkpoint_age_seconds{run=\"0123\"} 12", "strata_up{run=\"0123\"} 1",
-        "strata_ranks{run=\"0123\",phase=\"backward\"} 1",
-        "strata_ranks{run=\"0123\",phase=\"held\"} 1",
-        "strata_rank_step{run=\"0123\",rank=\"0\",host=\"a\\\"b\"} 12",
-        "strata_rank_step{run=\"0123\",rank=\"1\",host=\"c\"} -1",
-        "# TYPE strata_lost_steps_total counter", "# TYPE strata_loss gauge"})
+  for (const char* line : {"strata_run_seconds{run=\"0123\"} 100.5",
+                           "strata_step{run=\"0123\"} 12",
+                           "strata_loss{run=\"0123\"} 2.25",
+                           "strata_tokens_per_second{run=\"0123\"} 1000",
+                           "strata_restarts_total{run=\"0123\"} 2",
+                           "strata_lost_steps_total{run=\"0123\"} 7",
+                           "strata_regroupings_total{run=\"0123\"} 4",
+                           "strata_waiting{run=\"0123\"} 1",
+                           "strata_hosts{run=\"0123\",state=\"ranks\"} 1",
+                           "strata_hosts{run=\"0123\",state=\"lost\"} 1",
+                           "strata_hosts{run=\"0123\",state=\"left out\"} 0",
+                           "strata_goodput_ratio{run=\"0123\"} 0.75",
+                           "strata_checkpoint_step{run=\"0123\"} 10",
+                           "strata_checkpoint_age_seconds{run=\"0123\"} 12",
+                           "strata_up{run=\"0123\"} 1",
+                           "strata_ranks{run=\"0123\",phase=\"backward\"} 1",
+                           "strata_ranks{run=\"0123\",phase=\"held\"} 1",
+                           "strata_rank_step{run=\"0123\",rank=\"0\",host=\"a\\\"b\"} 12",
+                           "strata_rank_step{run=\"0123\",rank=\"1\",host=\"c\"} -1",
+                           "# TYPE strata_lost_steps_total counter",
+                           "# TYPE strata_loss gauge"})
     EXPECT_TRUE(has(text, line)) << line << "\n" << text;
   EXPECT_TRUE(text.ends_with("\n"));
 }

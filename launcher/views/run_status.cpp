@@ -44,13 +44,37 @@ void write_rank(JsonWriter& json, const std::string& host, const RankState& rank
   json.end_object();
 }
 
+void write_waiting(JsonWriter& json, const WaitingView& waiting) {
+  const auto seconds = [](std::chrono::steady_clock::duration time) {
+    return std::chrono::duration<double>(time).count();
+  };
+  json.begin_object();
+  json.member("hosts_there", waiting.there).member("hosts_needed", waiting.needed);
+  json.member("hosts_of_run", waiting.all).member("missing", waiting.missing);
+  json.member("seconds", seconds(waiting.since)).member("limit_seconds", seconds(waiting.limit));
+  json.end_object();
+}
+
+void write_host(JsonWriter& json, const HostView& host) {
+  json.begin_object();
+  json.member("host", host.number).member("name", host.name).member("address", host.address);
+  write_known(json, "slots", host.slots, host.slots > 0);
+  json.member("ranks", host.ranks).member("state", host.state).member("why", host.why);
+  json.end_object();
+}
+
+std::string_view state_of(const RunStatus& status) {
+  if (status.stopping) return "stopping";
+  return status.waiting ? "waiting" : "running";
+}
+
 }  // namespace
 
 std::string status_json(const RunStatus& status) {
   JsonWriter json(0);
   json.begin_object();
   json.member("version", 1).member("run", status.run_id).member("program", status.program);
-  json.member("state", status.stopping ? "stopping" : "running");
+  json.member("state", state_of(status));
   json.member("host", status.host).member("process", status.process);
   json.member("started_at", utc_text(status.started_at)).member("seconds", status.seconds);
   write_known(json, "attempt", status.attempt, status.attempt >= 0);
@@ -60,7 +84,15 @@ std::string status_json(const RunStatus& status) {
   json.member("checkpoint", status.checkpoint);
   json.member("checkpoint_age_seconds", status.checkpoint_age);  // NaN is written as null
   json.member("lost_steps", status.lost_steps).member("goodput", status.goodput);
-  json.key("ranks").begin_array();
+  json.member("restarts", status.all_restarts).member("regroupings", status.regroupings);
+  json.key("waiting");
+  if (status.waiting)
+    write_waiting(json, *status.waiting);
+  else
+    json.null();
+  json.key("hosts").begin_array();
+  for (const HostView& host : status.hosts) write_host(json, host);
+  json.end_array().key("ranks").begin_array();
   for (const RunStatus::Rank& rank : status.ranks) write_rank(json, rank.host, rank.state);
   json.end_array().end_object();
   return json.finish();

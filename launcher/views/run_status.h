@@ -6,9 +6,11 @@
 #include <chrono>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "launcher/control/hosts_view.h"
 #include "launcher/control/rank_state.h"
 
 namespace strata::launcher {
@@ -23,6 +25,8 @@ struct RunStatus {
   int attempt = -1;    ///< from 0; -1: none has begun
   int restarts = 0;    ///< in the last hour
   int most_restarts = 0;
+  int all_restarts = 0;            ///< since the start
+  int regroupings = 0;             ///< starts after the first that followed no failure
   std::int64_t grace_seconds = 0;  ///< that ranks get to stop by themselves
   bool stopping = false;           ///< it was asked to end
   std::string log_folder;          ///< empty: logs are not kept
@@ -38,7 +42,9 @@ struct RunStatus {
     std::string host;
     RankState state;
   };
-  std::vector<Rank> ranks;  ///< in the order of their numbers; none between two attempts
+  std::optional<WaitingView> waiting;  ///< nullopt: it does not wait for hosts
+  std::vector<HostView> hosts;         ///< in the order of their numbers
+  std::vector<Rank> ranks;             ///< in the order of their numbers; none between two attempts
 };
 
 /// Returns one line of JSON, without its end.

@@ -64,6 +64,45 @@ TEST(RunStatus, IsStrictJson) {
   EXPECT_FALSE(rank.at("ended").as_boolean());
 }
 
+TEST(RunStatus, TellsOfHostsAndWhatItWaitsFor) {
+  RunStatus status = some_status();
+  status.all_restarts = 5;
+  status.regroupings = 2;
+  status.waiting = WaitingView{.there = 1,
+                               .needed = 2,
+                               .all = 3,
+                               .since = std::chrono::milliseconds(1500),
+                               .limit = std::chrono::seconds(300),
+                               .missing = "1, 2"};
+  status.hosts = {{"0", "gpu-0", "10.0.0.1", 8, 0, kIsReady},
+                  {"1", "gpu-1", "10.0.0.2", 0, 0, kIsRefused, "it has Strata 1"}};
+  JsonValue json = parse_json(status_json(status), "status", {});
+  EXPECT_EQ(json.at("state").as_string(), "waiting");
+  EXPECT_EQ(json.at("restarts").as_integer(), 5);
+  EXPECT_EQ(json.at("regroupings").as_integer(), 2);
+  const JsonValue waiting = json.at("waiting");
+  EXPECT_EQ(waiting.at("hosts_there").as_integer(), 1);
+  EXPECT_EQ(waiting.at("hosts_needed").as_integer(), 2);
+  EXPECT_EQ(waiting.at("hosts_of_run").as_integer(), 3);
+  EXPECT_EQ(waiting.at("seconds").as_number(), 1.5);
+  EXPECT_EQ(waiting.at("limit_seconds").as_number(), 300);
+  EXPECT_EQ(waiting.at("missing").as_string(), "1, 2");
+  const auto hosts = json.at("hosts").elements();
+  ASSERT_EQ(hosts.size(), 2u);
+  EXPECT_EQ(hosts[0].at("name").as_string(), "gpu-0");
+  EXPECT_EQ(hosts[0].at("slots").as_integer(), 8);
+  EXPECT_EQ(hosts[0].at("state").as_string(), "ready");
+  EXPECT_TRUE(hosts[1].at("slots").is(JsonKind::null));
+  EXPECT_EQ(hosts[1].at("why").as_string(), "it has Strata 1");
+  status.stopping = true;
+  EXPECT_EQ(parse_json(status_json(status), "status", {}).at("state").as_string(), "stopping");
+  status.stopping = false;
+  status.waiting.reset();
+  json = parse_json(status_json(status), "status", {});
+  EXPECT_EQ(json.at("state").as_string(), "running");
+  EXPECT_TRUE(json.at("waiting").is(JsonKind::null));
+}
+
 TEST(RunStatus, SaysNullOfWhatIsNotKnown) {
   RunStatus status = some_status();
   status.attempt = -1;

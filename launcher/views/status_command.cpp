@@ -53,8 +53,9 @@ std::string table_text(const std::vector<JsonValue>& answers) {
   if (answers.empty()) return "no run of this user is on this host\n";
   std::string text = runs_table(answers);
   if (answers.size() > 1) return text;
-  const std::string ranks = ranks_table(answers.front());
-  return ranks.empty() ? text : text + "\n" + ranks;
+  for (const std::string& table : {hosts_table(answers.front()), ranks_table(answers.front())})
+    if (!table.empty()) text += "\n" + table;
+  return text;
 }
 
 /// Says what is left of a run that has ended.

@@ -49,9 +49,23 @@ std::string whole(const std::optional<double>& value) {
   return value ? fmt::format("{:.0f}", *value) : kUnknown;
 }
 
-std::vector<JsonValue> ranks_of(const JsonValue& run) {
-  const auto ranks = known(run, "ranks");
-  return ranks && ranks->is(JsonKind::array) ? ranks->elements() : std::vector<JsonValue>{};
+std::vector<JsonValue> all_of(const JsonValue& run, std::string_view name) {
+  const auto all = known(run, name);
+  return all && all->is(JsonKind::array) ? all->elements() : std::vector<JsonValue>{};
+}
+
+std::vector<JsonValue> ranks_of(const JsonValue& run) { return all_of(run, "ranks"); }
+
+/// "waits for hosts: 1 is there and 2 are needed, for 35 s of 300 s; missing: 1"
+std::string waiting_text(const JsonValue& run) {
+  const auto waiting = known(run, "waiting");
+  if (!waiting || !waiting->is(JsonKind::object)) return "";
+  const auto seconds = number(*waiting, "seconds"), limit = number(*waiting, "limit_seconds");
+  return fmt::format(
+      "waits for hosts for {} of {}: {} of {} there, {} needed; missing: {}\n",
+      seconds ? duration_text(*seconds) : kUnknown, limit ? duration_text(*limit) : kUnknown,
+      whole(number(*waiting, "hosts_there")), whole(number(*waiting, "hosts_of_run")),
+      whole(number(*waiting, "hosts_needed")), word(*waiting, "missing"));
 }
 
 /// The largest that any rank tells.
@@ -118,6 +132,23 @@ std::string runs_table(const std::vector<JsonValue>& runs) {
          restarts ? whole(restarts) + " of " + whole(number(run, "max_restarts")) : kUnknown});
   }
   return table.text();
+}
+
+std::string hosts_table(const JsonValue& run) {
+  const std::vector<JsonValue> hosts = all_of(run, "hosts");
+  if (hosts.size() < 2 && !known(run, "waiting")) return "";
+  TextTable table({{"host"},
+                   {"name"},
+                   {"address"},
+                   {"slots", Align::right},
+                   {"ranks", Align::right},
+                   {"state"},
+                   {"why"}});
+  for (const JsonValue& host : hosts)
+    table.add({word(host, "host"), word(host, "name"), word(host, "address"),
+               whole(number(host, "slots")), whole(number(host, "ranks")), word(host, "state"),
+               word(host, "why")});
+  return waiting_text(run) + table.text();
 }
 
 std::string ranks_table(const JsonValue& run) {

@@ -21,6 +21,23 @@ TEST(StatusText, HasARowForEachRun) {
             "                  -\n");
 }
 
+TEST(StatusText, SaysForWhichHostsARunWaits) {
+  const JsonValue run = json(R"({"state": "waiting", "waiting": {"hosts_there": 1,
+      "hosts_needed": 2, "hosts_of_run": 3, "missing": "1, 2", "seconds": 35.5,
+      "limit_seconds": 300}, "hosts": [
+      {"host": "0", "name": "gpu-0", "address": "10.0.0.1", "slots": 8, "ranks": 0,
+       "state": "ready", "why": ""},
+      {"host": "1", "name": "gpu-1", "address": "10.0.0.2", "slots": null, "ranks": 0,
+       "state": "refused", "why": "it has Strata 1\u001b[2J"}]})");
+  EXPECT_EQ(hosts_table(run),
+            "waits for hosts for 35 s of 5 min: 1 of 3 there, 2 needed; missing: 1, 2\n"
+            "host  name   address   slots  ranks  state    why\n"
+            "0     gpu-0  10.0.0.1      8      0  ready    -\n"
+            "1     gpu-1  10.0.0.2      -      0  refused  it has Strata 1?[2J\n");
+  EXPECT_EQ(hosts_table(json(R"({"hosts": [{"host": "here"}], "waiting": null})")), "");
+  EXPECT_EQ(hosts_table(json("{}")), "");
+}
+
 TEST(StatusText, TellsFrozenRanksFromStoppedOnes) {
   const JsonValue run = json(R"({"ranks": [{"phase": "update", "held": true, "frozen": true}]})");
   EXPECT_NE(ranks_table(run).find("update (frozen)"), std::string::npos) << ranks_table(run);

@@ -13,6 +13,7 @@
 #include "launcher/control/coordinator.h"
 #include "launcher/control/view_question.h"
 #include "launcher/output/recent_output.h"
+#include "launcher/wire/agreed_facts.h"
 #include "launcher/wire/run_secret.h"
 
 namespace strata::launcher {
@@ -22,12 +23,13 @@ inline constexpr int kControlProtocol = 1;
 /// Longest answer to those who ask how the run is.
 inline constexpr std::size_t kMostAnswerBytes = std::size_t{16} << 20;
 
-// What a wire tells, besides events of the coordinator (AgentSaid, ConnectionBroke) and of the
-// agent (CoordinatorSaid).
+// What a wire tells, besides events of the coordinator (AgentSaid, ConnectionBroke, HostRefused)
+// and of the agent (CoordinatorSaid).
 
 /// To an agent: its connection stands. It says Hello on it.
 struct Connected {};
-/// To an agent: the coordinator let it in.
+/// To an agent: the coordinator let it in. Told again where the coordinator, which was started
+/// anew, learns from another host which run it goes on with.
 struct Welcomed {
   std::string run_id;
   std::string master_address;  ///< MASTER_ADDR and MASTER_PORT of the ranks
@@ -41,6 +43,11 @@ struct NotWelcome {
 /// To an agent: the coordinator cannot be reached; the wire tries again.
 struct CoordinatorOutOfReach {
   std::string reason;  ///< one line
+};
+/// To the coordinator: a host has had ranks of this run, whose coordinator has died; the run that
+/// waits here goes on with it.
+struct RunTakenUp {
+  std::string run_id;
 };
 /// To the coordinator: somebody who has the run's secret asks. It is to be answered under this
 /// number.
@@ -62,9 +69,9 @@ struct HostPrinted {
 struct OutputWanted {
   std::uint64_t number = 0;
 };
-using WireEvent =
-    std::variant<AgentSaid, ConnectionBroke, Connected, Welcomed, NotWelcome, CoordinatorOutOfReach,
-                 CoordinatorSaid, ViewAsked, ViewLeft, HostPrinted, OutputWanted>;
+using WireEvent = std::variant<AgentSaid, ConnectionBroke, HostRefused, RunTakenUp, Connected,
+                               Welcomed, NotWelcome, CoordinatorOutOfReach, CoordinatorSaid,
+                               ViewAsked, ViewLeft, HostPrinted, OutputWanted>;
 
 /// One end of the connections. Threads of the module receive and send; one thread calls all
 /// functions, none of which waits but `close`.
@@ -88,30 +95,34 @@ class ControlWire {
   /// Answers ViewAsked. In place of one over kMostAnswerBytes it is said that it is too long; one
   /// for who has gone is lost.
   virtual void answer(std::uint64_t number, const std::string& json) = 0;
+  /// To be called before ranks start: the run keeps its id from now on, which is returned. Hosts
+  /// that have had ranks of another run are refused then.
+  virtual std::string settle_run() = 0;
+  /// Tells hosts that come from now on that the run has ended with this code.
+  virtual void end_run(int exit_code) = 0;
   /// Waits until all is sent, at most `limit`, and ends all connections.
   virtual void close(std::chrono::milliseconds limit) = 0;
 };
 
 /// The coordinator's end.
 struct ListenSettings {
-  std::string address;               ///< numeric IPv4 or IPv6 address to listen at
-  int port = 0;                      ///< 0: any
-  RunSecret secret;                  ///< with certificate and key
-  std::string build;                 ///< agents of another build are refused
-  std::vector<std::string> hosts;    ///< of the run; others are refused
-  std::vector<std::string> command;  ///< of the ranks; agents with another one are refused
+  std::string address;             ///< numeric IPv4 or IPv6 address to listen at
+  int port = 0;                    ///< 0: any
+  RunSecret secret;                ///< with certificate and key
+  AgreedFacts facts;               ///< agents with other ones are refused
+  std::vector<std::string> hosts;  ///< of the run; others are refused
   Welcomed welcome;
+  /// Hosts start by themselves, so that those of a run whose coordinator has died come here.
+  bool takes_up_runs = false;
 };
 
 /// An agent's end.
 struct AttachSettings {
   std::string address;  ///< name or numeric address of the coordinator's host
   int port = 0;
-  RunSecret secret;  ///< its token and certificate
-  std::string build;
-  std::string run_id;                ///< of which ranks have run here; empty: none yet
-  int host_count = 1;                ///< as this host was told
-  std::vector<std::string> command;  ///< of its ranks
+  RunSecret secret;    ///< its token and certificate
+  AgreedFacts facts;   ///< as this host was told
+  std::string run_id;  ///< of which ranks have run here; empty: none yet
 };
 
 /// Where a run is asked from elsewhere.

@@ -51,7 +51,7 @@ class AlikeHosts(HostsTest):
         changed[8 + int.from_bytes(changed[:8], "little")] ^= 1  # the first weight
         weights.unlink()  # a checkpoint's files may be links
         weights.write_bytes(changed)
-        self.expect_refused(self.run_hosts(*job, self.home / "another"), "the weights: ")
+        self.expect_refused(self.run_hosts(*job, self.home / "another"), "the weights: ", f" of {self.folders[0]}/model on rank 0 (", f" of {self.folders[1]}/model on rank 1 (")
 
     # Fault 35.
     def test_settings(self):
@@ -63,7 +63,8 @@ class AlikeHosts(HostsTest):
     # Fault 35.
     def test_data(self):
         self.write("text", ["some text to learn from " * 40, "another text to learn by " * 40])
-        self.expect_refused(self.run_hosts("--data", "text"), "the data: 960 tokens", "1000 tokens")
+        self.expect_refused(self.run_hosts("--data", "text"), "the data: 960 tokens", "1000 tokens",
+                            f" of {self.folders[0]}/text on rank 0 (", f" of {self.folders[1]}/text on rank 1 (")
 
     # Fault 35.
     def test_models(self):

@@ -46,6 +46,49 @@ class Elastic(HostsTest):
             self.assertIn(words, text)
         self.assertEqual((self.home / "digest").read_text(), self.undisturbed(*job))
 
+    # Faults 12, 13.
+    def test_host_0_dies_and_is_started_again(self):
+        job = ["--zero", 3, "--steps", 3000, "--save-every", 150]
+        run = self.train(*job, "--output", "out", "--dump-state", "digest")
+        first, second = (self.start_host(node, "2", run) for node in range(2))
+        self.wait_until(lambda: (self.home / "out" / "latest").exists(), "a checkpoint")
+        first.kill()
+        first.communicate()
+        again = self.start_host(0, "2", run)
+        ends = [self.ended(host, 60) for host in (again, second)]
+        self.assertEqual([end[0] for end in ends], [0, 0], ends)
+        self.assertRegex(ends[0][2], r"run \w+, in which other hosts have taken part, goes on here instead of run \w+\n")
+        self.assertRegex(ends[0][1] + ends[0][2], r"attempt 1: goes on from step \d+ of this run")
+        self.assertEqual((self.home / "digest").read_text(), self.undisturbed(*job))
+
+    # Fault 13.
+    def test_host_0_is_started_again_with_another_command(self):
+        run = self.train("--steps", 100000)
+        first, second = (self.start_host(node, "2", run) for node in range(2))
+        self.wait_until(lambda: children(second.pid), "its rank")
+        first.kill()
+        again = self.start_host(0, "2", self.train("--steps", 5))
+        code, _, said = self.ended(second, 20)
+        self.assertEqual(code, 78, said)
+        self.assertIn("is '100000' on this host and '5' there", said)
+        self.assertIsNone(again.poll())
+
+    # Fault 36.
+    def test_a_host_that_is_told_to_end_leaves_alone(self):
+        job = ["--virtual-ranks", 2, "--steps", 3000, "--save-every", 1000000]
+        run = self.train(*job, "--output", "out", "--dump-state", "digest", "--metrics", "metrics")
+        first, second = (self.start_host(node, "1:2", run) for node in range(2))
+        self.wait_until(lambda: len(self.metrics("metrics")) > 10, "steps of two hosts")
+        second.send_signal(signal.SIGTERM)
+        code, _, said = self.ended(second, 20)
+        self.assertEqual(code, 75, said)
+        self.assertIn("it was told to end, and the run goes on without it", said)
+        code, _, said = self.ended(first, 60)
+        self.assertEqual(code, 0, said)
+        self.assertRegex(said, r"host 1 \(.+\) got SIGTERM: it leaves, and the run goes on as 1 rank on the other hosts once all have saved")
+        self.assertNotIn("restart 1 of", said)
+        self.assertEqual((self.home / "digest").read_text(), self.undisturbed(*job))
+
     def test_ranks_that_do_not_fit(self):
         run = self.train("--global-batch", 4, "--steps", 3, "--metrics", "metrics")
         hosts = [self.start_host(node, "1:3", run) for node in range(3)]
@@ -90,6 +133,7 @@ class Elastic(HostsTest):
         code, _, error = self.ended(hosts[0], 60)
         self.assertEqual(code, 75, error)
         self.assertIn("1 of 3 hosts are there, and the run needs 2", error)
+        self.assertRegex(error, r"Start it again when they are: --resume auto goes on from step \d+, saved in .*out/")
 
     # Fault 10.
     def test_a_run_of_other_programs_goes_on_with_fewer(self):

@@ -106,7 +106,8 @@ class Hosts(HostsTest):
         os.kill(second.pid, signal.SIGKILL)
         said = second.communicate()[1]
         self.assertIn("has not answered this host in time: its ranks here are killed", said)
-        self.assertIn("the coordinator of the run does not answer, waiting for it up to 60 s", said)
+        self.assertIn(f"host 0 does not answer any more at 127.0.0.1:{self.port} ", said)
+        self.assertIn("this host waits for it up to 60 s", said)
 
     # Fault 36.
     def test_a_signal_to_one_host_or_all_lets_all_ranks_save(self):
@@ -142,6 +143,59 @@ class Hosts(HostsTest):
         self.assertTrue(hosts[0].startswith("0 (") and hosts[1] == hosts[2] and hosts[1].startswith("1 ("), hosts)
         self.run_program([str(BIN / "mlaunch"), "stop", run["run"]])
         self.assertEqual([self.ended(host)[0] for host in (first, second)], [75, 75])
+
+    def status_of(self, host):
+        runs = json.loads(self.run_program([str(BIN / "mlaunch"), "status", "--json"]).stdout)["runs"]
+        return next((run for run in runs if run["process"] == host.pid), None)
+
+    # Fault 35.
+    def test_what_a_run_waits_for_and_whom_it_refuses_is_shown(self):
+        program = ["sh", "-c", "exit 0"]
+        first = self.start(self.command(0, 2, 1, program))
+        self.wait_until(lambda: self.status_of(first), "the run")
+        run = self.status_of(first)
+        self.assertEqual(run["state"], "waiting")
+        waiting = run["waiting"]
+        self.assertEqual([waiting[name] for name in ("hosts_there", "hosts_needed", "hosts_of_run", "missing", "limit_seconds")],
+                         [1, 2, 2, "1", 300])
+        self.assertEqual([(host["host"], host["state"], host["address"]) for host in run["hosts"]],
+                         [("0", "ready", "127.0.0.1"), ("1", "missing", "")])
+        text = self.run_program([str(BIN / "mlaunch"), "status", run["run"]]).stdout
+        self.assertRegex(text, r"waits for hosts for \d+ s of 5 min: 1 of 2 there, 2 needed; missing: 1\n")
+        self.assertEqual(self.ended(self.start(self.command(1, 2, 1, program, ["--rejoin", "30"])))[0], 78)
+        self.assertEqual(self.ended(self.start(self.command(1, 2, 1, program, ["--rejoin", "30"])))[0], 78)
+        shown = self.status_of(first)["hosts"][1]
+        words = "it was told --rejoin 30, this host 60: give all of them the same"
+        self.assertEqual((shown["state"], shown["address"], shown["why"]), ("refused", "127.0.0.1", words))
+        second = self.start(self.command(1, 2, 1, program))
+        code, _, said = self.ended(first)
+        self.assertEqual((code, self.ended(second)[0]), (0, 0), said)
+        self.assertRegex(said, rf"mlaunch: host 1 \(.+ at 127\.0\.0\.1\) may not take part: {words}\n")
+        self.assertEqual(said.count("may not take part"), 1, said)
+
+    # Fault 35.
+    def test_options_that_are_the_run_s_are_compared(self):
+        first = self.start(self.command(0, 2, 1, ["true"], ["--max-restarts", "5", "--hang-timeout", "60"]))
+        for options, words in [([], "this host was told --max-restarts 3, the coordinator 5"),
+                               (["--max-restarts", "5"], "this host was told --hang-timeout 30, the coordinator 60")]:
+            code, _, said = self.ended(self.start(self.command(1, 2, 1, ["true"], options)))
+            self.assertEqual(code, 78, said)
+            self.assertIn(words, said)
+        second = self.start(self.command(1, 2, 1, ["true"], ["--max-restarts", "5", "--hang-timeout", "60", "--grace", "7", "--no-prefix"]))
+        self.assertEqual([self.ended(host)[0] for host in (first, second)], [0, 0])
+
+    def test_a_host_says_soon_that_nothing_answers(self):
+        for address, words in [("127.0.0.1", r"at 127\.0\.0\.1:\d+ \(nobody listens there\)"),
+                               ("no.such.host.invalid", r"at no\.such\.host\.invalid:\d+ \(this host's DNS does not know the name; .*\)")]:
+            command = self.command(1, 2, 1, ["true"])
+            command[command.index("--master-addr") + 1] = address
+            host = self.start(command)
+            begin = time.monotonic()
+            said = host.stderr.readline()
+            self.assertRegex(said, f"mlaunch: host 0 does not answer {words}: it has not started yet, or the run has ended; "
+                                   "this host tries again for up to 300 s\n")
+            self.assertLess(time.monotonic() - begin, 10)
+            host.kill()
 
     def test_hosts_may_keep_logs_in_one_folder(self):
         first, second = self.start_hosts([1, 2], SAY_WHO, ["--log-dir", "logs"])

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <set>
 #include <string>
 #include <string_view>
@@ -78,18 +79,30 @@ std::string describe_tokens(const TokenSource& tokens, const std::string& digest
   return fmt::format("{} tokens, hash {}", tokens.size(), digest);
 }
 
+/// Returns where this host has it: what is said relative to a folder may be found in several.
+/// Other names, as of several files, stay.
+std::string path_of(const std::string& name) {
+  std::error_code error;
+  if (!std::filesystem::exists(name, error)) return name;
+  const std::filesystem::path path = std::filesystem::absolute(name, error);
+  return error ? name : path.lexically_normal().string();
+}
+
 std::vector<comm::Fact> files_of(const RunParts& run) {
-  std::vector<comm::Fact> facts{{"the program", fmt::format("hash {:016x}", hash_of_program())}};
+  std::vector<comm::Fact> facts{
+      {"the program", fmt::format("hash {:016x}", hash_of_program()), own_directory()}};
   const TokenSource& data = *run.corpus.training;
-  facts.push_back(
-      {"the data", describe_tokens(data, run.data_digest.empty() ? digest_tokens(data, run.beat)
-                                                                 : run.data_digest)});
+  facts.push_back({"the data",
+                   describe_tokens(data, run.data_digest.empty() ? digest_tokens(data, run.beat)
+                                                                 : run.data_digest),
+                   path_of(data.name())});
   if (const auto& held_out = run.corpus.held_out)
-    facts.push_back(
-        {"the held-out data", describe_tokens(*held_out, digest_tokens(*held_out, run.beat))});
+    facts.push_back({"the held-out data",
+                     describe_tokens(*held_out, digest_tokens(*held_out, run.beat)),
+                     path_of(held_out->name())});
   const std::string directory = resolve_model_directory(run.options.model);
   if (!run.resume_point && ModelFiles::has_weights(directory))
-    facts.push_back({"the weights", sample_weights(directory)});
+    facts.push_back({"the weights", sample_weights(directory), path_of(directory)});
   return facts;
 }
 

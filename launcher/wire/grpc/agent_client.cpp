@@ -65,11 +65,9 @@ bool AgentClient::connect_once() {
 void AgentClient::send(const SendToCoordinator& message) {
   const std::lock_guard lock(mutex_);
   if (stream_ != nullptr)
-    stream_->send(to_proto(message.message, {.protocol = kControlProtocol,
-                                             .build = settings_.build,
-                                             .run_id = run_id_,
-                                             .host_count = settings_.host_count,
-                                             .command = settings_.command}));
+    stream_->send(
+        to_proto(message.message,
+                 {.protocol = kControlProtocol, .facts = settings_.facts, .run_id = run_id_}));
 }
 
 void AgentClient::send(const SendToAgent&) {
@@ -87,6 +85,15 @@ void AgentClient::fetch_output(const std::string&, const std::string&, std::uint
 
 void AgentClient::answer(std::uint64_t, const std::string&) {
   STRATA_CHECK(false);  // nobody asks an agent
+}
+
+std::string AgentClient::settle_run() {
+  STRATA_CHECK(false);  // this is an agent's end
+  return "";
+}
+
+void AgentClient::end_run(int) {
+  STRATA_CHECK(false);  // this is an agent's end
 }
 
 void AgentClient::close(std::chrono::milliseconds limit) {

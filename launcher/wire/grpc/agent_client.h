@@ -31,6 +31,8 @@ class AgentClient final : public ControlWire {
                     std::uint64_t number) override;
   void send(const RecentOutput::Piece& output) override;
   void answer(std::uint64_t number, const std::string& json) override;
+  std::string settle_run() override;
+  void end_run(int exit_code) override;
   void close(std::chrono::milliseconds limit) override;
 
  private:

@@ -171,14 +171,18 @@ RankFailed rank_failed_of(const proto::RankFailed& in) {
 
 void set(const Hello& hello, const Introduction& introduction, proto::Hello& out) {
   out.set_protocol(introduction.protocol);
-  out.set_build(introduction.build);
+  out.set_build(introduction.facts.build);
   out.set_host(hello.host);
   out.set_agent(hello.agent);
   out.set_slots(hello.slots);
   out.set_newest(hello.newest);
   out.set_run(introduction.run_id);
-  out.set_hosts(introduction.host_count);
-  for (const std::string& word : introduction.command) out.add_command(word);
+  for (const auto& [name, value] : introduction.facts.options) {
+    proto::Option& option = *out.add_options();
+    option.set_name(name);
+    option.set_value(value);
+  }
+  for (const std::string& word : introduction.facts.command) out.add_command(word);
   out.set_host_name(hello.host_name);
 }
 
@@ -294,11 +298,13 @@ AgentMessage from_proto(const proto::FromAgent& message) {
 }
 
 Introduction introduction_of(const proto::Hello& hello) {
-  return {hello.protocol(),
-          hello.build(),
-          hello.run(),
-          hello.hosts(),
-          {hello.command().begin(), hello.command().end()}};
+  Introduction introduction{.protocol = hello.protocol(),
+                            .facts = {.build = hello.build(),
+                                      .command = {hello.command().begin(), hello.command().end()}},
+                            .run_id = hello.run()};
+  for (const proto::Option& option : hello.options())
+    introduction.facts.options.push_back({option.name(), option.value()});
+  return introduction;
 }
 
 }  // namespace strata::launcher

@@ -8,8 +8,22 @@
 
 namespace strata::launcher {
 
+namespace {
+
+/// Returns the address in gRPC's name of a peer, "ipv4:10.0.0.2:40000" or "ipv6:%5B::1%5D:40000".
+std::string address_of_peer(const std::string& peer) {
+  const std::size_t begin = peer.find(':') + 1, end = peer.rfind(':');
+  if (begin == 0 || end <= begin) return "";
+  std::string address = peer.substr(begin, end - begin);
+  if (address.starts_with("%5B") && address.ends_with("%5D"))
+    address = address.substr(3, address.size() - 6);
+  return address;
+}
+
+}  // namespace
+
 AgentStream::AgentStream(CoordinatorServer& server, const grpc::CallbackServerContext& context)
-    : server_(server) {
+    : server_(server), address_(address_of_peer(context.peer())) {
   if (!server_.accepts_token(context)) {
     finish({grpc::StatusCode::UNAUTHENTICATED, kOtherToken});
     return;
@@ -61,11 +75,12 @@ void AgentStream::receive() {
 
 void AgentStream::begin(const proto::Hello& hello) {
   const Introduction introduction = introduction_of(hello);
-  const Hello said = std::get<Hello>(from_proto(received_));
-  if (const auto refusal = server_.refusal(said, introduction)) return refuse(*refusal);
-  hello_ = said;
-  send(to_proto(server_.welcome()));
-  server_.attach(*this, *hello_);
+  hello_ = std::get<Hello>(from_proto(received_));
+  hello_->address = address_;
+  if (const auto refused = server_.let_in(*this, *hello_, introduction)) {
+    hello_.reset();
+    refuse({refused->to_agent, refused->exit_code});
+  }
 }
 
 void AgentStream::refuse(const NotWelcome& refusal) {

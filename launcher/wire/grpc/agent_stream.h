@@ -41,6 +41,7 @@ class AgentStream final : public grpc::ServerBidiReactor<proto::FromAgent, proto
   void finish_locked(const grpc::Status& status);
 
   CoordinatorServer& server_;
+  const std::string address_;  ///< from which the agent came
   proto::FromAgent received_;
   std::optional<Hello> hello_;  ///< the first message
   std::atomic<std::int64_t> heard_ns_{0};

@@ -47,6 +47,13 @@ std::string reason_of(const grpc::Status& status) {
   constexpr auto kOfTls = std::to_array<std::string_view>({"SSL_ERROR", "Handshake", "handshake"});
   if (std::ranges::any_of(kOfTls, [&](std::string_view words) { return tells(status, words); }))
     return "what answers there is not mlaunch";
+  if (tells(status, "DNS resolution failed") || tells(status, "Name or service not known"))
+    return "this host's DNS does not know the name; is it right? A name of a cluster may be known "
+           "some seconds after its host has started";
+  if (tells(status, "No route to host") || tells(status, "Network is unreachable"))
+    return "no network leads there";
+  if (tells(status, "imed out") || tells(status, "imeout") || tells(status, "Deadline Exceeded"))
+    return "nothing answers there";
   return status.error_message();
 }
 

@@ -60,19 +60,14 @@ class ControlWireTest : public testing::Test {
     return kSecret;
   }
   ListenSettings listen_settings() const {
-    return {"127.0.0.1",
-            port_,
-            secret(),
-            "0.1",
-            {"a", "b"},
-            {"train", "--zero", "3"},
-            {"run-7", "127.0.0.1", 29500}};
+    return {"127.0.0.1", port_, secret(), facts(), {"a", "b"}, {"run-7", "127.0.0.1", 29500}, true};
   }
   AttachSettings attach_settings() const {
     RunSecret for_agents = secret();
     for_agents.key.clear();
-    return {"127.0.0.1", port_, for_agents, "0.1", "", 2, {"train", "--zero", "3"}};
+    return {"127.0.0.1", port_, for_agents, facts(), ""};
   }
+  static AgreedFacts facts() { return {"0.1", {{"--nnodes", "2"}}, {"train", "--zero", "3"}}; }
   void listen() {
     server_ = std::make_unique<CoordinatorServer>(listen_settings());
     at_server_ = std::make_unique<Ear>(*server_);
@@ -201,14 +196,15 @@ TEST_F(ControlWireTest, WhoDoesNotBelongToTheRunIsRefused) {
   wrong.secret.certificate = make_secret().certificate;
   EXPECT_NE(refusal_of(wrong).find("another certificate"), std::string::npos);
   wrong = attach_settings();
-  wrong.build = "0.2";
+  wrong.facts.build = "0.2";
   EXPECT_EQ(refusal_of(wrong),
             "this host has Strata 0.2, the coordinator 0.1: install the same everywhere");
+  EXPECT_EQ(server_->settle_run(), "run-7");
   wrong = attach_settings();
   wrong.run_id = "run-6";
-  EXPECT_NE(refusal_of(wrong).find("part in run run-6"), std::string::npos);
+  EXPECT_NE(refusal_of(wrong).find("this host has taken part in run run-6"), std::string::npos);
   wrong = attach_settings();
-  wrong.host_count = 3;
+  wrong.facts.options[0].value = "3";
   EXPECT_NE(refusal_of(wrong).find("told --nnodes 3, the coordinator 2"), std::string::npos);
   wrong = attach_settings();
   for (const auto& [command, said] : std::vector<std::pair<std::vector<std::string>, std::string>>{
@@ -216,7 +212,7 @@ TEST_F(ControlWireTest, WhoDoesNotBelongToTheRunIsRefused) {
            {{"plan", "--zero", "3"}, ": the program is 'plan' on this host and 'train' there"},
            {{"train", "--zero=3"}, ": argument 1 is '--zero=3' on this host and '--zero' there"},
            {{"train", "--zero"}, ": argument 2 is nothing on this host and '3' there"}}) {
-    wrong.command = command;
+    wrong.facts.command = command;
     EXPECT_NE(refusal_of(wrong).find(said), std::string::npos) << refusal_of(wrong);
   }
   attach(attach_settings());
@@ -227,6 +223,65 @@ TEST_F(ControlWireTest, WhoDoesNotBelongToTheRunIsRefused) {
   EXPECT_EQ(stranger->exit_code, 78);
   EXPECT_NE(stranger->reason.find("hosts a to b, and this is c"), std::string::npos);
   EXPECT_FALSE(at_server_->next<AgentSaid>(milliseconds(100)));
+}
+
+// Fault 35.
+TEST_F(ControlWireTest, TheCoordinatorHearsWhomItHasRefusedAndWhy) {
+  listen();
+  AttachSettings wrong = attach_settings();
+  wrong.facts.build = "0.2";
+  attach(wrong);
+  ASSERT_TRUE(at_agent_->next<Connected>());
+  client_->send(SendToCoordinator{Hello{.host = "b", .agent = "1", .host_name = "gpu-2"}});
+  const auto refused = at_server_->next<HostRefused>();
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->host, "b");
+  EXPECT_EQ(refused->host_name, "gpu-2");
+  EXPECT_EQ(refused->address, "127.0.0.1");
+  EXPECT_EQ(refused->why, "it has Strata 0.2, this host 0.1: install the same everywhere");
+}
+
+// Fault 13.
+TEST_F(ControlWireTest, ACoordinatorThatWasStartedAnewGoesOnWithTheRunOfAnAgent) {
+  listen();
+  attach(attach_settings());
+  say_hello();
+  ASSERT_EQ(at_agent_->next<Welcomed>().value().run_id, "run-7");
+  AttachSettings of_before = attach_settings();
+  of_before.run_id = "run-6";
+  AgentClient other(of_before);
+  Ear at_other(other);
+  ASSERT_TRUE(at_other.next<Connected>());
+  other.send(SendToCoordinator{Hello{.host = "b", .agent = "1", .newest = 4}});
+  EXPECT_EQ(at_other.next<Welcomed>().value().run_id, "run-6");
+  EXPECT_EQ(at_agent_->next<Welcomed>().value().run_id, "run-6") << "the first one is told, too";
+  EXPECT_EQ(at_server_->next<RunTakenUp>().value().run_id, "run-6");
+  EXPECT_EQ(server_->settle_run(), "run-6");
+  AttachSettings third = attach_settings();
+  third.run_id = "run-5";
+  EXPECT_NE(refusal_of(third).find("the coordinator has begun run run-6"), std::string::npos);
+}
+
+TEST_F(ControlWireTest, WhoComesAfterTheEndOfTheRunIsToldItsCode) {
+  listen();
+  server_->end_run(93);
+  attach(attach_settings());
+  ASSERT_TRUE(at_agent_->next<Connected>());
+  client_->send(SendToCoordinator{Hello{.host = "a", .agent = "1"}});
+  const auto refused = at_agent_->next<NotWelcome>();
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->exit_code, 93);
+  EXPECT_EQ(refused->reason, "the run has ended with code 93");
+  EXPECT_FALSE(at_server_->next<HostRefused>(milliseconds(50))) << "nobody is to do anything";
+}
+
+TEST_F(ControlWireTest, ANameThatLeadsNowhereIsSaidInWords) {
+  AttachSettings nowhere = attach_settings();
+  nowhere.address = "no.such.host.invalid";
+  attach(nowhere);
+  const auto lost = at_agent_->next<CoordinatorOutOfReach>();
+  ASSERT_TRUE(lost);
+  EXPECT_NE(lost->reason.find("DNS does not know the name"), std::string::npos) << lost->reason;
 }
 
 TEST_F(ControlWireTest, ASecondAgentOfAHostIsRefusedWhileTheFirstAnswers) {

@@ -22,39 +22,10 @@ constexpr int kLeastBetweenPingsMs = 500, kBetweenPingsMs = 20'000;
 /// An agent that was heard of within this time lives.
 constexpr std::chrono::seconds kAnswers{3};
 
-using Words = std::vector<std::string>;
-
-bool is_option(const std::string& word) { return word.size() > 1 && word[0] == '-'; }
-
-/// Returns the option that has its value in word `i`: --zero of --zero=3, or of --zero 3. "": none.
-std::string option_at(const Words& command, std::size_t i) {
-  if (i >= command.size()) return "";
-  const std::string& word = command[i];
-  if (is_option(word)) return word.substr(0, word.find('=') == word.npos ? 0 : word.find('='));
-  const bool is_value = i > 0 && is_option(command[i - 1]) && command[i - 1].find('=') == word.npos;
-  return is_value ? command[i - 1] : "";
-}
-
-/// Says where two commands differ first; "": nowhere.
-std::string difference(const Words& its, const Words& own) {
-  for (std::size_t i = 0; i < std::max(its.size(), own.size()); ++i) {
-    const auto word = [i](const Words& command) {
-      return i < command.size() ? "'" + command[i] + "'" : std::string("nothing");
-    };
-    if (word(its) == word(own)) continue;
-    const std::string option = option_at(its, i);
-    const std::string what = i == 0 ? "the program"
-                             : !option.empty() && option == option_at(own, i)
-                                 ? option
-                                 : fmt::format("argument {}", i);
-    return fmt::format("{} is {} on this host and {} there", what, word(its), word(own));
-  }
-  return "";
-}
-
 }  // namespace
 
-CoordinatorServer::CoordinatorServer(const ListenSettings& settings) : settings_(settings) {
+CoordinatorServer::CoordinatorServer(const ListenSettings& settings)
+    : settings_(settings), welcome_(settings.welcome), is_settled_(!settings.takes_up_runs) {
   check_listening_address(settings_.address, settings_.port);
   grpc::SslServerCredentialsOptions options(GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE);
   options.pem_key_cert_pairs.push_back({settings_.secret.key, settings_.secret.certificate});
@@ -134,44 +105,51 @@ bool CoordinatorServer::accepts_token(const grpc::CallbackServerContext& context
          equal_secrets({found->second.data(), found->second.size()}, settings_.secret.token);
 }
 
-std::optional<NotWelcome> CoordinatorServer::refusal(const Hello& hello,
-                                                     const Introduction& introduction) const {
-  const std::lock_guard lock(mutex_);
+/// The mutex is held.
+std::optional<Refusal> CoordinatorServer::refusal(const Hello& hello,
+                                                  const Introduction& introduction) const {
+  if (exit_code_) {
+    const std::string text = *exit_code_ == 0
+                                 ? "the run has ended"
+                                 : fmt::format("the run has ended with code {}", *exit_code_);
+    return Refusal{text, text, *exit_code_};
+  }
   if (introduction.protocol != kControlProtocol)
-    return NotWelcome{
-        fmt::format("this host speaks version {} of the control protocol, the "
-                    "coordinator {}: install the same Strata everywhere",
-                    introduction.protocol, kControlProtocol)};
-  if (introduction.build != settings_.build)
-    return NotWelcome{
-        fmt::format("this host has Strata {}, the coordinator {}: install the same "
-                    "everywhere",
-                    introduction.build, settings_.build)};
-  // One that was started anew may be meant: the scheduler shall start this host anew, too.
-  if (!introduction.run_id.empty() && introduction.run_id != settings_.welcome.run_id)
-    return NotWelcome{fmt::format("this host takes part in run {}, and the coordinator has run {}",
-                                  introduction.run_id, settings_.welcome.run_id),
-                      static_cast<int>(ExitCode::try_again)};
-  if (std::cmp_not_equal(introduction.host_count, settings_.hosts.size()))
-    return NotWelcome{
-        fmt::format("this host was told --nnodes {}, the coordinator {}: give all "
-                    "of them the same",
-                    introduction.host_count, settings_.hosts.size())};
-  if (const std::string differs = difference(introduction.command, settings_.command);
-      !differs.empty())
-    return NotWelcome{"its ranks would run another command than those of the coordinator: " +
-                      differs + "; give all hosts the same"};
-  if (const AgentStream* other = other_agent(hello))
-    return NotWelcome{
-        fmt::format("host {} is there already ({}), and answers: give each host a "
-                    "--node-rank of its own",
-                    hello.host, other->host_name())};
-  if (std::ranges::find(settings_.hosts, hello.host) == settings_.hosts.end())
-    return NotWelcome{
-        fmt::format("the run has hosts {} to {}, and this is {}: give all of them "
-                    "the same --nnodes",
-                    settings_.hosts.front(), settings_.hosts.back(), hello.host)};
+    return refusal_of([&](const auto& words) {
+      return fmt::format(
+          "{} speaks version {} of the control protocol, {} {}: install the same "
+          "Strata everywhere",
+          words.them, introduction.protocol, words.us, kControlProtocol);
+    });
+  if (auto differs = difference(introduction.facts, settings_.facts)) return differs;
+  if (auto other = refusal_of_run(introduction.run_id)) return other;
+  if (const AgentStream* other = other_agent(hello)) {
+    const std::string text = fmt::format(
+        "host {} is there already ({}), and answers: give each host a --node-rank of "
+        "its own",
+        hello.host, other->host_name());
+    return Refusal{text, text};
+  }
+  if (std::ranges::find(settings_.hosts, hello.host) == settings_.hosts.end()) {
+    const std::string hosts =
+        fmt::format("the run has hosts {} to {}", settings_.hosts.front(), settings_.hosts.back());
+    const std::string advice = "give all of them the same --nnodes";
+    return Refusal{fmt::format("{}, and this is {}: {}", hosts, hello.host, advice),
+                   fmt::format("{}: {}", hosts, advice)};
+  }
   return {};
+}
+
+/// A host that was started anew may be meant: the scheduler shall start the one that asks anew,
+/// too.
+std::optional<Refusal> CoordinatorServer::refusal_of_run(const std::string& run_id) const {
+  if (run_id.empty() || run_id == welcome_.run_id || !is_settled_) return {};
+  Refusal refusal = refusal_of([&](const auto& words) {
+    return fmt::format("{} has taken part in run {}, and {} has begun run {}", words.them, run_id,
+                       words.us, welcome_.run_id);
+  });
+  refusal.exit_code = static_cast<int>(ExitCode::try_again);
+  return refusal;
 }
 
 /// The mutex is held.
@@ -182,12 +160,39 @@ const AgentStream* CoordinatorServer::other_agent(const Hello& hello) const {
   return nullptr;
 }
 
-void CoordinatorServer::attach(AgentStream& stream, const Hello& hello) {
-  {
-    const std::lock_guard lock(mutex_);
-    attached_[{hello.host, hello.agent}] = &stream;
+std::optional<Refusal> CoordinatorServer::let_in(AgentStream& stream, const Hello& hello,
+                                                 const Introduction& introduction) {
+  const std::lock_guard lock(mutex_);
+  if (auto refused = refusal(hello, introduction)) {
+    if (!exit_code_)
+      tell(HostRefused{hello.host, hello.host_name, hello.address, refused->to_coordinator});
+    return refused;
   }
+  const std::string& run_id = introduction.run_id;
+  if (!run_id.empty() && run_id != welcome_.run_id) take_up(run_id);
+  is_settled_ |= !run_id.empty();
+  stream.send(to_proto(welcome_));
+  attached_[{hello.host, hello.agent}] = &stream;
   tell(AgentSaid{hello.host, hello.agent, hello});
+  return {};
+}
+
+/// The mutex is held.
+void CoordinatorServer::take_up(const std::string& run_id) {
+  welcome_.run_id = run_id;
+  for (const auto& [name, stream] : attached_) stream->send(to_proto(welcome_));
+  tell(RunTakenUp{run_id});
+}
+
+std::string CoordinatorServer::settle_run() {
+  const std::lock_guard lock(mutex_);
+  is_settled_ = true;
+  return welcome_.run_id;
+}
+
+void CoordinatorServer::end_run(int exit_code) {
+  const std::lock_guard lock(mutex_);
+  exit_code_ = exit_code;
 }
 
 void CoordinatorServer::end(AgentStream& stream) {

@@ -36,6 +36,8 @@ class CoordinatorServer final : public ControlWire, public proto::Control::Callb
                     std::uint64_t number) override;
   void send(const RecentOutput::Piece& output) override;
   void answer(std::uint64_t number, const std::string& json) override;
+  std::string settle_run() override;
+  void end_run(int exit_code) override;
   void close(std::chrono::milliseconds limit) override;
 
   grpc::ServerBidiReactor<proto::FromAgent, proto::FromCoordinator>* Attach(
@@ -55,12 +57,10 @@ class CoordinatorServer final : public ControlWire, public proto::Control::Callb
 
   // For streams, from any thread.
   [[nodiscard]] bool accepts_token(const grpc::CallbackServerContext& context) const;
-  /// Returns why an agent may not come; nullopt: it may.
-  [[nodiscard]] std::optional<NotWelcome> refusal(const Hello& hello,
-                                                  const Introduction& introduction) const;
-  [[nodiscard]] const Welcomed& welcome() const { return settings_.welcome; }
-  /// Words to the agent go to this stream from now on.
-  void attach(AgentStream& stream, const Hello& hello);
+  /// Lets an agent in, if it may take part: it is told so, and words to it go to this stream from
+  /// now on. Otherwise returns why it may not.
+  [[nodiscard]] std::optional<Refusal> let_in(AgentStream& stream, const Hello& hello,
+                                              const Introduction& introduction);
   void tell(WireEvent event) { events_.put(std::move(event)); }
   void end(AgentStream& stream);
 
@@ -69,13 +69,20 @@ class CoordinatorServer final : public ControlWire, public proto::Control::Callb
 
   grpc::ServerUnaryReactor* take(const grpc::CallbackServerContext& context,
                                  const ViewQuestion& question, proto::ViewAnswer& answer);
+  [[nodiscard]] std::optional<Refusal> refusal(const Hello& hello,
+                                               const Introduction& introduction) const;
+  [[nodiscard]] std::optional<Refusal> refusal_of_run(const std::string& run_id) const;
+  void take_up(const std::string& run_id);
   /// Returns the stream of another agent of the same host that lives; null: there is none.
   [[nodiscard]] const AgentStream* other_agent(const Hello& hello) const;
 
   const ListenSettings settings_;
   EventQueue<WireEvent> events_;
   ViewCalls views_{events_};
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
+  Welcomed welcome_;
+  bool is_settled_ = false;       ///< the run keeps its id
+  std::optional<int> exit_code_;  ///< of the run that has ended
   std::condition_variable stream_ended_;
   std::set<AgentStream*> streams_;
   std::map<AgentName, AgentStream*> attached_;  ///< the newest stream of each agent

@@ -17,10 +17,8 @@ namespace proto = strata::control::v1;
 /// What only the first message of an agent has, besides Hello.
 struct Introduction {
   int protocol = kControlProtocol;
-  std::string build;
+  AgreedFacts facts;
   std::string run_id;  ///< of which it has run ranks; empty: of none
-  int host_count = 1;
-  std::vector<std::string> command = {};
 };
 
 proto::FromAgent to_proto(const AgentMessage& message, const Introduction& introduction);

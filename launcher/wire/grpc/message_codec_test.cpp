@@ -10,8 +10,11 @@
 namespace strata::launcher {
 namespace {
 
+const Introduction kIntroduction{
+    .facts = {"0.1", {{"--rejoin", "60"}, {"--elastic", ""}}, {"train", "\xff"}}, .run_id = "run"};
+
 proto::FromAgent sent(const AgentMessage& message) {
-  const std::string bytes = to_proto(message, {.build = "0.1"}).SerializeAsString();
+  const std::string bytes = to_proto(message, kIntroduction).SerializeAsString();
   proto::FromAgent received;
   EXPECT_TRUE(received.ParseFromString(bytes));
   return received;
@@ -58,6 +61,12 @@ TEST(MessageCodec, AgentsMessagesArriveAsTheyWereSent) {
   EXPECT_EQ(hello.slots, 4);
   EXPECT_EQ(hello.newest, 2);
   EXPECT_EQ(hello.host_name, "gpu-07");
+  const Introduction said = introduction_of(sent(Hello{.host = "a", .agent = "7"}).hello());
+  EXPECT_EQ(said.protocol, kControlProtocol);
+  EXPECT_EQ(said.run_id, "run");
+  EXPECT_EQ(said.facts.build, "0.1");
+  EXPECT_EQ(said.facts.options, kIntroduction.facts.options);
+  EXPECT_EQ(said.facts.command, kIntroduction.facts.command);
   const auto beat = there<Heartbeat>(Heartbeat{9, 2, true, 1, {kState, RankState{}}});
   EXPECT_EQ(beat.number, 9);
   EXPECT_EQ(beat.newest, 2);

@@ -53,16 +53,16 @@ class ViewReactor final : public grpc::ServerUnaryReactor {
 namespace {
 
 /// Ends a call at once.
-class Refusal final : public grpc::ServerUnaryReactor {
+class RefusedCall final : public grpc::ServerUnaryReactor {
  public:
-  explicit Refusal(const grpc::Status& status) { Finish(status); }
+  explicit RefusedCall(const grpc::Status& status) { Finish(status); }
   void OnDone() override { delete this; }
 };
 
 }  // namespace
 
 grpc::ServerUnaryReactor* ViewCalls::refuse(const grpc::Status& status) {
-  return new Refusal(status);
+  return new RefusedCall(status);
 }
 
 grpc::ServerUnaryReactor* ViewCalls::ask(const ViewQuestion& question, proto::ViewAnswer& answer) {

@@ -1,0 +1,56 @@
+#include "launcher/wire/agreed_facts.h"
+
+#include <gtest/gtest.h>
+
+namespace strata::launcher {
+namespace {
+
+const AgreedFacts kOwn{.build = "0.1",
+                       .options = {{"--nnodes", "1:2"}, {"--elastic", ""}, {"--rejoin", "60"}},
+                       .command = {"train", "--zero", "3"}};
+
+TEST(AgreedFacts, WhatIsEqualIsNoReasonToRefuse) {
+  EXPECT_FALSE(difference(kOwn, kOwn));
+  AgreedFacts other = kOwn;
+  other.options.erase(other.options.begin() + 1);  // not given
+  EXPECT_FALSE(difference(other, kOwn));
+}
+
+TEST(AgreedFacts, BothHostsAreToldWhatDiffersAsTheySeeIt) {
+  AgreedFacts other = kOwn;
+  other.build = "0.2";
+  auto differs = difference(other, kOwn);
+  ASSERT_TRUE(differs);
+  EXPECT_EQ(differs->to_agent,
+            "this host has Strata 0.2, the coordinator 0.1: install the same everywhere");
+  EXPECT_EQ(differs->to_coordinator,
+            "it has Strata 0.2, this host 0.1: install the same everywhere");
+  EXPECT_EQ(differs->exit_code, 78);
+  other = kOwn;
+  other.command.pop_back();
+  differs = difference(other, kOwn);
+  ASSERT_TRUE(differs);
+  EXPECT_NE(differs->to_agent.find("argument 2 is nothing on this host and '3' there"),
+            std::string::npos);
+  EXPECT_NE(differs->to_coordinator.find("argument 2 is nothing there and '3' on this host"),
+            std::string::npos);
+}
+
+TEST(AgreedFacts, OptionsOfMlaunchAreComparedOneByOne) {
+  AgreedFacts other = kOwn;
+  other.options[2].value = "30";
+  EXPECT_EQ(difference(other, kOwn).value().to_agent,
+            "this host was told --rejoin 30, the coordinator 60: give all of them the same");
+  other = kOwn;
+  other.options[1].value = "1:4";
+  EXPECT_EQ(difference(other, kOwn).value().to_agent,
+            "this host was told --elastic 1:4, the coordinator none: give all of them the same");
+  EXPECT_EQ(difference(kOwn, other).value().to_coordinator,
+            "it was told no --elastic, this host 1:4: give all of them the same");
+  other = kOwn;
+  other.options.push_back({"--another", "1"});
+  EXPECT_TRUE(difference(other, kOwn)) << "that only the agent knows";
+}
+
+}  // namespace
+}  // namespace strata::launcher
