@@ -20,11 +20,12 @@ namespace strata::launcher {
 
 class Starters {
  public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+
   /// Whom ssh has not reached after this time is named: TCP may wait for a host for minutes.
   static constexpr std::chrono::seconds kArrival{10};
   /// One that has ended is started again after this time.
   static constexpr std::chrono::seconds kBetweenStarts{5};
-  using TimePoint = std::chrono::steady_clock::time_point;
 
   /// Borrows the screen.
   explicit Starters(Screen& screen) : screen_(screen) {}
