@@ -7,7 +7,7 @@
 namespace strata::launcher {
 
 std::optional<std::string> Reach::complaint(TimePoint now) {
-  if (!since_ || said_ || now < *since_ + kQuiet) return {};
+  if (said_ || !is_quiet(now)) return {};
   said_ = true;
   return fmt::format("the coordinator of the run does not answer, waiting for it up to {} s{}",
                      limit().count(), reason_.empty() ? "" : " (" + reason_ + ")");

@@ -108,6 +108,16 @@ class Hosts(HostsTest):
         self.assertIn("has not answered this host in time: its ranks here are killed", said)
         self.assertIn("the coordinator of the run does not answer, waiting for it up to 60 s", said)
 
+    # Faults 13, 36.
+    def test_a_signal_that_the_coordinator_no_longer_hears_ends_its_host(self):
+        first, second = self.start_hosts([1, 1], [ACTOR, "fail", "7", "1"])
+        self.ranks_of(second, 1)
+        time.sleep(1)
+        os.kill(first.pid, signal.SIGKILL)
+        os.kill(second.pid, signal.SIGTERM)
+        code, _, said = self.ended(second, 10)
+        self.assertEqual(code, 75, said)
+
     # Fault 36.
     def test_a_signal_to_one_host_or_all_lets_all_ranks_save(self):
         for which in ([1], [0, 1]):
