@@ -116,7 +116,7 @@ class Hosts(Namespaces):
         return max(map(int, steps), default=0)
 
     def sent_bytes(self, host):
-        return int(run("ip", "netns", "exec", f"stratahost{host}", "cat", "/sys/class/net/eth0/statistics/tx_bytes").stdout)
+        return int(run("ip", "netns", "exec", self.namespace(host), "cat", "/sys/class/net/eth0/statistics/tx_bytes").stdout)
 
     def bytes_of_a_step(self, model, ranks, steps):
         """Returns bytes that host 0 sends for one step of ZeRO-3."""
