@@ -17,7 +17,7 @@ constexpr int kMostFailures = 3;
 
 /// True if a rank was told to stop, and all of them did (75), as when a scheduler signals one task.
 bool all_stopped_on_request(const AttemptReport& report) {
-  return report.lost_because.empty() && !report.hung_rank &&
+  return !report.hung_rank &&
          std::ranges::all_of(report.hosts, [](const AttemptReport::OfHost& host) {
            return host.facts && host.facts->all_stopped && host.facts->was_asked;
          });
