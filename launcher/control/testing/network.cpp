@@ -1,6 +1,7 @@
 #include "launcher/control/testing/network.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace strata::launcher::simulation {
 
@@ -40,10 +41,20 @@ void Network::send(int stream, const AgentMessage& message) {
 void Network::arrive(int stream, const AgentMessage& message) {
   coordinator_host_.when_it_runs([this, stream, message] {
     Stream& s = at(stream);
-    if (s.coordinator_knows || coordinator_ == nullptr) return;
-    s.is_heard = s.is_heard || std::holds_alternative<Hello>(message);
-    coordinator_->hear(host_of(s).name(), s.agent, message);
+    if (!s.coordinator_knows && coordinator_ != nullptr) hear(s, message);
   });
+}
+
+/// Hello is the first word of a stream, whatever else is reordered: no answer has a way before it.
+void Network::hear(Stream& stream, const AgentMessage& message) {
+  if (!stream.is_heard && !std::holds_alternative<Hello>(message)) {
+    stream.early.push_back(message);
+    return;
+  }
+  stream.is_heard = true;
+  coordinator_->hear(host_of(stream).name(), stream.agent, message);
+  for (const AgentMessage& early : std::exchange(stream.early, {}))
+    coordinator_->hear(host_of(stream).name(), stream.agent, early);
 }
 
 void Network::send(const std::string& host, const std::string& agent,

@@ -69,7 +69,8 @@ void SimulatedCoordinator::hear(const std::string& host, const std::string& agen
   if (const auto* beat = std::get_if<Heartbeat>(&message))
     for (const RankState& rank : beat->ranks) checks_.note_told_commit(rank.committed);
   if (const auto* asked = std::get_if<StoreRequest>(&message))
-    if (asked->attempt == coordinator_.attempt() && coordinator_.is_running())
+    if (asked->request.key == kWorldsKey && asked->attempt == coordinator_.attempt() &&
+        coordinator_.is_running())
       checks_.note_told_worlds();
   handle(AgentSaid{host, agent, message});
 }
