@@ -45,14 +45,16 @@ void Network::arrive(int stream, const AgentMessage& message) {
   });
 }
 
-/// Hello is the first word of a stream, whatever else is reordered: no answer has a way before it.
+/// A request is never heard before the Hello of its stream: there would be no way for its answer,
+/// and nobody would ask again.
 void Network::hear(Stream& stream, const AgentMessage& message) {
-  if (!stream.is_heard && !std::holds_alternative<Hello>(message)) {
+  stream.is_heard = stream.is_heard || std::holds_alternative<Hello>(message);
+  if (!stream.is_heard && std::holds_alternative<StoreRequest>(message)) {
     stream.early.push_back(message);
     return;
   }
-  stream.is_heard = true;
   coordinator_->hear(host_of(stream).name(), stream.agent, message);
+  if (!stream.is_heard) return;
   for (const AgentMessage& early : std::exchange(stream.early, {}))
     coordinator_->hear(host_of(stream).name(), stream.agent, early);
 }

@@ -69,7 +69,7 @@ class Network {
     bool agent_knows = false;  ///< that it is broken
     bool coordinator_knows = false;
     bool is_heard = false;  ///< the coordinator has heard its Hello
-    std::vector<AgentMessage> early = {};  ///< came before that
+    std::vector<AgentMessage> early = {};  ///< requests that came before that
     std::array<Time, 2> last_arrival{};
   };
 
