@@ -18,7 +18,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONTROL = "launcher/control"
 MACHINES = ["agent", "coordinator", "coordinator_attempts", "restart_policy", "worlds"]
-SEEDS = "20000"
+SEEDS = "40000"
 COMPILER = os.environ.get("CXX", "g++")
 
 BUGS = {
