@@ -139,6 +139,7 @@ class Hosts(HostsTest):
         self.assertEqual(code, 75, report)
         self.assertRegex(report, r"mlaunch: rank 2 has been stopped or frozen for \d+ s")
         self.assertRegex(report, r"(?m)^  held .*stopped", report)
+        self.assertRegex(report, r"(?m)^  host    1 \(.+\)$")
         self.assertEqual(self.ended(second)[0], 75)
 
     def test_status_and_stop_reach_ranks_of_all_hosts(self):
