@@ -37,9 +37,9 @@ TEST(PartialSums, AHostAddsItsLargestAlignedSubtrees) {
 }
 
 TEST(PartialSums, EverySumThatIsSentIsReceived) {
-  for (const HostLayout& layout : {HostLayout{{0, 1}, 2}, HostLayout{{0, 2}, 5},
-                                   HostLayout{{0, 3}, 4}, HostLayout{{0, 2, 4}, 6},
-                                   equal_hosts(16, 8)}) {
+  for (const HostLayout& layout :
+       {HostLayout{{0, 1}, 2}, HostLayout{{0, 2}, 5}, HostLayout{{0, 3}, 4},
+        HostLayout{{0, 2, 4}, 6}, equal_hosts(16, 8)}) {
     int sent = 0, received = 0;
     for (int rank = 0; rank < layout.world; ++rank) {
       for (const PartialSum& sum : sums_to(layout, rank)) {

@@ -29,8 +29,8 @@ std::string advice_for_held(const std::vector<HangEvidence>& evidence) {
 std::string advice_for(const Hang& hang, const std::vector<HangEvidence>& evidence) {
   const bool waits_for_device =
       !evidence.empty() &&
-      std::ranges::find(evidence.front().threads, 'D', &ThreadFacts::state) !=
-          evidence.front().threads.end();
+      std::ranges::any_of(evidence.front().threads,
+                          [](const ThreadFacts& thread) { return thread.state == 'D'; });
   switch (hang.kind) {
     case Hang::Kind::held:
       return advice_for_held(evidence);

@@ -45,9 +45,9 @@ void Meeting::take(const ValueAnswer& answer) {
   if (answer.kind == ValueAnswer::Kind::failed) {
     has_failed_ = true;
   } else if (answer.kind != ValueAnswer::Kind::done || answer.value != asked->second) {
-    throw CheckFailed("values", fmt::format("attempt {}, host {}, gets '{}' for '{}' (kind {})",
-                                            attempt_, node_, answer.value, asked->second,
-                                            static_cast<int>(answer.kind)));
+    throw CheckFailed(
+        "values", fmt::format("attempt {}, host {}, gets '{}' for '{}' (kind {})", attempt_, node_,
+                              answer.value, asked->second, static_cast<int>(answer.kind)));
   }
   waiting_.erase(asked);
 }

@@ -68,7 +68,7 @@ class Network {
     bool is_broken = false;
     bool agent_knows = false;  ///< that it is broken
     bool coordinator_knows = false;
-    bool is_heard = false;  ///< the coordinator has heard its Hello
+    bool is_heard = false;                 ///< the coordinator has heard its Hello
     std::vector<AgentMessage> early = {};  ///< requests that came before that
     std::array<Time, 2> last_arrival{};
   };
