@@ -2,7 +2,7 @@
 """Measures runs over hosts that are network namespaces of this machine (root): how soon what is noticed, how soon the run goes on, and
 bytes between hosts beside the least that two levels need.
 
-    bench/hosts.py [--repeat 5] [--model gpt2-124m] [OUTPUT.json]
+    bench/hosts.py [--repeat 5] [--skipped 20] [--model gpt2-124m] [OUTPUT.json]
 
 Start it after `scripts/dev build`; STRATA_BIN names another folder of programs. Prints a table; every time is in OUTPUT.json.
 """
@@ -27,6 +27,8 @@ TINY = ["--device", "cpu", "--threads", "1", "--sequence-length", "32", "--micro
 
 class Hosts(Namespaces):
     """Hosts for measurements; the test machinery makes and removes them."""
+
+    NAME, NETWORK = "bench", "10.213.80"
 
     def runTest(self):
         pass
@@ -106,17 +108,40 @@ class Hosts(Namespaces):
         time.sleep(1.5)
         os.kill(self.programs(hosts[1], "train")[0], signal.SIGKILL)
         begin, done = time.monotonic(), self.last_step(name)
-        self.wait_until(lambda: self.last_step(name) > done, "a new step")
+        # The step under way may still be done and written about.
+        self.wait_until(lambda: self.last_step(name) > done + 1, "a new step")
         took = time.monotonic() - begin
         self.finish(hosts)
         return took
+
+    def stopped_rank(self):
+        """Seconds from stopping a rank until it is named."""
+        hosts, _ = self.waiting_ranks()
+        begin = time.monotonic()
+        os.kill(self.programs(hosts[1], "rank_actor")[0], signal.SIGSTOP)
+        seen = self.line(hosts[0].stderr, "rank 1 has been stopped or frozen") - begin
+        self.finish(hosts)
+        return seen
+
+    def skipped_collective(self, rank):
+        """Seconds, beyond the limit for hangs, from the last progress until a rank that skips a collective is named with its host and that
+        collective."""
+        limit, host = 10, rank // 2
+        hosts = self.launch([2, 1], [ACTOR, "absent", str(rank)], ["--max-restarts", "0", "--hang-timeout", str(limit)])
+        begin = self.line(hosts[0].stdout, "ready")
+        seen = self.line(hosts[0].stderr, f"rank {rank} has not come to collective 2 'gather layer4', in which 2 ranks wait")
+        report = hosts[0].stderr.read()  # until it ends
+        if not re.search(rf"(?m)^  host +{host} \(host{host}\)$", report):
+            raise SystemExit(f"hosts.py: the host of rank {rank} is not named: {report}")
+        self.finish(hosts)
+        return seen - begin - limit
 
     def last_step(self, name):
         steps = re.findall(r'"step":(\d+)', (self.home / name).read_text().replace(" ", ""))
         return max(map(int, steps), default=0)
 
     def sent_bytes(self, host):
-        return int(run("ip", "netns", "exec", f"stratahost{host}", "cat", "/sys/class/net/eth0/statistics/tx_bytes").stdout)
+        return int(run("ip", "netns", "exec", self.namespace(host), "cat", "/sys/class/net/eth0/statistics/tx_bytes").stdout)
 
     def bytes_of_a_step(self, model, ranks, steps):
         """Returns bytes that host 0 sends for one step of ZeRO-3."""
@@ -142,6 +167,7 @@ class Hosts(Namespaces):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--skipped", type=int, default=20, help="collectives that a rank skips")
     parser.add_argument("--model", default="gpt2-124m")
     parser.add_argument("output", nargs="?")
     options = parser.parse_args()
@@ -158,11 +184,15 @@ def main():
             times.setdefault("a cut until the ranks there are gone", []).append(ended)
             times.setdefault("a cut until the host is lost", []).append(seen)
             times.setdefault("a killed rank until a new step, 1 + 1 ranks", []).append(bench.killed_rank_to_next_step([1, 1]))
+            times.setdefault("a killed rank until a new step, 4 + 4 ranks", []).append(bench.killed_rank_to_next_step([4, 4]))
+            times.setdefault("a stopped rank until it is named", []).append(bench.stopped_rank())
+        for number in range(options.skipped):
+            times.setdefault("a skipped collective until it is told, beyond the limit", []).append(bench.skipped_collective(number % 3))
         sent = bench.bytes_of_a_step(options.model, [2, 2], 2)
     finally:
         bench.doCleanups()
     for name, values in times.items():
-        print(f"{name:50} median {statistics.median(values):6.3f} s, from {min(values):.3f} to {max(values):.3f}")
+        print(f"{name:60} median {statistics.median(values):6.3f} s, from {min(values):.3f} to {max(values):.3f}")
     print(f"{options.model}, ZeRO-3, 2 hosts x 2 ranks: a host sends {sent / 1e6:.1f} MB per step")
     if options.output:
         pathlib.Path(options.output).write_text(json.dumps({"seconds": times, "model": options.model, "bytes_per_host_and_step": sent}, indent=1) + "\n")

@@ -94,7 +94,7 @@ OperandBytes operand_bytes(const Collective& collective, int rank) {
   return {};
 }
 
-void validate(const Collective& collective, int rank, int ranks) {
+void validate(const Collective& collective, int rank, int ranks, int added) {
   if (collective.kind == CollectiveKind::barrier) return;
   const std::vector<std::int64_t>& bounds = collective.partition.bounds;
   if (bounds.size() != static_cast<std::size_t>(ranks) + 1)
@@ -107,8 +107,10 @@ void validate(const Collective& collective, int rank, int ranks) {
   if (collective.kind == CollectiveKind::reduce_scatter &&
       !(is_float(collective.input_type) && is_float(collective.wire_type)))
     refuse(collective, "reduce_scatter sums fp32, bf16 and fp16 only");
-  if (collective.kind == CollectiveKind::reduce_scatter && ranks > kernels::kMaxContributions)
-    refuse(collective, fmt::format("sums add at most {} ranks", kernels::kMaxContributions));
+  if (collective.kind == CollectiveKind::reduce_scatter && added > kernels::kMaxContributions)
+    refuse(collective,
+           fmt::format("sums add at most {} ranks of a host, or of all where there is one level",
+                       kernels::kMaxContributions));
   const bool pair =
       collective.kind == CollectiveKind::send || collective.kind == CollectiveKind::receive;
   if (pair && (collective.peer < 0 || collective.peer >= ranks || collective.peer == rank))

@@ -85,8 +85,15 @@ struct OperandBytes {
 OperandBytes operand_bytes(const Collective& collective, int rank);
 
 /// Throws InvalidArgument that names the wrong field when `collective` is not valid among `ranks`
-/// ranks: a partition of another world, falling bounds, wrong types, no such peer.
-void validate(const Collective& collective, int rank, int ranks);
+/// ranks: a partition of another world, falling bounds, wrong types, no such peer, or a sum to
+/// which a rank would add more than kernels::kMaxContributions at a time.
+/// `added`: contributions that a rank adds at a time, those of its host where ranks of several
+/// hosts sum in two levels.
+void validate(const Collective& collective, int rank, int ranks, int added);
+/// The same where a rank adds those of all ranks.
+inline void validate(const Collective& collective, int rank, int ranks) {
+  validate(collective, rank, ranks, ranks);
+}
 
 /// Returns an in-place sum of `elements` int64 values over `ranks`, which communicate over `axes`.
 Collective integer_sum(std::int64_t elements, int ranks, AxisSet axes = MeshAxis::data);

@@ -11,11 +11,18 @@
 #include "comm/hosts/tree_of_sums.h"
 #include "comm/seat.h"
 #include "comm/testing/scalar_model.h"
+#include "core/error.h"
 
 namespace strata::comm {
 namespace {
 
 using Subtrees = std::vector<Subtree>;
+
+HostLayout equal_hosts(int hosts, int ranks) {
+  HostLayout layout{{}, hosts * ranks};
+  for (int host = 0; host < hosts; ++host) layout.first_ranks.push_back(host * ranks);
+  return layout;
+}
 
 TEST(PartialSums, AHostAddsItsLargestAlignedSubtrees) {
   EXPECT_EQ(largest_subtrees(0, 4, 8), (Subtrees{{0, 4}}));
@@ -30,8 +37,9 @@ TEST(PartialSums, AHostAddsItsLargestAlignedSubtrees) {
 }
 
 TEST(PartialSums, EverySumThatIsSentIsReceived) {
-  for (const HostLayout& layout : {HostLayout{{0, 1}, 2}, HostLayout{{0, 2}, 5},
-                                   HostLayout{{0, 3}, 4}, HostLayout{{0, 2, 4}, 6}}) {
+  for (const HostLayout& layout :
+       {HostLayout{{0, 1}, 2}, HostLayout{{0, 2}, 5}, HostLayout{{0, 3}, 4},
+        HostLayout{{0, 2, 4}, 6}, equal_hosts(16, 8)}) {
     int sent = 0, received = 0;
     for (int rank = 0; rank < layout.world; ++rank) {
       for (const PartialSum& sum : sums_to(layout, rank)) {
@@ -44,6 +52,23 @@ TEST(PartialSums, EverySumThatIsSentIsReceived) {
       sent += static_cast<int>(sums_from(layout, rank).size());
     }
     EXPECT_EQ(sent, received);
+  }
+}
+
+TEST(PartialSums, OfManyEqualHostsEachSendsOneSumOfAPiece) {
+  for (const int hosts : {16, 64}) {
+    const HostLayout layout = equal_hosts(hosts, 8);
+    Collective sum{.kind = CollectiveKind::reduce_scatter,
+                   .input_type = DType::bf16,
+                   .wire_type = DType::bf16};
+    for (int rank = 0; rank <= layout.world; ++rank) sum.partition.bounds.push_back(rank * 1024);
+    EXPECT_NO_THROW(validate(sum, 0, layout.world, layout.ranks(0)));
+    EXPECT_THROW(validate(sum, 0, layout.world), InvalidArgument) << "of ranks in one level";
+    for (const int rank : {0, 7, layout.world - 1}) {
+      const Seat seat{rank, layout.world, Exchange::hosts, layout.first_ranks};
+      EXPECT_EQ(std::ssize(sums_from(layout, rank)), hosts - 1);
+      EXPECT_EQ(workspace_bytes(seat, sum), 2 * (hosts - 1) * 1024 * 4);
+    }
   }
 }
 
@@ -101,7 +126,8 @@ TEST(TreeOfSums, GivesTheBitsOfTheWholeTree) {
   constexpr std::int64_t kCount = 1500;
   for (const HostLayout& layout :
        {HostLayout{{0, 1}, 2}, HostLayout{{0, 2}, 5}, HostLayout{{0, 3}, 6}, HostLayout{{0, 1}, 7},
-        HostLayout{{0, 3, 4, 9}, 13}, HostLayout{{0, 8}, 16}, HostLayout{{0, 31}, 64}})
+        HostLayout{{0, 3, 4, 9}, 13}, HostLayout{{0, 8}, 16}, HostLayout{{0, 31}, 64},
+        equal_hosts(16, 8), equal_hosts(300, 1)})
     for (const DType input : {DType::f32, DType::bf16})
       for (const DType wire : {DType::f32, DType::bf16, DType::f16}) {
         std::vector<std::vector<std::byte>> leaves;

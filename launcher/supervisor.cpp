@@ -47,6 +47,7 @@ class Supervisor {
   void wait_for_starters();
   void watch_coordinator();
   void leave(int exit_code, const std::string& why);
+  void leave_by_signal();
   void keep_logs();
   void write_outputs();
   void open_views();
@@ -86,6 +87,7 @@ class Supervisor {
   RunControl& control_;
   Reach reach_;                       ///< of an agent to its coordinator
   std::optional<int> leaving_;        ///< exit code of an agent that ends once its ranks have
+  int signal_to_end_ = 0;             ///< to this agent; 0: none
   std::unique_ptr<Attempt> attempt_;  ///< null between attempts
   std::optional<RunViews> views_;     ///< of the run's coordinator
   int user_signal_ = 0;               ///< with which the user ended the run; 0: none
@@ -201,11 +203,17 @@ void Supervisor::take_signal(int number) {
   run_.ended_by = {};
   tell(CoordinatorEvent(RunSignal{number}));
   const bool ends = number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGPIPE;
+  if (!ends || !is_agent(run_)) return;
+  signal_to_end_ = number;
   // Nobody hears of it now, and who sent it may wait for the end of this process.
-  if (ends && is_agent(run_) && reach_.is_lost() && !leaving_)
-    leave(number == SIGINT ? static_cast<int>(ExitCode::signal_base) + number
-                           : static_cast<int>(ExitCode::try_again),
-          "ended by " + signal_name(number) + " without a coordinator");
+  if (reach_.is_lost()) leave_by_signal();
+}
+
+void Supervisor::leave_by_signal() {
+  if (leaving_) return;
+  leave(signal_to_end_ == SIGINT ? static_cast<int>(ExitCode::signal_base) + signal_to_end_
+                                 : static_cast<int>(ExitCode::try_again),
+        "ended by " + signal_name(signal_to_end_) + " without a coordinator");
 }
 
 std::vector<RankState> Supervisor::look() const {
@@ -362,6 +370,8 @@ void Supervisor::hear(const NotWelcome& event) {
 /// Without a coordinator the lease ends the ranks; the agent hopes for longer.
 void Supervisor::watch_coordinator() {
   if (const auto complaint = reach_.complaint(now())) say(*complaint);
+  // The coordinator may have gone before it heard of the signal.
+  if (signal_to_end_ != 0 && !attempt_ && reach_.is_quiet(now())) leave_by_signal();
   if (!leaving_ && reach_.has_given_up(now()))
     leave(static_cast<int>(ExitCode::try_again), reach_.farewell());
   if (leaving_ && !attempt_) exit_code_ = leaving_;

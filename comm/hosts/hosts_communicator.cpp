@@ -74,7 +74,7 @@ void HostsCommunicator::execute(kernels::Stream& /*stream*/, const Collective& c
                                 const std::byte* input, std::byte* output,
                                 std::span<std::byte> workspace) {
   const auto step = [&] {
-    validate(collective, rank_, layout_.world);
+    validate(collective, rank_, layout_.world, locals_);
     const OperandBytes bytes = operand_bytes(collective, rank_);
     static_cast<void>(group_.arenas().locate(output, bytes.output, group_.what(), "output"));
     run_kind(collective, input, output, workspace);

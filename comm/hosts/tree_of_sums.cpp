@@ -12,8 +12,9 @@ namespace {
 
 /// Elements added at a time: partial sums of a block stay in the first-level cache.
 constexpr std::int64_t kBlock = 512;
-/// Sums that can wait at a time: one per level of the tree and the one being computed.
-constexpr int kLevels = std::bit_width(static_cast<unsigned>(kernels::kMaxContributions)) + 1;
+/// Sums that can wait at a time: one per level of the tree, of up to 65,536 leaves, and the one
+/// being computed.
+constexpr int kLevels = 17;
 
 /// Adds one block of elements. Visits subtrees in order, from the root down.
 class BlockSum {

@@ -156,7 +156,7 @@ void NcclCommunicator::execute(kernels::Stream& stream, const Collective& collec
   const std::lock_guard lock(mutex_);
   what_ = describe_into(collective, text_);
   require_alive();
-  validate(collective, rank(), size());
+  validate(collective, rank(), size(), levels_.needed() ? levels_.locals() : size());
   const OperandBytes bytes = operand_bytes(collective, rank());
   static_cast<void>(arenas_.locate(input, bytes.input, what_, "input"));
   static_cast<void>(arenas_.locate(output, bytes.output, what_, "output"));

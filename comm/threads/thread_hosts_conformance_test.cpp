@@ -5,6 +5,7 @@
 #include "comm/factory.h"
 #include "comm/host_stream.h"
 #include "comm/hosts/hosts_communicator.h"
+#include "comm/testing/checked_collectives.h"
 #include "comm/testing/conformance.h"
 #include "comm/testing/hosts_traffic.h"
 #include "comm/testing/played_layouts.h"
@@ -62,6 +63,27 @@ TEST(HostsCommunicator, SendsEachByteToAHostOnce) {
         },
         true);
   }
+}
+
+/// More ranks than one rank could add contributions of at a time.
+TEST(HostsCommunicator, SumsOf136Ranks) {
+  HostLayout layout{{}, 136};
+  Partition partition{{0}};
+  for (int rank = 0; rank < layout.world; ++rank) {
+    if (rank % 8 == 0) layout.first_ranks.push_back(rank);
+    partition.bounds.push_back(partition.total() + 20 + rank % 3);
+  }
+  run_hosts(
+      layout,
+      [&](Communicator& communicator) {
+        TestArena arena(communicator, 1 << 20);
+        for (const CollectiveKind kind :
+             {CollectiveKind::reduce_scatter, CollectiveKind::all_gather})
+          run_checked(communicator, arena,
+                      {.kind = kind, .wire_type = DType::bf16, .partition = partition}, 1);
+        arena.close();
+      },
+      true);
 }
 
 TEST(HostsCommunicator, ARankMayLeaveOnceItHasDoneItsPart) {

@@ -21,7 +21,7 @@ bool all_stopped(const AttemptReport& report) {
 
 /// True for that, too, if only a rank was told, as when a scheduler signals one task.
 bool all_stopped_on_request(const AttemptReport& report) {
-  return report.lost_because.empty() && !report.hung_rank && all_stopped(report);
+  return !report.hung_rank && all_stopped(report);
 }
 
 /// Returns the last step that a rank of the attempt is known to have been in; -1: none.

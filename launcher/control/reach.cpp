@@ -14,7 +14,7 @@ std::optional<std::string> Reach::found() {
 }
 
 std::optional<std::string> Reach::complaint(TimePoint now) {
-  if (!since_ || said_ || now < *since_ + kQuiet) return {};
+  if (said_ || !is_quiet(now)) return {};
   said_ = true;
   const std::string why = reason_.empty() ? "" : fmt::format(" ({})", reason_);
   if (ever_found_)

@@ -35,6 +35,8 @@ class Reach {
   }
 
   [[nodiscard]] bool is_lost() const { return since_.has_value(); }
+  /// It has been lost for longer than a connection takes that is made again.
+  [[nodiscard]] bool is_quiet(TimePoint now) const { return since_ && now >= *since_ + kQuiet; }
 
   /// What to say now, once for each time without a coordinator.
   [[nodiscard]] std::optional<std::string> complaint(TimePoint now);

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "launcher/report/failure_report.h"
 
 namespace strata::launcher {
@@ -26,8 +28,9 @@ std::string advice_for_held(const std::vector<HangEvidence>& evidence) {
 
 std::string advice_for(const Hang& hang, const std::vector<HangEvidence>& evidence) {
   const bool waits_for_device =
-      !evidence.empty() && !evidence.front().threads.empty() &&
-      what_holds(evidence.front().threads).find("device") != std::string::npos;
+      !evidence.empty() &&
+      std::ranges::any_of(evidence.front().threads,
+                          [](const ThreadFacts& thread) { return thread.state == 'D'; });
   switch (hang.kind) {
     case Hang::Kind::held:
       return advice_for_held(evidence);

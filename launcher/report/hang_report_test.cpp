@@ -24,7 +24,15 @@ TEST(HangReport, SaysWhoIsBehindAndWhatHoldsIt) {
             "          'train' sleeps in futex_do_wait\n"
             "  stack   TID 7:\n"
             "          #0 wait\n"
-            "  advice  if it only needs longer, give more: mlaunch --hang-timeout SECONDS");
+            "  advice  look at the disk or file system that it waits for (df -h, dmesg)");
+}
+
+TEST(HangReport, BlamesNoDiskForThreadsThatSleep) {
+  const std::vector<ThreadFacts> threads{{7, "train", 'S', "futex_do_wait", ""}};
+  const std::string report = hang_report({.kind = Hang::Kind::behind}, {{0, {}, threads, ""}});
+  EXPECT_TRUE(report.ends_with(
+      "advice  if it only needs longer, give more: mlaunch --hang-timeout SECONDS"))
+      << report;
 }
 
 TEST(HangReport, CutsLongStacks) {

@@ -75,6 +75,7 @@ std::string attempt_text(const Run& run, const AttemptReport& report) {
                                                          : why_it_ended(run, *host.facts);
     if (text.empty()) return "";
     text += '\n';
+    if (report.hung_rank && report.hosts.size() > 1) add_field(text, "host", host.host);
     add_field(text, "resume", how_to_go_on(report));
   }
   for (const AttemptReport::OfHost& one : report.hosts)

@@ -105,7 +105,19 @@ std::optional<ControlFolder> ControlFolder::find(const std::string& path) {
   return ControlFolder(std::move(folder), path);
 }
 
+/// Removes sockets of runs that were killed.
+void ControlFolder::remove_dead() const {
+  for (const std::string& id : run_ids()) {
+    const UniqueFd socket = make_socket(SOCK_NONBLOCK);
+    const sockaddr_un address = address_in(folder_, id + std::string(kSocket));
+    if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 &&
+        errno == ECONNREFUSED)
+      remove(id);
+  }
+}
+
 UniqueFd ControlFolder::listen(const std::string& run_id) const {
+  remove_dead();
   UniqueFd socket = make_socket(SOCK_NONBLOCK);
   // It gets its name once it listens: who finds that it refuses connections may remove it.
   const std::string unfinished = run_id + std::string(kUnfinished);

@@ -35,7 +35,8 @@ class ControlFolder {
 
   [[nodiscard]] const std::string& path() const { return path_; }
 
-  /// Returns a socket, non-blocking, that listens under the run's id. Throws HostError.
+  /// Returns a socket, non-blocking, that listens under the run's id. Removes those of runs that
+  /// were killed. Throws HostError.
   [[nodiscard]] UniqueFd listen(const std::string& run_id) const;
   /// True if the run's socket has its name here.
   [[nodiscard]] bool has(const std::string& run_id) const;
@@ -62,6 +63,7 @@ class ControlFolder {
 
   static constexpr std::string_view kSocket = ".sock", kEnded = ".ended";
 
+  void remove_dead() const;
   [[nodiscard]] std::vector<std::string> ids_of(std::string_view ending) const;
 
   UniqueFd folder_;

@@ -87,6 +87,16 @@ TEST(ControlFolder, KnowsLivingRunsAndRemovesSocketsOfDeadOnes) {
   EXPECT_FALSE(folder.connect(kRun).has_value()) << "it is gone";
 }
 
+TEST(ControlFolder, ANewRunRemovesSocketsOfDeadOnes) {
+  const TestDirectory home;
+  const ControlFolder folder = ControlFolder::make(home / "runs");
+  const std::string dead(16, 'd'), living(16, 'a');
+  const UniqueFd listens = folder.listen(living);
+  folder.listen(dead).close();  // as a process does that is killed
+  const UniqueFd socket = folder.listen(kRun);
+  EXPECT_EQ(folder.run_ids(), (std::vector<std::string>{kRun, living}));
+}
+
 TEST(ControlFolder, MayHaveALongName) {
   const TestDirectory home;
   const std::string path = home / std::string(200, 'x');

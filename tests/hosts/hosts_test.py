@@ -109,6 +109,16 @@ class Hosts(HostsTest):
         self.assertIn(f"host 0 does not answer any more at 127.0.0.1:{self.port} ", said)
         self.assertIn("this host waits for it up to 60 s", said)
 
+    # Faults 13, 36.
+    def test_a_signal_that_the_coordinator_no_longer_hears_ends_its_host(self):
+        first, second = self.start_hosts([1, 1], [ACTOR, "fail", "7", "1"])
+        self.ranks_of(second, 1)
+        time.sleep(1)
+        os.kill(first.pid, signal.SIGKILL)
+        os.kill(second.pid, signal.SIGTERM)
+        code, _, said = self.ended(second, 10)
+        self.assertEqual(code, 75, said)
+
     # Fault 36.
     def test_a_signal_to_one_host_or_all_lets_all_ranks_save(self):
         for which in ([1], [0, 1]):
@@ -130,6 +140,7 @@ class Hosts(HostsTest):
         self.assertEqual(code, 75, report)
         self.assertRegex(report, r"mlaunch: rank 2 has been stopped or frozen for \d+ s")
         self.assertRegex(report, r"(?m)^  held .*stopped", report)
+        self.assertRegex(report, r"(?m)^  host    1 \(.+\)$")
         self.assertEqual(self.ended(second)[0], 75)
 
     def test_status_and_stop_reach_ranks_of_all_hosts(self):

@@ -25,7 +25,7 @@ class Mpirun(Namespaces):
         self.write("hosts", "127.0.0.1 localhost\n" + "".join(f"{self.address(host)} host{host}\n" for host in range(self.HOSTS)))
         for host in range(self.HOSTS):
             # One host enters the namespaces of another by a process, so they have one namespace of processes.
-            holder = self.start(["ip", "netns", "exec", f"stratahost{host}", "unshare", "--uts", "--ipc", "--mount", "sh", "-c", INSIDE, "sh",
+            holder = self.start(["ip", "netns", "exec", self.namespace(host), "unshare", "--uts", "--ipc", "--mount", "sh", "-c", INSIDE, "sh",
                                  f"host{host}", "sh", "-c", f"mount --bind {self.home}/hosts /etc/hosts; touch up-{host}; exec sleep 600"])
             self.write(f"pid-host{host}", str(holder.pid))
             self.wait_until((self.home / f"up-{host}").exists, "a host")

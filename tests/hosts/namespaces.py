@@ -8,8 +8,6 @@ import pathlib
 
 from several_hosts import BIN, HostsTest
 
-BRIDGE = "stratabr0"
-NETWORK = "10.213.77"
 # The shell becomes the program, so that a signal to the namespaces' first process reaches it.
 INSIDE = """hostname "$1"; mount -t tmpfs tmpfs /tmp; mount -t tmpfs tmpfs /dev/shm; shift; exec "$@" """
 
@@ -32,6 +30,8 @@ class Namespaces(HostsTest):
     """A test with hosts host0, host1, ... at addresses of their own. self.home is on all of them, as a shared disk is."""
 
     HOSTS = 2
+    NAME = "strata"  # with which those of the bridge, cables and namespaces begin
+    NETWORK = "10.213.77"
 
     def setUp(self):
         if reason := why_not():
@@ -45,18 +45,18 @@ class Namespaces(HostsTest):
         self.remove_network()
         self.addCleanup(self.remove_network)
         try:
-            run("ip", "link", "add", BRIDGE, "type", "bridge")
-            run("ip", "link", "set", BRIDGE, "up")
+            run("ip", "link", "add", self.bridge(), "type", "bridge")
+            run("ip", "link", "set", self.bridge(), "up")
             for host in range(self.HOSTS):
                 self.add_host(host)
         except subprocess.CalledProcessError as error:
             self.skipTest(f"this system has no bridge or no network namespaces: {error.stderr.strip()}")
 
     def add_host(self, host):
-        name, outside = f"stratahost{host}", f"stratave{host}"
+        name, outside = self.namespace(host), self.cable(host)
         run("ip", "netns", "add", name)
         run("ip", "link", "add", outside, "type", "veth", "peer", "name", "eth0", "netns", name)
-        run("ip", "link", "set", outside, "master", BRIDGE, "up")
+        run("ip", "link", "set", outside, "master", self.bridge(), "up")
         run("ip", "-n", name, "addr", "add", f"{self.address(host)}/24", "dev", "eth0")
         run("ip", "-n", name, "link", "set", "eth0", "up")
         run("ip", "-n", name, "link", "set", "lo", "up")
@@ -64,23 +64,35 @@ class Namespaces(HostsTest):
     @classmethod
     def remove_network(cls):
         for host in range(cls.HOSTS):
-            run("ip", "netns", "del", f"stratahost{host}", check=False)
-            run("ip", "link", "del", f"stratave{host}", check=False)
-        run("ip", "link", "del", BRIDGE, check=False)
+            run("ip", "netns", "del", cls.namespace(host), check=False)
+            run("ip", "link", "del", cls.cable(host), check=False)
+        run("ip", "link", "del", cls.bridge(), check=False)
 
-    @staticmethod
-    def address(host):
-        return f"{NETWORK}.{host + 1}"
+    @classmethod
+    def bridge(cls):
+        return f"{cls.NAME}br0"
+
+    @classmethod
+    def namespace(cls, host):
+        return f"{cls.NAME}host{host}"
+
+    @classmethod
+    def cable(cls, host):
+        return f"{cls.NAME}ve{host}"
+
+    @classmethod
+    def address(cls, host):
+        return f"{cls.NETWORK}.{host + 1}"
 
     def cut(self, host):
         """Takes the host off the network."""
-        run("ip", "link", "set", f"stratave{host}", "down")
+        run("ip", "link", "set", self.cable(host), "down")
 
     def mend(self, host):
-        run("ip", "link", "set", f"stratave{host}", "up")
+        run("ip", "link", "set", self.cable(host), "up")
 
     def on_host(self, host, command):
-        return self.start(["ip", "netns", "exec", f"stratahost{host}", "unshare", "--uts", "--ipc", "--pid", "--mount", "--fork",
+        return self.start(["ip", "netns", "exec", self.namespace(host), "unshare", "--uts", "--ipc", "--pid", "--mount", "--fork",
                            "--mount-proc", "--kill-child", "sh", "-c", INSIDE, "sh", f"host{host}", *command])
 
     def launch(self, ranks, program, options=()):

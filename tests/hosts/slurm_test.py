@@ -60,7 +60,7 @@ class Slurm(Namespaces):
         self.wait_until(lambda: "idle,3" in self.slurm("sinfo", "-h", "-o", "%T,%D").stdout, "three nodes of Slurm")
 
     def slurm(self, *command):
-        return subprocess.run(["ip", "netns", "exec", "stratahost0", "env", f"SLURM_CONF={self.home}/slurm.conf", *command],
+        return subprocess.run(["ip", "netns", "exec", self.namespace(0), "env", f"SLURM_CONF={self.home}/slurm.conf", *command],
                               cwd=self.home, capture_output=True, text=True, timeout=60)
 
     def submit(self, script, *options):

@@ -18,7 +18,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONTROL = "launcher/control"
 MACHINES = ["agent", "coordinator", "coordinator_attempts", "coordinator_hosts", "coordinator_views", "restart_policy", "worlds"]
-SEEDS = "20000"
+SEEDS = "40000"
 COMPILER = os.environ.get("CXX", "g++")
 
 BUGS = {
@@ -33,6 +33,11 @@ BUGS = {
     "leases do not reach ranks": ("agent.cpp", "if (has_ranks_) actions_.emplace_back(SetLease{until});", ""),
     "a signal that comes twice is two": ("agent.cpp", " || signal.index != signals_", ""),
     "signals are told once": ("coordinator.cpp", "    forward_signals(host, heartbeat.signals);", "    {}"),
+    "requests of ranks are told once": ("agent.cpp", "for (const auto& [id, request] : asked_) send(StoreRequest{hello_.newest, request});", ""),
+    "answers to ranks of any attempt": ("agent.cpp", "reply.attempt != hello_.newest || asked_.erase", "asked_.erase"),
+    "answers that come twice are two": ("agent.cpp", " || asked_.erase(reply.answer.id) == 0) return;", ") return;"),
+    "requests of ranks of any attempt": ("coordinator.cpp", "if (asked.attempt != attempt() || !is_in_attempt(host)) return;", "if (!is_in_attempt(host)) return;"),
+    "values outlive their attempt": ("coordinator_attempts.cpp", "values_.begin();", ""),
     "RankFailed of any attempt": ("coordinator.cpp", "if (!is_in_attempt(host) || failed.attempt != placement_->attempt) return;", "if (!is_in_attempt(host)) return;"),
     "AttemptEnded of any attempt": ("coordinator.cpp", "|| ended.attempt != placement_->attempt || host.facts) return;", "|| host.facts) return;"),
     "a successor counts at once": ("coordinator_hosts.cpp", "|| !is_in_attempt(host) || host.is_over) return adopt(host, hello);", "|| true) return adopt(host, hello);"),
@@ -50,6 +55,7 @@ BUGS = {
     "runs without a checkpoint grow": ("coordinator_attempts.cpp", "committed_ > *spare_since_", "true"),
     "to grow is a failure": ("coordinator_attempts.cpp", "if (is_regrouping_ && !asked_to_stop_", "if (false && !asked_to_stop_"),
     "a host that misses the word to stop ends the run": ("coordinator_attempts.cpp", "(!cause_ || all_stopped(report))", "!cause_"),
+    "a host that stopped with the others is lost": ("coordinator_attempts.cpp", "return !report.hung_rank && all_stopped(report);", "return report.lost_because.empty() && !report.hung_rank && all_stopped(report);"),
     "worlds that rank 0 refuses": ("worlds.cpp", "return !are_said_ || ", "return true || "),
     "another number of ranks is tried for ever": ("coordinator_attempts.cpp", "!worlds_.admits(world()) && user_signal_ == 0", "user_signal_ == 0"),
     "no restart at all": ("restart_policy.cpp", "  return {.restart = true};", "  return ends;"),

@@ -1,6 +1,7 @@
 #include "launcher/control/testing/network.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace strata::launcher::simulation {
 
@@ -40,10 +41,22 @@ void Network::send(int stream, const AgentMessage& message) {
 void Network::arrive(int stream, const AgentMessage& message) {
   coordinator_host_.when_it_runs([this, stream, message] {
     Stream& s = at(stream);
-    if (s.coordinator_knows || coordinator_ == nullptr) return;
-    s.is_heard = s.is_heard || std::holds_alternative<Hello>(message);
-    coordinator_->hear(host_of(s).name(), s.agent, message);
+    if (!s.coordinator_knows && coordinator_ != nullptr) hear(s, message);
   });
+}
+
+/// A request is never heard before the Hello of its stream: there would be no way for its answer,
+/// and nobody would ask again.
+void Network::hear(Stream& stream, const AgentMessage& message) {
+  stream.is_heard = stream.is_heard || std::holds_alternative<Hello>(message);
+  if (!stream.is_heard && std::holds_alternative<StoreRequest>(message)) {
+    stream.early.push_back(message);
+    return;
+  }
+  coordinator_->hear(host_of(stream).name(), stream.agent, message);
+  if (!stream.is_heard) return;
+  for (const AgentMessage& early : std::exchange(stream.early, {}))
+    coordinator_->hear(host_of(stream).name(), stream.agent, early);
 }
 
 void Network::send(const std::string& host, const std::string& agent,

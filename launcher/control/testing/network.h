@@ -68,13 +68,15 @@ class Network {
     bool is_broken = false;
     bool agent_knows = false;  ///< that it is broken
     bool coordinator_knows = false;
-    bool is_heard = false;  ///< the coordinator has heard its Hello
+    bool is_heard = false;                 ///< the coordinator has heard its Hello
+    std::vector<AgentMessage> early = {};  ///< requests that came before that
     std::array<Time, 2> last_arrival{};
   };
 
   void deliver(int stream, Direction direction, const Callback& callback);
   [[nodiscard]] Time arrival(Stream& stream, Direction direction);
   void arrive(int stream, const AgentMessage& message);
+  void hear(Stream& stream, const AgentMessage& message);
   void tell_coordinator(int stream);
   [[nodiscard]] Stream& at(int stream) { return streams_[static_cast<std::size_t>(stream)]; }
   [[nodiscard]] int newest_heard(const std::string& host, const std::string& agent) const;

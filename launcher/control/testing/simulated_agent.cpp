@@ -144,6 +144,10 @@ void SimulatedAgent::act(const SetLease& action) {
   if (group_ != nullptr) group_->lease_end = action.until;
 }
 
+void SimulatedAgent::act(const AnswerRank& action) {
+  if (group_ != nullptr) ranks_.answer(*group_, action.answer);
+}
+
 void SimulatedAgent::act(const EndAgent&) { die(false); }
 
 }  // namespace strata::launcher::simulation

@@ -50,8 +50,8 @@ class SimulatedAgent : public AgentEnd, public GroupOwner {
   void act(const SignalGroup& action);
   void act(const KillGroup& action);
   void act(const SetLease& action);
-  void act(const AnswerRank&) {}    // simulated ranks ask for nothing
-  void act(const DescribeHang&) {}  // and tell nothing
+  void act(const AnswerRank& action);
+  void act(const DescribeHang&) {}  // simulated ranks tell nothing
   void act(const EndAgent& action);
   void set_timer();
   void die(bool with_host);

@@ -72,7 +72,8 @@ void SimulatedCoordinator::hear(const std::string& host, const std::string& agen
     checks_.note_signal_of_host(came->number, coordinator_.is_running(),
                                 callbacks_.available(host));
   if (const auto* asked = std::get_if<StoreRequest>(&message))
-    if (asked->attempt == coordinator_.attempt() && coordinator_.is_running())
+    if (asked->request.key == kWorldsKey && asked->attempt == coordinator_.attempt() &&
+        coordinator_.is_running())
       checks_.note_told_worlds();
   handle(AgentSaid{host, agent, message});
 }

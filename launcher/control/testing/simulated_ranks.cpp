@@ -47,6 +47,7 @@ Group& SimulatedRanks::start(GroupOwner& owner, SimulatedHost& host, const Start
   group.needs_lease = needs_lease;
   for (int i = 0; i < placement.ranks_of(start.node); ++i)
     group.ranks.push_back({.number = placement.first_rank(start.node) + i});
+  group.meeting = Meeting(placement.attempt, start.node, placement.hosts());
   living_.push_back(&group);
   Training& training = trainings_[placement.attempt];
   training.placement = placement;
@@ -57,10 +58,23 @@ Group& SimulatedRanks::start(GroupOwner& owner, SimulatedHost& host, const Start
     for (std::size_t i = 0; i < group.ranks.size(); ++i)
       if (group.ranks[i].number == failing->rank)
         host.after(draw(milliseconds(300)), [this, &group, i] { fail_in_spawn(group, i); });
-  if (std::ranges::find(training.groups, nullptr) == training.groups.end())
-    queue_.after(draws_.between(milliseconds(200), milliseconds(1000)),
-                 [this, attempt = placement.attempt] { begin(attempt); });
+  host.after(draws_.between(milliseconds(200), milliseconds(1000)),
+             [this, &group] { meet(group); });
   return group;
+}
+
+void SimulatedRanks::meet(Group& group) {
+  for (const ValueRequest& request : group.meeting.begin())
+    if (group.lives() && group.owner != nullptr) group.owner->rank_asks(request);
+}
+
+/// Ranks begin once those of each host know where the others are.
+void SimulatedRanks::answer(Group& group, const ValueAnswer& answer) {
+  group.meeting.take(answer);
+  if (group.meeting.has_failed()) return end(group);
+  const auto& groups = training_of(group).groups;
+  if (std::ranges::all_of(groups, [](const Group* one) { return one && one->meeting.is_over(); }))
+    queue_.after(draw(milliseconds(100)), [this, attempt = group.attempt] { begin(attempt); });
 }
 
 void SimulatedRanks::begin(int attempt) {
@@ -77,8 +91,8 @@ void SimulatedRanks::say_worlds(int attempt) {
   Training& training = trainings_.at(attempt);
   Group& group = *training.groups[0];
   const std::string words = fmt::format("{}", fmt::join(scenario_.worlds, " "));
-  if (group.owner != nullptr)
-    group.owner->rank_asks({.id = 1, .is_put = true, .key = kWorldsKey, .value = words});
+  if (group.ranks[0].lives && group.owner != nullptr)
+    group.owner->rank_asks(group.meeting.put(kWorldsKey, words));
   if (scenario_.fits(training.placement.world())) return;
   training.stopping = true;  // no rank begins a step
   constexpr int kMisfit = static_cast<int>(ExitCode::configuration);

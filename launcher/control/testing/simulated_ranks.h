@@ -13,6 +13,7 @@
 
 #include "launcher/control/agent.h"
 #include "launcher/control/testing/draws.h"
+#include "launcher/control/testing/meeting.h"
 #include "launcher/control/testing/run_checks.h"
 #include "launcher/control/testing/scenario.h"
 #include "launcher/control/testing/shared_disk.h"
@@ -56,6 +57,7 @@ struct Group {
   std::int64_t out_of_memory_kills = 0;
   std::int64_t committed = -1;  ///< as far as its ranks know
   bool is_over = false;
+  Meeting meeting = {};  ///< with the ranks of other hosts
 
   [[nodiscard]] bool lives() const;
 };
@@ -71,6 +73,7 @@ class SimulatedRanks {
   void end(Group& group);
   void signal(Group& group, int number);
   void kill(Group& group);
+  void answer(Group& group, const ValueAnswer& answer);
   /// Its agent has died, or its host: no more is heard of the group.
   void lose(Group& group, bool peers_notice);
 
@@ -97,6 +100,7 @@ class SimulatedRanks {
     bool stopping = false;  ///< no more steps: the last commit is under way, or done
   };
 
+  void meet(Group& group);
   void begin(int attempt);
   void say_worlds(int attempt);
   void make_step(int attempt);

@@ -2,11 +2,18 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/error.h"
@@ -301,11 +308,32 @@ TEST_F(ControlWireTest, ASecondAgentOfAHostIsRefusedWhileTheFirstAnswers) {
   EXPECT_EQ(refusal_of(attach_settings()), "let in");
 }
 
+bool may_open(std::size_t files) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
+  limit.rlim_cur = limit.rlim_max;
+  return ::setrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur >= files;
+}
+
+std::size_t open_files() {
+  const std::filesystem::directory_iterator files("/proc/self/fd");
+  return static_cast<std::size_t>(std::distance(begin(files), end(files)));
+}
+
+std::size_t resident_bytes() {
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages >> pages;
+  return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
 /// What a program that is no agent does with the port.
-TEST_F(ControlWireTest, GarbageAndSilenceDoNotKeepAgentsOut) {
+TEST_F(ControlWireTest, AThousandConnectionsOfGarbageAndSilenceDoNotKeepAgentsOut) {
+  constexpr std::size_t kConnections = 1000;
+  if (!may_open(2 * kConnections + 100)) GTEST_SKIP() << "the limit of open files is too low";
   listen();
+  const std::size_t files = open_files(), bytes = resident_bytes();
   std::vector<UniqueFd> silent;
-  for (int i = 0; i < 300; ++i) {
+  for (std::size_t i = 0; i < kConnections; ++i) {
     silent.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -319,6 +347,12 @@ TEST_F(ControlWireTest, GarbageAndSilenceDoNotKeepAgentsOut) {
   attach(attach_settings());
   say_hello();
   EXPECT_TRUE(at_server_->next<AgentSaid>());
+  EXPECT_LT(resident_bytes(), bytes + (std::size_t{64} << 20));
+  // The coordinator's ends go, while those here stay; the agent has a few.
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (open_files() > files + kConnections + 20 && std::chrono::steady_clock::now() < limit)
+    std::this_thread::sleep_for(milliseconds(50));
+  EXPECT_LE(open_files(), files + kConnections + 20);
 }
 
 TEST_F(ControlWireTest, AMessageThatIsTooLargeEndsTheConnectionOfItsSender) {
