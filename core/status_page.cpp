@@ -192,6 +192,8 @@ std::optional<std::string> StatusPage::stop_reason() const {
 
 std::string StatusPage::collective_name() const { return shown_text(data_->collective_name); }
 
+std::string StatusPage::instruction_name() const { return shown_text(data_->instruction_name); }
+
 std::string StatusPage::describe() const {
   const std::int64_t step = data_->step.load(std::memory_order_relaxed);
   const std::int64_t instruction = data_->instruction.load(std::memory_order_relaxed);
@@ -199,7 +201,7 @@ std::string StatusPage::describe() const {
   std::string text = step >= 0 ? fmt::format("step {}, ", step) : std::string();
   text += name_of(static_cast<Phase>(data_->phase.load(std::memory_order_relaxed)));
   if (instruction >= 0)
-    text += fmt::format(", instruction {} '{}'", instruction, shown_text(data_->instruction_name));
+    text += fmt::format(", instruction {} '{}'", instruction, instruction_name());
   if (!collective.empty())
     text += fmt::format(", in collective {} '{}'",
                         data_->collective.load(std::memory_order_relaxed), collective);

@@ -106,6 +106,8 @@ class StatusPage {
 
   /// Returns the name of the collective under way; "": none.
   [[nodiscard]] std::string collective_name() const;
+  /// Returns the name of the instruction begun last; "": none.
+  [[nodiscard]] std::string instruction_name() const;
   /// Describes where the rank is, as in "step 12, backward, instruction 340
   /// 'layer3.attention_backward', in collective 18 'reduce_scatter layer4.matrices'".
   [[nodiscard]] std::string describe() const;

@@ -16,6 +16,10 @@ namespace strata::launcher {
 namespace {
 
 constexpr std::chrono::milliseconds kLeftoverPoll{20};
+/// For the stacks of all ranks: the lease of this host must not end meanwhile.
+constexpr std::chrono::milliseconds kForStacks{3000};
+/// So many ranks are looked at that wait for the one to blame.
+constexpr int kMostWaiting = 2;
 
 /// True for the ranks that are stopped or frozen; else for the first that is behind.
 bool is_to_blame(const Hang& hang, int rank) {
@@ -96,21 +100,36 @@ std::optional<RankFailed> Attempt::take_failure() {
                     failure->ending.exit_code() == static_cast<int>(ExitCode::try_again)};
 }
 
-/// Looks at what holds a rank of this host; `rank` counts from 0 here.
-HangEvidence Attempt::evidence_of(int rank, bool with_stacks) const {
+/// Looks at what holds a rank of this host, but for its stacks; `rank` counts from 0 here.
+HangEvidence Attempt::evidence_of(int rank) const {
   const pid_t pid = ranks_.pid_of(rank);
-  return {first_rank() + rank, read_process_state(pid), threads_of(pid),
-          with_stacks ? stacks_of(pid) : ""};
+  return {.rank = first_rank() + rank,
+          .where = ranks_.where(rank),
+          .process = read_process_state(pid),
+          .threads = threads_of(pid)};
 }
 
-std::string Attempt::describe_hang(const Hang& hang) const {
-  // A stopped process shows no stack: its tool would wait for it.
-  const bool held = hang.kind == Hang::Kind::held;
-  std::vector<HangEvidence> evidence;
+HangDescribed Attempt::describe_hang(const Hang& hang) const {
+  std::vector<HangEvidence> blamed, waiting;
+  const TimePoint limit = now() + kForStacks;
+  const auto add = [&](int rank, std::vector<HangEvidence>& evidence) {
+    evidence.push_back(evidence_of(rank));
+    const auto left = std::chrono::floor<std::chrono::milliseconds>(limit - now());
+    // A stopped process shows no stack: its tool would wait for it.
+    if (!evidence.back().process.held() && left.count() > 0)
+      evidence.back().stacks = stacks_of(ranks_.pid_of(rank), left);
+  };
   for (int rank = 0; rank < ranks_.size(); ++rank)
-    if (ranks_.pid_of(rank) > 0 && is_to_blame(hang, first_rank() + rank))
-      evidence.push_back(evidence_of(rank, !held));
-  return hang_report(hang, evidence);
+    if (ranks_.pid_of(rank) > 0 && is_to_blame(hang, first_rank() + rank)) add(rank, blamed);
+  for (int rank = 0; rank < ranks_.size() && std::ssize(waiting) < kMostWaiting; ++rank) {
+    const bool waits = std::ranges::count(hang.waiting, first_rank() + rank) > 0;
+    if (ranks_.pid_of(rank) < 0 || !waits || is_to_blame(hang, first_rank() + rank)) continue;
+    add(rank, waiting);
+    waiting.back().waits = true;
+  }
+  const std::string advice = hang_advice(hang, blamed);
+  blamed.insert(blamed.end(), waiting.begin(), waiting.end());
+  return {describe_evidence(hang, blamed), advice};
 }
 
 void Attempt::kill_held(const Hang& hang) {
@@ -121,7 +140,7 @@ void Attempt::kill_held(const Hang& hang) {
 
 std::string Attempt::why_it_stays(int rank) const {
   const pid_t pid = ranks_.pid_of(rank);
-  return pid > 0 ? launcher::why_it_stays(pid, evidence_of(rank, false)) : "";
+  return pid > 0 ? launcher::why_it_stays(pid, evidence_of(rank)) : "";
 }
 
 /// True for a single program that is done: its code may have a meaning, as that of diff does.
@@ -144,6 +163,23 @@ std::optional<Failure> Attempt::failure_to_report() const {
   return std::nullopt;
 }
 
+EndedRank Attempt::ended_rank(int rank) const {
+  const StatusPageData& page = ranks_.page(rank);
+  return {.ending = machine_.endings()[static_cast<std::size_t>(rank)],
+          .where = ranks_.where(rank),
+          .error = ranks_.error_of(rank),
+          .done = ranks_.is_done(rank),
+          .step = std::max<std::int64_t>(page.step.load(), -1),
+          .phase = ranks_.phase(rank),
+          .instruction = std::max<std::int64_t>(page.instruction.load(), -1),
+          .instruction_name = ranks_.instruction_name(rank),
+          .collective = std::max<std::int64_t>(page.collective.load(), 0),
+          .collective_name = ranks_.collective_name(rank),
+          .peak_rss_bytes = ranks_.peak_rss_bytes(rank),
+          .phase_seconds = 1e-9 * static_cast<double>(boot_time_ns() - page.phase_since_ns.load()),
+          .stays = machine_.gave_up() ? why_it_stays(rank) : ""};
+}
+
 AttemptFacts Attempt::facts() const {
   AttemptFacts facts;
   facts.exit_code = *exit_code_;
@@ -156,13 +192,8 @@ AttemptFacts Attempt::facts() const {
                                         screen_.error_tail(failure->rank)};
   facts.was_asked = facts.user_signal != 0 || !facts.failed;
   for (int rank = 0; rank < ranks_.size(); ++rank) {
-    const StatusPageData& page = ranks_.page(rank);
-    facts.ranks.push_back({machine_.endings()[static_cast<std::size_t>(rank)], ranks_.where(rank),
-                           ranks_.error_of(rank), ranks_.is_done(rank), page.step.load(),
-                           ranks_.peak_rss_bytes(rank),
-                           1e-9 * static_cast<double>(boot_time_ns() - page.phase_since_ns.load()),
-                           machine_.gave_up() ? why_it_stays(rank) : ""});
-    const std::int64_t committed = page.committed_step.load(std::memory_order_acquire);
+    facts.ranks.push_back(ended_rank(rank));
+    const std::int64_t committed = ranks_.page(rank).committed_step.load(std::memory_order_acquire);
     if (committed <= facts.committed) continue;
     facts.committed = committed;
     facts.checkpoint = ranks_.checkpoint_of(rank);

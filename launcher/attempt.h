@@ -48,8 +48,9 @@ class Attempt {
   void kill() { ranks_.kill_children(); }
 
   [[nodiscard]] std::vector<RankState> look() const { return ranks_.look(); }
-  /// Says why ranks hang, and what holds the one to blame; may take some seconds.
-  [[nodiscard]] std::string describe_hang(const Hang& hang) const;
+  /// Says what holds the ranks of this host that are to blame, and some of those that wait for
+  /// them; takes some seconds at most.
+  [[nodiscard]] HangDescribed describe_hang(const Hang& hang) const;
   /// Kills ranks of this host that are stopped or frozen, since they hear no request to end.
   void kill_held(const Hang& hang);
   /// The first failure of a rank, once; nullopt: none, or told before.
@@ -69,7 +70,8 @@ class Attempt {
   void act(const Action& action);
   void watch_leftovers();
   [[nodiscard]] std::optional<Failure> failure_to_report() const;
-  [[nodiscard]] HangEvidence evidence_of(int rank, bool with_stacks) const;
+  [[nodiscard]] HangEvidence evidence_of(int rank) const;
+  [[nodiscard]] EndedRank ended_rank(int rank) const;
   [[nodiscard]] std::string why_it_stays(int rank) const;
   [[nodiscard]] bool ended_as_it_meant(int rank) const;
   [[nodiscard]] int first_rank() const { return start_.placement.first_rank(start_.node); }

@@ -1,37 +1,73 @@
 #include "launcher/attempt_reports.h"
 
+#include <fmt/core.h>
+
 #include <chrono>
 
+#include "core/error.h"
+#include "launcher/report/failure_report.h"
 #include "launcher/report/report_json.h"
 #include "launcher/report/run_report.h"
 
 namespace strata::launcher {
+namespace {
+
+/// Of what ranks printed last, kept of a run that gave up.
+constexpr std::size_t kLastOutputBytes = std::size_t{1} << 20;
+
+}  // namespace
 
 void AttemptReports::tell(const AttemptReport& report) {
-  const std::string text = attempt_text(run_, report);
+  std::string text = attempt_text(run_, report);
   if (text.empty()) return;
-  output_.screen().say(text);
-  LogFolder* logs = output_.logs();
-  if (logs == nullptr) return;
   const auto ended_at = std::chrono::system_clock::now();
-  const std::string file = report_file(run_, report, text, hang_, ended_at);
+  const std::string file = report_file(run_, report, text, ended_at);
+  const std::string json = report_json(run_, report, ended_at);
   reports_ += file + "\n";
-  logs->keep_of_attempt("report.txt", file);
-  logs->keep_of_attempt("report.json", report_json(run_, report, ended_at));
-}
-
-void AttemptReports::tell_hang(const std::string& text) {
+  if (LogFolder* logs = output_.logs()) {
+    logs->keep_of_attempt("report.txt", file);
+    logs->keep_of_attempt("report.json", json);
+  } else if (is_failure(report)) {
+    const std::string folder = fmt::format("attempt_{}/", report.attempt);
+    keep(folder + "report.txt", file);
+    text += '\n';
+    add_field(text, "report", keep(folder + "report.json", json));
+    text.pop_back();
+  }
   output_.screen().say(text);
-  if (LogFolder* logs = output_.logs()) logs->keep_of_attempt("hang.txt", text + "\n");
-  hang_ = text;
 }
 
 void AttemptReports::keep_all(const std::string& why) {
-  LogFolder* logs = output_.logs();
-  if (logs == nullptr)
-    return output_.say("mlaunch --log-dir DIR keeps what ranks print and the reports of attempts");
-  logs->keep_of_run("gave_up.txt", why + "\n\n" + reports_);
-  output_.say("see " + logs->path());
+  const std::string text = why + "\n\n" + reports_;
+  if (LogFolder* logs = output_.logs()) {
+    logs->keep_of_run("gave_up.txt", text);
+    return output_.say("see " + logs->path());
+  }
+  keep("output.txt", last_output());
+  if (const std::string path = keep("gave_up.txt", text); !path.empty()) output_.say("see " + path);
+  output_.say("mlaunch --log-dir DIR also keeps all that ranks print");
+}
+
+/// Keeps a file of the run where there are no logs, and returns its path; "": it cannot be kept,
+/// which is said once.
+std::string AttemptReports::keep(const std::string& name, const std::string& text) {
+  try {
+    return kept_.keep(run_.run_id, name, text);
+  } catch (const Error& error) {
+    if (!std::exchange(failure_told_, true))
+      output_.say(std::string("note: reports are not kept: ") + error.what());
+    return "";
+  }
+}
+
+/// Returns what ranks of this host printed last, and mlaunch itself.
+std::string AttemptReports::last_output() {
+  std::string text;
+  const AskLogs last{.number = 10'000, .from_end = true};
+  for (const OutputLine& line : output_.recent().read(last, kLastOutputBytes).lines)
+    text += (line.rank == OutputLine::kMlaunch ? "" : fmt::format("[{}] ", line.rank)) + line.text +
+            "\n";
+  return text;
 }
 
 }  // namespace strata::launcher

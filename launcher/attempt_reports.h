@@ -1,10 +1,12 @@
-// What is told of attempts that did not end well: on the screen, and in files where logs are kept.
+// What is told of attempts that did not end well: on the screen, and in files: where logs are kept,
+// else, of failures, in a place of the user's.
 #pragma once
 
 #include <string>
 
 #include "launcher/command/run.h"
 #include "launcher/control/coordinator.h"
+#include "launcher/output/kept_reports.h"
 #include "launcher/run_output.h"
 
 namespace strata::launcher {
@@ -15,16 +17,18 @@ class AttemptReports {
   AttemptReports(const Run& run, RunOutput& output) : run_(run), output_(output) {}
 
   void tell(const AttemptReport& report);
-  /// Tells what holds ranks that hang.
-  void tell_hang(const std::string& text);
-  /// Keeps all reports of a run that gave up, or says how they could have been kept.
+  /// Keeps all reports of a run that gave up, and says where.
   void keep_all(const std::string& why);
 
  private:
+  std::string keep(const std::string& name, const std::string& text);
+  [[nodiscard]] std::string last_output();
+
   const Run& run_;
   RunOutput& output_;
-  std::string reports_;  ///< of all attempts, if logs are kept
-  std::string hang_;     ///< what was said of the last hang
+  std::string reports_;        ///< of all attempts
+  bool failure_told_ = false;  ///< that files are not kept
+  const KeptReports kept_{KeptReports::place()};
 };
 
 }  // namespace strata::launcher

@@ -82,13 +82,18 @@ bool RunOutput::write() {
   for (const OutputKind kind : kOutputKinds) {
     OutputQueue& queue = screen_.queue(kind);
     queue.write_some();
+    const std::string name =
+        std::string("standard ") + (kind == OutputKind::standard_output ? "output" : "error");
+    if (unread_[static_cast<int>(kind)].is_news(now(), queue.full()))
+      say("nobody reads " + name +
+          " (a stopped terminal or pager, a full pipe?): ranks that print wait until it is read, "
+          "and are not taken for hung");
     bool& told = error_told_[static_cast<int>(kind)];
     if (queue.error() == 0 || std::exchange(told, true)) continue;
     if (queue.error() == EPIPE)
       has_gone = true;
     else
-      say(std::string("standard ") + (kind == OutputKind::standard_output ? "output" : "error") +
-          " is lost, the ranks go on: " + std::strerror(queue.error()));
+      say(name + " is lost, the ranks go on: " + std::strerror(queue.error()));
   }
   return has_gone;
 }

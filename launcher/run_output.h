@@ -14,6 +14,7 @@
 #include "launcher/output/log_folder.h"
 #include "launcher/output/recent_output.h"
 #include "launcher/output/screen.h"
+#include "launcher/output/unread_output.h"
 
 namespace strata::launcher {
 
@@ -64,6 +65,7 @@ class RunOutput {
   std::optional<LogFolder> logs_;
   std::optional<Sent> sent_;  ///< of recent_, to a coordinator that asked for it
   bool error_told_[2] = {false, false};
+  UnreadOutput unread_[2];
 };
 
 }  // namespace strata::launcher

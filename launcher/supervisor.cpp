@@ -281,8 +281,6 @@ void Supervisor::act(const ControlAction& action) {
     parts_.wire->send(*to_coordinator);
   } else if (const auto* told = std::get_if<TellReport>(&action)) {
     reports_.tell(told->report);
-  } else if (const auto* evidence = std::get_if<TellEvidence>(&action)) {
-    reports_.tell_hang(evidence->text);
   } else if (const auto* words = std::get_if<Announce>(&action)) {
     say(words->text);
   } else if (const auto* gave_up = std::get_if<KeepEvidence>(&action)) {
@@ -307,9 +305,9 @@ void Supervisor::act_on_group(const ControlAction& action) {
   } else if (const auto* lease = std::get_if<SetLease>(&action)) {
     attempt_->set_lease(lease->until);
   } else if (const auto* hangs = std::get_if<DescribeHang>(&action)) {
-    const std::string text = attempt_->describe_hang(hangs->hang);
+    const HangDescribed described = attempt_->describe_hang(hangs->hang);
     attempt_->kill_held(hangs->hang);
-    tell(AgentEvent(HangDescribed{text}));
+    tell(AgentEvent(described));
   }
 }
 

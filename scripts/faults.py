@@ -73,7 +73,8 @@ ROWS = (
         (Figure("named within 8 s", MLAUNCH, '"within 8 s"'), Figure("measured: 6.5 s", MEASURED, "| 6.5 s | 6.5 s | 8 s |"),
          Figure("ended within 14 s", MLAUNCH, "seconds(14)"))),
     Row(8, "a rank hangs though its process runs: a deadlock, a skipped collective, stuck input or output",
-        "without any progress for max(`--hang-timeout`, 5 x the longest pause of the phase) the first rank behind is named, with the collective where others wait; then as above",
+        "without any progress for max(`--hang-timeout`, 5 x the pause that 99 of 100 of the phase do not exceed) the first rank behind is named with its host, and the collective where others wait, "
+        "or the rank that is done and does not end, or that has told nothing yet; then as above. Ranks that wait for who reads mlaunch's output do not hang",
         (Figure("named within `--hang-timeout` + 4 s", MLAUNCH, "kLimit + seconds(4)"),
          Figure("measured: `--hang-timeout` + 2.0 s, with rank, host and collective in 20 of 20", MEASURED, "In 20 of 20 runs"),
          Figure("60 seeds of slow steps, saves and busy cores: no false alarm", "launcher/control/hang_watch_test.cpp", "seed < 60"))),

@@ -50,9 +50,9 @@ Options
                                  on from; with this option even if nothing is saved; 0: never)
     --hang-timeout SECONDS       end ranks of Strata's programs, and start them again, if none of
                                  them gets anything done for so long (default 30; always at least
-                                 five times the longest pause so far, and more before the second
-                                 step and while loading and saving; ranks that are stopped or
-                                 frozen: after 5 s); 0: never
+                                 five times the usual longest pause, and more before the second
+                                 step and while loading, evaluating, saving and ending; ranks of
+                                 any program that are stopped or frozen: after 5 s); 0: never
     --log-dir DIR                also keep what each rank prints, reports of failures, and what
                                  mlaunch did and when, in files: DIR/RUN/mlaunch.log,
                                  DIR/RUN/attempt_A/rank_R/stdout.log and so on

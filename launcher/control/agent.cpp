@@ -66,7 +66,9 @@ void Agent::on(const RankAsks& event) {
   send(StoreRequest{hello_.newest, event.request});
 }
 
-void Agent::on(const HangDescribed& event) { send(Evidence{hello_.newest, event.text}); }
+void Agent::on(const HangDescribed& event) {
+  send(Evidence{hello_.newest, event.text, event.advice});
+}
 
 void Agent::on(const AgentTick& event) {
   if (next_beat_ && *next_beat_ <= now_) beat(event.ranks);

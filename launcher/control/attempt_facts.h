@@ -6,20 +6,26 @@
 #include <string>
 #include <vector>
 
+#include "core/status_page.h"
 #include "launcher/control/ending.h"
 
 namespace strata::launcher {
 
 /// Facts about one rank, most of them from its status page.
 struct EndedRank {
-  std::optional<Ending> ending;     ///< nullopt: it was killed and does not end
-  std::string where = {};           ///< "step 12, backward, ..."; empty: unknown
-  std::string error = {};           ///< its first error; empty: none
-  bool done = false;                ///< it had done and saved its work, whatever its exit code
-  std::int64_t step = -1;           ///< -1: none
-  std::int64_t peak_rss_bytes = 0;  ///< 0: unknown
-  double phase_seconds = 0;         ///< for which it was in its phase at the end; 0: unknown
-  std::string stays = {};           ///< why it was killed and does not end; empty: it has ended
+  std::optional<Ending> ending;   ///< nullopt: it was killed and does not end
+  std::string where = {};         ///< "step 12, backward, ..."; empty: unknown
+  std::string error = {};         ///< its first error; empty: none
+  bool done = false;              ///< it had done and saved its work, whatever its exit code
+  std::int64_t step = -1;         ///< -1: none
+  Phase phase = Phase::starting;  ///< in which it was at the end
+  std::int64_t instruction = -1;  ///< index in the Program that ran; -1: none
+  std::string instruction_name = {};
+  std::int64_t collective = 0;       ///< number of the one begun last; 0: none
+  std::string collective_name = {};  ///< of the one under way; empty: none
+  std::int64_t peak_rss_bytes = 0;   ///< 0: unknown
+  double phase_seconds = 0;          ///< for which it was in its phase at the end; 0: unknown
+  std::string stays = {};            ///< why it was killed and does not end; empty: it has ended
 };
 
 struct AttemptFacts {

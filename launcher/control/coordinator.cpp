@@ -22,6 +22,9 @@ int exit_code_without_ranks(int signal) {
                             : static_cast<int>(ExitCode::signal_base) + signal;
 }
 
+/// So many hosts whose ranks wait for those to blame are asked for what holds their ranks.
+constexpr int kMostWitnesses = 4;
+
 }  // namespace
 
 Coordinator::Coordinator(TimePoint now, Settings settings)
@@ -131,21 +134,30 @@ void Coordinator::forward_signals(const Host& host, std::size_t first) {
 
 void Coordinator::on(const RanksHang& event) {
   if (state_ != State::running) return;
-  const int node = placement_->host_of(event.hang.rank);
+  Hang hang = event.hang;
+  const int node = placement_->host_of(hang.rank);
   for (const Host& host : hosts_)
-    if (is_in_attempt(host) && (host.node == node || has_held(host, event.hang)))
-      send(host, Collect{placement_->attempt, event.hang});
-  const std::string reason = event.hang.describe();
-  fail({.node = node, .hung_rank = event.hang.rank, .hung = reason}, reason);
+    if (host.node == node && placement_->hosts() > 1) hang.host = shown(host);
+  actions_.emplace_back(Announce{hang.describe()});
+  int witnesses = 0;
+  for (const Host& host : hosts_) {
+    if (!is_in_attempt(host)) continue;
+    const bool is_to_blame = host.node == node || has_any(host, hang.held);
+    if (is_to_blame || (has_any(host, hang.waiting) && ++witnesses <= kMostWitnesses))
+      send(host, Collect{placement_->attempt, hang});
+  }
+  fail({.node = node, .hang = hang}, hang.describe());
 }
 
-bool Coordinator::has_held(const Host& host, const Hang& hang) const {
-  return std::ranges::any_of(hang.held,
+bool Coordinator::has_any(const Host& host, const std::vector<int>& ranks) const {
+  return std::ranges::any_of(ranks,
                              [&](int rank) { return placement_->host_of(rank) == host.node; });
 }
 
-void Coordinator::hear(const Host& /*host*/, const Evidence& evidence) {
-  if (evidence.attempt == attempt()) actions_.emplace_back(TellEvidence{evidence.text});
+void Coordinator::hear(const Host& host, const Evidence& evidence) {
+  if (evidence.attempt != attempt() || !is_in_attempt(host) || !cause_ || !cause_->hang) return;
+  cause_->evidence.push_back({shown(host), evidence.text});
+  if (host.node == cause_->node) cause_->advice = evidence.advice;
 }
 
 void Coordinator::on(const CoordinatorTick&) {

@@ -79,8 +79,13 @@ struct AttemptReport {
   int world = 0;        ///< ranks of all hosts
   int failed_host = 0;  ///< index below, of the host whose rank failed first, or that was lost
   std::string lost_because = {};  ///< not empty: a host was lost, and no rank is to blame
-  std::optional<int> hung_rank = {};
-  std::string hung_because = {};
+  std::optional<Hang> hang = {};  ///< because of which the attempt was ended
+  struct OfRanks {
+    std::string host;  ///< for people
+    std::string text;  ///< as Evidence has it
+  };
+  std::vector<OfRanks> evidence = {};  ///< of ranks that hung, or waited for those that did
+  std::string advice = {};             ///< how to mend the hang
   std::vector<OfHost> hosts = {};
   std::int64_t committed = -1;    ///< step of the run's newest checkpoint; -1: none
   std::string checkpoint = {};    ///< its folder
@@ -96,9 +101,6 @@ struct SendToAgent {
 struct TellReport {
   AttemptReport report;
 };
-struct TellEvidence {  ///< what holds ranks that hang
-  std::string text;
-};
 struct Announce {  ///< one line for people
   std::string text;
 };
@@ -108,8 +110,7 @@ struct KeepEvidence {  ///< of a run that gave up
 struct EndRun {
   int exit_code = 0;
 };
-using CoordinatorAction =
-    std::variant<SendToAgent, TellReport, TellEvidence, Announce, KeepEvidence, EndRun>;
+using CoordinatorAction = std::variant<SendToAgent, TellReport, Announce, KeepEvidence, EndRun>;
 
 class Coordinator {
  public:
@@ -198,8 +199,9 @@ class Coordinator {
     int node = 0;
     bool blames_a_peer = false;
     std::string lost = {};  ///< not empty: the host was lost
-    std::optional<int> hung_rank = {};
-    std::string hung = {};
+    std::optional<Hang> hang = {};
+    std::vector<AttemptReport::OfRanks> evidence = {};
+    std::string advice = {};  ///< of the host to blame
   };
 
   void on(const AgentSaid& event);
@@ -265,7 +267,7 @@ class Coordinator {
   void send(const Host& host, CoordinatorMessage message);
 
   [[nodiscard]] Host* find(const std::string& name);
-  [[nodiscard]] bool has_held(const Host& host, const Hang& hang) const;
+  [[nodiscard]] bool has_any(const Host& host, const std::vector<int>& ranks) const;
   [[nodiscard]] static std::string shown(const Host& host);
   [[nodiscard]] bool is_in_attempt(const Host& host) const { return host.node >= 0; }
   [[nodiscard]] std::optional<TimePoint> lease_ends(const Host& host) const;

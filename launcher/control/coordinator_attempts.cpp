@@ -21,7 +21,14 @@ bool all_stopped(const AttemptReport& report) {
 
 /// True for that, too, if only a rank was told, as when a scheduler signals one task.
 bool all_stopped_on_request(const AttemptReport& report) {
-  return !report.hung_rank && all_stopped(report);
+  return !report.hang && all_stopped(report);
+}
+
+/// True if all ranks had done and saved their work, whatever became of their processes.
+bool all_are_done(const AttemptReport& report) {
+  return std::ranges::all_of(report.hosts, [](const AttemptReport::OfHost& host) {
+    return host.facts && std::ranges::all_of(host.facts->ranks, &EndedRank::done);
+  });
 }
 
 /// Returns the last step that a rank of the attempt is known to have been in; -1: none.
@@ -292,8 +299,9 @@ AttemptReport Coordinator::report() const {
   if (cause_) {
     report.failed_host = cause_->node;
     report.lost_because = cause_->lost;
-    report.hung_rank = cause_->hung_rank;
-    report.hung_because = cause_->hung;
+    report.hang = cause_->hang;
+    report.evidence = cause_->evidence;
+    report.advice = cause_->advice;
   }
   return report;
 }
@@ -311,8 +319,10 @@ AttemptEnd Coordinator::end_of_attempt(const AttemptReport& report) const {
   const AttemptReport::OfHost& host = report.hosts[static_cast<std::size_t>(report.failed_host)];
   end.exit_code = kTryAgain;
   end.step = newest_step(report);
-  end.signature = report.hung_rank ? report.hung_because : "host " + host.host + " is lost";
-  if (!report.lost_because.empty() || report.hung_rank || !host.facts) return end;
+  end.signature = report.hang ? report.hang->subject() + " " + report.hang->cause()
+                              : "host " + host.host + " is lost";
+  end.done = report.hang && all_are_done(report);
+  if (!report.lost_because.empty() || report.hang || !host.facts) return end;
   end.exit_code = host.facts->exit_code;
   if (!host.facts->failed) return end;
   const AttemptFacts::Failed& failed = *host.facts->failed;

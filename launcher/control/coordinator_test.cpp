@@ -304,15 +304,54 @@ TEST_F(CoordinatorTest, NamesTheFirstFailureThatDoesNotBlameAPeer) {
 // Fault 8.
 TEST_F(CoordinatorTest, EndsRanksThatHangAndNamesTheFirstBehind) {
   open({"a", "b"});
-  const Hang hang{.rank = 1, .for_how_long = seconds(30)};
+  Hang hang{.rank = 1, .for_how_long = seconds(30)};
   tell(RanksHang{hang});
+  hang.host = "b";
+  EXPECT_EQ(done<Announce>().value().text, "rank 1 on host b got nothing done for 30 s");
   EXPECT_EQ(sent<Collect>("b").value().hang, hang);
-  EXPECT_FALSE(sent<Collect>("a")) << "none of its ranks is to blame";
+  EXPECT_FALSE(sent<Collect>("a")) << "none of its ranks is to blame, or waits";
   EXPECT_EQ(sent<StopAttempt>("b").value().reason, hang.describe());
+  tell(AgentSaid{"b", "1", Evidence{0, "it computes", "wait longer"}});
   ended("a", blames_a_peer(40));
   ended("b", killed(1, 57, 40));
-  EXPECT_EQ(done<TellReport>().value().report.hung_rank, 1);
+  const AttemptReport report = done<TellReport>().value().report;
+  EXPECT_EQ(report.hang, hang);
+  EXPECT_EQ(report.advice, "wait longer");
+  ASSERT_EQ(report.evidence.size(), 1U);
+  EXPECT_EQ(report.evidence[0].host, "b");
+  EXPECT_EQ(report.evidence[0].text, "it computes");
   EXPECT_TRUE(sent<StartAttempt>("a").value().placement.attempt == 1);
+}
+
+// Fault 8.
+TEST_F(CoordinatorTest, AsksForWhatHoldsRanksThatWaitToo) {
+  open({"a", "b"});
+  tell(RanksHang{{.kind = Hang::Kind::behind, .rank = 1, .waiting = {0}}});
+  EXPECT_TRUE(sent<Collect>("a"));
+  EXPECT_TRUE(sent<Collect>("b"));
+}
+
+// Fault 8.
+TEST_F(CoordinatorTest, GivesUpARunThatHangsAlikeForOtherTimes) {
+  open({"a"});
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    tell(RanksHang{{.rank = 0, .for_how_long = seconds(30 + attempt)}});
+    AttemptFacts facts = killed(0, 57, 40 + attempt);
+    facts.failed.reset();
+    ended("a", facts);
+    if (attempt < 2) beat("a", attempt + 1, true);
+  }
+  EXPECT_EQ(done<EndRun>().value().exit_code, 93);
+}
+
+// Fault 8.
+TEST_F(CoordinatorTest, StartsNothingAgainThatIsDoneButDoesNotEnd) {
+  open({"a"});
+  tell(RanksHang{{.kind = Hang::Kind::ending, .rank = 0}});
+  AttemptFacts facts = killed(0, 57, 40);
+  facts.ranks[0].done = true;
+  ended("a", facts);
+  EXPECT_EQ(done<EndRun>().value().exit_code, 75);
 }
 
 TEST_F(CoordinatorTest, PassesSignalsOnAndStartsNothingAfterThem) {

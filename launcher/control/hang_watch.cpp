@@ -4,7 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
+#include <map>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
 namespace strata::launcher {
@@ -13,23 +17,47 @@ namespace {
 using Seconds = HangWatch::Seconds;
 
 /// Limits of the phases until something longer was learned; that of steps is the user's.
-constexpr Seconds kStart{300}, kLoad{300}, kFirstStep{120}, kSave{120};
+constexpr Seconds kStart{300}, kLoad{300}, kFirstStep{120}, kEvaluate{120}, kSave{120}, kEnding{60};
 
-/// True for ranks that can be judged: they live, write their page, and no debugger holds them.
-bool is_watched(const RankState& rank) {
-  return !rank.ended && rank.beats > 0 && rank.phase != Phase::done && rank.phase != Phase::failed;
+bool is_over(const RankState& rank) {
+  return rank.phase == Phase::done || rank.phase == Phase::failed;
 }
 
-/// Returns the rank that has begun fewest collectives; of several, one outside of any.
+bool beats(const RankState& rank) { return rank.beats > 0; }
+
+/// Returns the rank that has begun fewest collectives; of several, one outside of any, whose work
+/// is not over.
 const RankState& first_behind(std::span<const RankState> ranks) {
-  return *std::ranges::min_element(ranks, [](const RankState& a, const RankState& b) {
-    if (a.collective != b.collective) return a.collective < b.collective;
-    return a.collective_name.empty() && !b.collective_name.empty();
-  });
+  const auto order = [](const RankState& rank) {
+    return std::tuple(rank.collective, !rank.collective_name.empty(), is_over(rank));
+  };
+  return *std::ranges::min_element(ranks, {}, order);
+}
+
+/// Names the collectives of ranks that are in several under one number: `rank` is in the one that
+/// fewest are in.
+Hang different(std::span<const RankState> ranks) {
+  std::map<std::string, std::vector<int>> names;
+  for (const RankState& rank : ranks) names[rank.collective_name].push_back(rank.rank);
+  const auto count = [](const auto& one) { return std::pair(one.second.size(), one.second); };
+  const auto fewest = std::ranges::min_element(names, {}, count);
+  const auto most = std::ranges::max_element(names, {}, count);
+  Hang hang{.kind = Hang::Kind::different, .rank = fewest->second.front()};
+  hang.collective = ranks.front().collective;
+  hang.collective_name = fewest->first;
+  hang.other_name = most->first;
+  hang.waiting = most->second;
+  hang.where = std::ranges::find(ranks, hang.rank, &RankState::rank)->where;
+  return hang;
 }
 
 /// Says who is to blame, of ranks that all get nowhere.
 Hang judged(std::span<const RankState> ranks) {
+  if (const auto failed = std::ranges::find(ranks, Phase::failed, &RankState::phase);
+      failed != ranks.end())
+    return {.kind = Hang::Kind::ending, .rank = failed->rank, .where = failed->where};
+  if (const auto silent = std::ranges::find_if_not(ranks, beats); silent != ranks.end())
+    return {.kind = Hang::Kind::silent, .rank = silent->rank};
   const RankState& behind = first_behind(ranks);
   Hang hang{.rank = behind.rank, .where = behind.where};
   for (const RankState& other : ranks) {
@@ -40,72 +68,101 @@ Hang judged(std::span<const RankState> ranks) {
     hang.collective_name = other.collective_name;
   }
   const bool all_in = hang.waiting.size() == ranks.size();
-  if (hang.waiting.empty() || ranks.size() == 1) {
-    hang.kind = Hang::Kind::alone;
-  } else if (!all_in || behind.collective < hang.collective) {
+  const auto is_in_another = [&](const RankState& other) {
+    return other.collective_name != behind.collective_name;
+  };
+  if (hang.waiting.empty() || ranks.size() == 1)
+    hang.kind = is_over(behind) ? Hang::Kind::ending : Hang::Kind::alone;
+  else if (!all_in || behind.collective < hang.collective)
     hang.kind = Hang::Kind::behind;
-  } else {
+  else if (std::ranges::any_of(ranks, is_in_another))
+    hang = different(ranks);
+  else
     hang.kind = Hang::Kind::in_it;
-    for (const RankState& other : ranks) {
-      if (other.collective_name == behind.collective_name) continue;
-      hang.kind = Hang::Kind::different;
-      hang.collective_name = behind.collective_name;
-      hang.other_name = other.collective_name;
-    }
-  }
   return hang;
+}
+
+std::string ranks_that(const std::vector<int>& ranks, std::string_view one_does,
+                       std::string_view many_do) {
+  return ranks.size() == 1 ? fmt::format("rank {} {}", ranks.front(), one_does)
+                           : fmt::format("{} ranks {}", ranks.size(), many_do);
 }
 
 }  // namespace
 
-std::string Hang::describe() const {
-  const auto seconds = for_how_long.count();
-  const std::string place = where.empty() ? "" : fmt::format("; it is at {}", where);
+std::string Hang::subject() const {
+  if (kind == Kind::in_it) return "all ranks";
+  const std::string on = host.empty() ? "" : " on host " + host;
+  return held.size() > 1 ? fmt::format("ranks {}", fmt::join(held, ", "))
+                         : fmt::format("rank {}{}", rank, on);
+}
+
+std::string Hang::cause() const {
   const std::string in = fmt::format("collective {} '{}'", collective, collective_name);
-  const std::string who =
-      waiting.size() == 1 ? "another rank waits" : fmt::format("{} ranks wait", waiting.size());
   switch (kind) {
     case Kind::held:
-      if (held.size() > 1)
-        return fmt::format("ranks {} are stopped or frozen, rank {} for {} s{}",
-                           fmt::join(held, ", "), rank, seconds, place);
-      return fmt::format("rank {} has been stopped or frozen for {} s{}", rank, seconds, place);
+      return held.size() > 1 ? "are stopped or frozen" : "has been stopped or frozen";
     case Kind::behind:
-      return fmt::format("rank {} has not come to {}, in which {}; nothing got done for {} s{}",
-                         rank, in, who, seconds, place);
+      return fmt::format("has not come to {}, in which {}", in,
+                         ranks_that(waiting, "waits", "wait"));
     case Kind::different:
-      return fmt::format(
-          "rank {} is in {}, another rank in '{}' under the same number; nothing got done for {} s",
-          rank, in, other_name, seconds);
+      return fmt::format("is in {}, {} '{}' under the same number", in,
+                         ranks_that(waiting, "in", "in"), other_name);
     case Kind::in_it:
-      return fmt::format(
-          "all ranks are in {}, and nothing got done for {} s: the network or a device does not "
-          "answer",
-          in, seconds);
+      return fmt::format("are in {}: the network or a device does not answer", in);
+    case Kind::ending:
+      return "has ended its work, but its process does not end";
+    case Kind::silent:
+      return "has told nothing since its start, and others wait";
     case Kind::alone:
       break;
   }
-  return fmt::format("rank {} got nothing done for {} s{}", rank, seconds, place);
+  return "got nothing done";
+}
+
+std::string Hang::timed_cause() const {
+  const auto seconds = for_how_long.count();
+  if (kind == Kind::held && held.size() > 1)
+    return fmt::format("{}, rank {} for {} s", cause(), rank, seconds);
+  if (kind == Kind::held || kind == Kind::alone)
+    return fmt::format("{} for {} s", cause(), seconds);
+  return fmt::format("{}; nothing got done for {} s", cause(), seconds);
+}
+
+std::string Hang::describe() const {
+  const bool has_place = !where.empty() && kind != Kind::in_it;
+  return fmt::format("{} {}{}{}", subject(), timed_cause(), has_place ? "; it is at " : "",
+                     has_place ? where : "");
 }
 
 std::optional<Hang> HangWatch::look(TimePoint now, std::span<const RankState> ranks) {
-  std::vector<RankState> watched;
-  std::ranges::copy_if(ranks, std::back_inserter(watched), is_watched);
-  const bool traced = std::ranges::any_of(watched, &RankState::traced);
+  std::vector<RankState> living;
+  std::ranges::copy_if(ranks, std::back_inserter(living), std::not_fn(&RankState::ended));
+  const bool traced = std::ranges::any_of(living, &RankState::traced);
   // After a pause of mlaunch itself, or under a debugger, nobody knows what ranks could have done.
-  const bool is_new = !last_look_ || now - *last_look_ > kLateLook || traced || watched.empty();
+  const bool is_new = !last_look_ || now - *last_look_ > kLateLook || traced || living.empty();
+  // Ranks that write wait for who reads from mlaunch, and others wait for them.
+  const bool is_unread = std::ranges::any_of(living, &RankState::unread);
   last_look_ = now;
   if (is_new)
     for (Seen& one : seen_) one.held_since.reset();
-  if (take_progress(watched)) {
-    if (!is_new) learn(now - last_progress_, watched);
+  if (take_progress(living)) {
+    if (!is_new)
+      for (std::size_t stage = 0; stage < kStages; ++stage)
+        if (stages_[stage]) pauses_[stage].add(now - last_progress_);
     last_progress_ = now;
   }
-  if (is_new) last_progress_ = now;
-  if (limit_ == Seconds(0) || traced || watched.empty()) return {};
-  if (std::optional<Hang> hang = held(now, watched)) return hang;
-  if (now - last_progress_ < limit_of(watched)) return {};
-  Hang hang = judged(watched);
+  stages_ = stages_of(living);
+  if (is_new || is_unread) last_progress_ = now;
+  if (limit_ == Seconds(0) || traced || living.empty()) return {};
+  if (std::optional<Hang> hang = held(now, living)) return hang;
+  return stuck(now, living);
+}
+
+/// Returns who is to blame if no rank has got anything done for too long.
+std::optional<Hang> HangWatch::stuck(TimePoint now, std::span<const RankState> ranks) const {
+  if (std::ranges::none_of(ranks, beats) || now - last_progress_ < limit_of(ranks)) return {};
+  Hang hang = judged(ranks);
   hang.for_how_long = std::chrono::duration_cast<Seconds>(now - last_progress_);
   return hang;
 }
@@ -141,18 +198,13 @@ bool HangWatch::take_progress(std::span<const RankState> ranks) {
   return progress;
 }
 
-/// Keeps how long a pause was after which ranks in these phases went on.
-void HangWatch::learn(std::chrono::steady_clock::duration pause, std::span<const RankState> ranks) {
-  for (const RankState& rank : ranks) {
-    auto& longest = longest_[static_cast<std::size_t>(stage_of(rank))];
-    longest = std::max(longest, pause);
-  }
-}
+void HangWatch::start_again() { *this = HangWatch(limit_); }
 
-void HangWatch::start_again() {
-  seen_.clear();
-  last_look_.reset();
-  first_step_ = -1;
+HangWatch::Stages HangWatch::stages_of(std::span<const RankState> ranks) const {
+  Stages stages{};
+  for (const RankState& rank : ranks)
+    if (beats(rank)) stages[static_cast<std::size_t>(stage_of(rank))] = true;
+  return stages;
 }
 
 HangWatch::Stage HangWatch::stage_of(const RankState& rank) const {
@@ -166,20 +218,24 @@ HangWatch::Stage HangWatch::stage_of(const RankState& rank) const {
       return Stage::evaluate;
     case Phase::saving:
       return Stage::save;
+    case Phase::done:
+    case Phase::failed:
+      return Stage::end;
     default:
       return rank.step > first_step_ ? Stage::step : Stage::first_step;
   }
 }
 
 Seconds HangWatch::limit_of(Stage stage) const {
-  constexpr std::array<Seconds, kStages> kFloors{kStart,     kLoad,      kFirstStep,
-                                                 Seconds(0), Seconds(0), kSave};
+  constexpr std::array<Seconds, kStages> kFloors{kStart,    kLoad, kFirstStep, Seconds(0),
+                                                 kEvaluate, kSave, kEnding};
   const auto index = static_cast<std::size_t>(stage);
-  const auto learned = std::chrono::ceil<Seconds>(kLearned * longest_[index]);
+  const auto learned = std::chrono::ceil<Seconds>(kLearned * pauses_[index].p99());
   return std::max({limit_, kFloors[index], learned});
 }
 
 Seconds HangWatch::limit_of(std::span<const RankState> ranks) const {
+  if (!std::ranges::all_of(ranks, beats)) return std::max(limit_, kSilent);
   Seconds limit{0};
   for (const RankState& rank : ranks)
     limit = std::max(

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/control/pauses.h"
 #include "launcher/control/rank_state.h"
 
 namespace strata::launcher {
@@ -20,27 +21,37 @@ struct Hang {
     behind,     ///< others wait in a collective that the rank has not begun
     different,  ///< ranks are in collectives of one number and different names
     in_it,      ///< all are in one collective: the network, or the device
-    alone       ///< no other rank waits for it
+    alone,      ///< no other rank waits for it
+    ending,     ///< its work is over, done or failed, and its process does not end
+    silent      ///< it has told nothing since its start, unlike others
   };
   Kind kind = Kind::alone;
   int rank = 0;                          ///< the first that is behind
+  std::string host = {};                 ///< of that rank, for people; empty: the only one
   std::chrono::seconds for_how_long{0};  ///< since anything got done
   std::string where = {};                ///< where that rank is
   std::int64_t collective = 0;           ///< in which others wait; 0: none
   std::string collective_name = {};
-  std::string other_name = {};    ///< different: the name that another rank is in
-  std::vector<int> waiting = {};  ///< ranks in the collective
+  std::string other_name = {};    ///< different: the name that other ranks are in
+  std::vector<int> waiting = {};  ///< ranks in the collective; different: in the other one
   std::vector<int> held = {};     ///< held: all ranks that are at this moment, in order
 
   bool operator==(const Hang&) const = default;
-  /// Describes it in a line: "rank 1 has been stopped or frozen for 5 s".
+  /// Describes it in a line: "rank 1 on host 0 (a) has been stopped or frozen for 5 s".
   [[nodiscard]] std::string describe() const;
+  /// Says what is wrong with subject(): "has been stopped or frozen".
+  [[nodiscard]] std::string cause() const;
+  /// The same with the time: "has been stopped or frozen for 5 s".
+  [[nodiscard]] std::string timed_cause() const;
+  /// Says who hangs: "rank 1 on host 0 (a)", "ranks 0, 1", "all ranks".
+  [[nodiscard]] std::string subject() const;
 };
 
 /// A run hangs if none of its ranks has got anything done for a time that depends on the phase and
-/// on how long the longest pause in that phase was or is foreseen, or if a rank's process may not
+/// on how long pauses in that phase usually are or are foreseen, or if a rank's process may not
 /// run. A rank that does not beat because it waits for another one is no sign of a hang while that
-/// one beats.
+/// one beats. Ranks that are done count until their processes have ended. Programs that never beat
+/// may take as long as they like, but may not be stopped.
 class HangWatch {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -48,8 +59,11 @@ class HangWatch {
 
   /// Time after which a rank that is stopped is one that hangs.
   static constexpr Seconds kHeld{5};
-  /// Limits are at least this many times the longest pause so far.
+  /// Limits are at least this many times the pause that 99 of 100 do not exceed (Pauses).
   static constexpr int kLearned = 5;
+  /// Limit, if it is longer than the user's, of a rank that has told nothing yet while others wait.
+  /// Those give up after a minute and would be taken for the culprits.
+  static constexpr Seconds kSilent{45};
   /// Looks that come later than this tell that mlaunch itself, or the host, stood still.
   static constexpr Seconds kLateLook{3};
 
@@ -59,7 +73,7 @@ class HangWatch {
   /// Takes a look at all ranks of the attempt; call it about once a second. Times must not
   /// decrease.
   std::optional<Hang> look(TimePoint now, std::span<const RankState> ranks);
-  /// Forgets progress, not what was learned: call it when ranks start again.
+  /// Forgets all that was seen: call it when ranks start again.
   void start_again();
 
   /// The time without progress that the ranks have in their phases.
@@ -67,8 +81,9 @@ class HangWatch {
 
  private:
   /// Phases with limits of their own.
-  enum class Stage : std::uint8_t { start, load, first_step, step, evaluate, save };
-  static constexpr std::size_t kStages = 6;
+  enum class Stage : std::uint8_t { start, load, first_step, step, evaluate, save, end };
+  static constexpr std::size_t kStages = 7;
+  using Stages = std::array<bool, kStages>;  ///< which of them ranks are in
   struct Seen {
     int rank = 0;
     std::uint64_t beats = 0;
@@ -78,7 +93,8 @@ class HangWatch {
   [[nodiscard]] Stage stage_of(const RankState& rank) const;
   [[nodiscard]] Seconds limit_of(Stage stage) const;
   [[nodiscard]] bool take_progress(std::span<const RankState> ranks);
-  void learn(std::chrono::steady_clock::duration pause, std::span<const RankState> ranks);
+  [[nodiscard]] Stages stages_of(std::span<const RankState> ranks) const;
+  [[nodiscard]] std::optional<Hang> stuck(TimePoint now, std::span<const RankState> ranks) const;
   [[nodiscard]] std::optional<Hang> held(TimePoint now, std::span<const RankState> ranks);
   Seen& seen(int rank);
 
@@ -87,7 +103,8 @@ class HangWatch {
   TimePoint last_progress_{};
   std::int64_t first_step_ = -1;  ///< of this attempt; -1: none has been seen
   std::vector<Seen> seen_;
-  std::array<std::chrono::steady_clock::duration, kStages> longest_{};
+  Stages stages_{};  ///< at the last look
+  std::array<Pauses, kStages> pauses_;
 };
 
 }  // namespace strata::launcher

@@ -59,19 +59,33 @@ TEST_F(HangWatchTest, NamesTheRankThatHasNotComeToTheCollectiveOfOthers) {
   EXPECT_EQ(hang.rank, 1);
   EXPECT_EQ(hang.collective, 12);
   EXPECT_EQ(hang.describe(),
-            "rank 1 has not come to collective 12 'gather layer.3', in which another rank waits; "
+            "rank 1 has not come to collective 12 'gather layer.3', in which rank 0 waits; "
             "nothing got done for 30 s");
 }
 
 // Fault 8.
 TEST_F(HangWatchTest, NamesARankThatSkippedACollective) {
+  ranks_.push_back(ranks_[1]);
+  ranks_[2].rank = 2;
   wait_in(0, 12, "gather layer.3");
   wait_in(1, 12, "gather layer.4");
+  wait_in(2, 12, "gather layer.3");
   const Hang hang = look_for(31).value();
   EXPECT_EQ(hang.kind, Hang::Kind::different);
-  EXPECT_NE(hang.describe().find("another rank in 'gather layer.4' under the same number"),
-            std::string::npos)
+  EXPECT_EQ(hang.rank, 1) << "the others are in one";
+  EXPECT_TRUE(hang.describe().starts_with(
+      "rank 1 is in collective 12 'gather layer.4', 2 ranks in 'gather layer.3' under the same "
+      "number; nothing got done for "))
       << hang.describe();
+}
+
+// Fault 8.
+TEST_F(HangWatchTest, NamesBothOfTwoRanksInDifferentCollectives) {
+  wait_in(0, 12, "gather layer.3");
+  wait_in(1, 12, "gather layer.4");
+  EXPECT_EQ(look_for(31).value().cause(),
+            "is in collective 12 'gather layer.3', rank 1 in 'gather layer.4' under the same "
+            "number");
 }
 
 // Fault 8.
@@ -111,6 +125,74 @@ TEST_F(HangWatchTest, NamesAllThatAreHeldAndTheOneHeldLongest) {
   EXPECT_EQ(hang.describe(), "ranks 0, 1 are stopped or frozen, rank 1 for 5 s");
 }
 
+// Fault 7.
+TEST_F(HangWatchTest, NamesAStoppedProcessThatHasNotToldAnythingYet) {
+  for (RankState& rank : ranks_) rank.beats = 0;
+  ranks_[1].held = true;
+  EXPECT_FALSE(look_for(5));
+  EXPECT_EQ(look_for(2).value().rank, 1) << "nor do programs that are not Strata's";
+}
+
+// Fault 7.
+TEST_F(HangWatchTest, NamesAStoppedProcessThatIsDone) {
+  ranks_[1].phase = Phase::done;
+  ranks_[1].held = true;
+  ranks_[0].ended = true;
+  EXPECT_FALSE(look_for(5));
+  EXPECT_EQ(look_for(2).value().rank, 1);
+}
+
+// Fault 8.
+TEST_F(HangWatchTest, NamesARankThatIsDoneAndDoesNotEnd) {
+  ranks_[0].ended = true;
+  ranks_[1].phase = Phase::done;
+  ranks_[1].where = "step 9, done";
+  EXPECT_FALSE(look_for(59));
+  const Hang hang = look_for(2).value();
+  EXPECT_EQ(hang.kind, Hang::Kind::ending);
+  EXPECT_EQ(hang.describe(),
+            "rank 1 has ended its work, but its process does not end; nothing got done for 60 s; "
+            "it is at step 9, done");
+}
+
+// Fault 8.
+TEST_F(HangWatchTest, LooksForTheCulpritAmongRanksThatAreNotDone) {
+  ranks_[0].phase = Phase::done;
+  ranks_[0].collective = ranks_[1].collective = 12;
+  const Hang hang = look_for(61).value();
+  EXPECT_EQ(hang.rank, 1);
+  EXPECT_EQ(hang.kind, Hang::Kind::alone);
+}
+
+// Fault 8.
+TEST_F(HangWatchTest, NamesARankThatFailedAndDoesNotEnd) {
+  ranks_[1].phase = Phase::failed;
+  wait_in(0, 12, "gather layer.3");
+  ranks_[1].collective = 13;
+  EXPECT_EQ(look_for(61).value().rank, 1);
+}
+
+// Fault 8.
+TEST_F(HangWatchTest, NamesARankThatHasToldNothingWhileOthersWaitForIt) {
+  ranks_[1].beats = 0;
+  EXPECT_FALSE(look_for(100, {0})) << "the other gets on";
+  EXPECT_FALSE(look_for(44));
+  const Hang hang = look_for(2).value();
+  EXPECT_EQ(hang.kind, Hang::Kind::silent);
+  EXPECT_EQ(hang.rank, 1);
+}
+
+// Fault 8.
+TEST_F(HangWatchTest, WaitsForWhoReadsTheOutputOfRanks) {
+  ranks_[0].unread = true;
+  EXPECT_FALSE(look_for(600));
+  ranks_[1].held = true;
+  EXPECT_TRUE(look_for(7)) << "no reader stops a process";
+  ranks_[1].held = ranks_[0].unread = false;
+  EXPECT_FALSE(look_for(29)) << "the time before does not count";
+  EXPECT_TRUE(look_for(3));
+}
+
 TEST_F(HangWatchTest, CountsOnlyStopsInOnePiece) {
   for (int i = 0; i < 10; ++i) {
     ranks_[1].held = true;
@@ -148,6 +230,37 @@ TEST_F(HangWatchTest, LearnsHowLongPausesAre) {
   EXPECT_TRUE(look_for(6));
 }
 
+// Fault 8.
+TEST_F(HangWatchTest, ForgetsALongPauseAmongManyShortOnes) {
+  EXPECT_FALSE(look_for(28));
+  EXPECT_FALSE(look_for(98, {0, 1}));
+  EXPECT_EQ(watch_.limit_of(ranks_), Seconds(5 * 29)) << "of fewer than 100 pauses the longest";
+  EXPECT_FALSE(look_for(2, {0, 1}));
+  EXPECT_EQ(watch_.limit_of(ranks_), Seconds(30));
+}
+
+TEST_F(HangWatchTest, KeepsPausesOfAPhaseApart) {
+  for (RankState& rank : ranks_) rank.phase = Phase::saving;
+  EXPECT_FALSE(look_for(1, {0, 1}));
+  EXPECT_FALSE(look_for(50));
+  for (RankState& rank : ranks_) rank.phase = Phase::forward;
+  EXPECT_FALSE(look_for(1, {0, 1}));
+  EXPECT_EQ(watch_.limit_of(ranks_), Seconds(30)) << "it was a long time to save";
+  for (RankState& rank : ranks_) rank.phase = Phase::saving;
+  EXPECT_EQ(watch_.limit_of(ranks_), Seconds(5 * 51));
+}
+
+// Fault 8.
+TEST_F(HangWatchTest, ForgetsPausesWhenRanksStartAgain) {
+  EXPECT_FALSE(look_for(28));
+  EXPECT_FALSE(look_for(1, {0, 1}));
+  watch_.start_again();
+  for (RankState& rank : ranks_) rank.step = 1;
+  look_after(Seconds(1));
+  for (RankState& rank : ranks_) rank.step = 2;
+  EXPECT_EQ(watch_.limit_of(ranks_), Seconds(30));
+}
+
 TEST_F(HangWatchTest, GivesTimeToStepsThatAreForeseenToBeLong) {
   for (RankState& rank : ranks_) rank.quiet = Seconds(446);  // a device runs all of it
   EXPECT_FALSE(look_for(5 * 446 - 1));
@@ -158,6 +271,8 @@ TEST_F(HangWatchTest, GivesTimeToPhasesThatHaveMuchToDo) {
   for (RankState& rank : ranks_) rank.phase = Phase::loading;
   EXPECT_FALSE(look_for(299));
   EXPECT_TRUE(look_for(2));
+  for (RankState& rank : ranks_) rank.phase = Phase::evaluate;
+  EXPECT_EQ(watch_.limit_of(ranks_), Seconds(120));
   ranks_[1].phase = Phase::saving;
   ranks_[0].phase = Phase::forward;
   EXPECT_EQ(watch_.limit_of(ranks_), Seconds(120)) << "rank 0 may wait for what rank 1 saves";

@@ -62,10 +62,11 @@ struct SignalCame {
   int index = 0;  ///< among the signals of this number to the agent
 };
 
-/// What holds the ranks of this host that Collect asked for, in several lines for people.
+/// What holds the ranks of this host that Collect asked for.
 struct Evidence {
   int attempt = 0;
-  std::string text;
+  std::string text;         ///< several lines for people
+  std::string advice = {};  ///< what to do, as far as this host can tell
 };
 
 /// A rank of the host asks for a value that all hosts share. Told again on each new connection
@@ -120,7 +121,8 @@ struct Dismiss {
   bool operator==(const Dismiss&) const = default;
 };
 
-/// Ranks hang, some to blame for it on this host: say what holds those before they are ended.
+/// Ranks hang, and some to blame for it are on this host, or some that wait for those: say what
+/// holds them before they are ended.
 struct Collect {
   int attempt = 0;
   Hang hang;

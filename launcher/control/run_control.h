@@ -14,9 +14,9 @@
 namespace strata::launcher {
 
 /// What is left to do, in the given order. The messages go to other hosts.
-using ControlAction = std::variant<StartGroup, EndGroup, SignalGroup, KillGroup, SetLease,
-                                   AnswerRank, DescribeHang, TellEvidence, TellReport, Announce,
-                                   KeepEvidence, EndRun, SendToAgent, SendToCoordinator>;
+using ControlAction =
+    std::variant<StartGroup, EndGroup, SignalGroup, KillGroup, SetLease, AnswerRank, DescribeHang,
+                 TellReport, Announce, KeepEvidence, EndRun, SendToAgent, SendToCoordinator>;
 
 class RunControl {
  public:

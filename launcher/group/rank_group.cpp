@@ -20,17 +20,6 @@
 #include "launcher/output/recent_output.h"
 
 namespace strata::launcher {
-namespace {
-
-/// Pages belong to ranks, which may write anything to them.
-Phase phase_of(const StatusPageData& page) {
-  const std::uint32_t phase = page.phase.load();
-  return phase <= static_cast<std::uint32_t>(Phase::failed) ? static_cast<Phase>(phase)
-                                                            : Phase::starting;
-}
-
-}  // namespace
-
 RankGroup::RankGroup(const Run& run, StartAttempt attempt, Screen& screen)
     : run_(run), attempt_(std::move(attempt)), screen_(screen), foreign_children_(children()) {}
 
@@ -175,7 +164,7 @@ std::vector<RankState> RankGroup::look() const {
     const ProcessState process = pid > 0 ? read_process_state(pid) : ProcessState{};
     states.push_back(
         {.rank = page.rank,
-         .phase = phase_of(page),
+         .phase = phase(rank),
          .step = std::max<std::int64_t>(page.step.load(), -1),
          .beats = page.beats.load(),
          .quiet = std::chrono::nanoseconds(std::max<std::int64_t>(page.quiet_ns.load(), 0)),
@@ -189,11 +178,26 @@ std::vector<RankState> RankGroup::look() const {
          .held = process.held(),
          .traced = process.traced,
          .frozen = process.frozen,
+         .unread = is_unread(rank),
          .work_ns = std::max<std::int64_t>(page.work_ns.load(), 0),
          .worked_steps = std::max<std::int64_t>(page.worked_steps.load(), 0),
          .view = view(rank)});
   }
   return states;
+}
+
+/// Pages belong to ranks, which may write anything to them.
+Phase RankGroup::phase(int rank) const {
+  const std::uint32_t phase = page(rank).phase.load();
+  return phase <= static_cast<std::uint32_t>(Phase::failed) ? static_cast<Phase>(phase)
+                                                            : Phase::starting;
+}
+
+/// True while a pipe of the rank is not read, since the screen takes no more.
+bool RankGroup::is_unread(int rank) const {
+  const RankProcess& process = at(rank).process;
+  return (process.output.valid() && screen_.queue(OutputKind::standard_output).full()) ||
+         (process.error.valid() && screen_.queue(OutputKind::standard_error).full());
 }
 
 RankView RankGroup::view(int rank) const {

@@ -54,6 +54,15 @@ class RankGroup {
   [[nodiscard]] int size() const { return static_cast<int>(ranks_.size()); }
   /// Says where a rank is; "" for programs that do not write their status page.
   [[nodiscard]] std::string where(int rank) const;
+  /// Returns the rank's phase, and the names of the instruction begun last and of the collective
+  /// under way; "": none.
+  [[nodiscard]] Phase phase(int rank) const;
+  [[nodiscard]] std::string instruction_name(int rank) const {
+    return at(rank).page.instruction_name();
+  }
+  [[nodiscard]] std::string collective_name(int rank) const {
+    return at(rank).page.collective_name();
+  }
   /// Ends the collectives of ranks, which wait for one that will not come.
   void order_stop(const std::string& reason);
   /// Sets the time (boot_time_ns) until which ranks may write.
@@ -87,6 +96,7 @@ class RankGroup {
   [[nodiscard]] std::set<pid_t> children_left() const;
   [[nodiscard]] int rank_of(pid_t pid) const;
   [[nodiscard]] UniqueFd& pipe(int rank, OutputKind kind);
+  [[nodiscard]] bool is_unread(int rank) const;
   [[nodiscard]] const Rank& at(int rank) const { return ranks_[static_cast<std::size_t>(rank)]; }
   [[nodiscard]] Rank& at(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
 

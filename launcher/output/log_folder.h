@@ -1,7 +1,7 @@
 // Keeps what ranks print, and why attempts failed, in files: `mlaunch --log-dir DIR`.
 //
 //   DIR/RUN/attempt_0/rank_3/stdout.log, stderr.log     as the rank wrote it
-//   DIR/RUN/attempt_0/report.txt, report.json, hang.txt   if the attempt did not end well
+//   DIR/RUN/attempt_0/report.txt, report.json           if the attempt did not end well
 //   DIR/RUN/gave_up.txt                                 why the run ended with 93
 //   DIR/RUN/mlaunch.log                                 what mlaunch did and said, and when
 #pragma once

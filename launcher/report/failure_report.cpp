@@ -247,11 +247,13 @@ std::string failure_report(const FailureFacts& facts) {
   if (!alike) add_field(report, "also", other_errors_text(facts));
   add_field(report, "error", error_text(facts));
   add_field(report, "resume", facts.resume);
-  if (started)
-    add_field(
-        report, "advice",
-        facts.ending.kind == Ending::Kind::killed ? signal_advice(facts) : exit_advice(facts));
+  add_field(report, "advice", failure_advice(facts));
   return report;
+}
+
+std::string failure_advice(const FailureFacts& facts) {
+  if (!facts.spawn_error.empty()) return "";
+  return facts.ending.kind == Ending::Kind::killed ? signal_advice(facts) : exit_advice(facts);
 }
 
 }  // namespace strata::launcher

@@ -42,6 +42,9 @@ struct FailureFacts {
 /// and nothing else of the others is told. Times in a phase are told from a second on.
 std::string failure_report(const FailureFacts& facts);
 
+/// Says what to do about the failed rank; "": nobody knows.
+std::string failure_advice(const FailureFacts& facts);
+
 /// Says how a run goes on that has saved `step` in `checkpoint`; "" if it has saved nothing.
 std::string resume_text(std::int64_t step, const std::string& checkpoint);
 

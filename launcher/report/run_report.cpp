@@ -31,9 +31,19 @@ std::string how_to_go_on(const AttemptReport& report) {
   return report.is_started_again ? "" : resume_text(report.committed, report.checkpoint);
 }
 
+const AttemptReport::OfHost& failed_host(const AttemptReport& report) {
+  return report.hosts[static_cast<std::size_t>(report.failed_host)];
+}
+
+/// True if the attempt ended because of a rank that failed by itself.
+bool has_failed_rank(const AttemptReport& report) {
+  const AttemptReport::OfHost& host = failed_host(report);
+  return !report.hang && report.lost_because.empty() && host.facts && host.facts->failed;
+}
+
 /// Describes the attempt by the rank that failed first.
 FailureFacts facts_of_failure(const Run& run, const AttemptReport& report) {
-  const AttemptReport::OfHost& host = report.hosts[static_cast<std::size_t>(report.failed_host)];
+  const AttemptReport::OfHost& host = failed_host(report);
   const AttemptFacts::Failed& failed = *host.facts->failed;
   FailureFacts facts;
   facts.rank = failed.rank;
@@ -50,8 +60,7 @@ FailureFacts facts_of_failure(const Run& run, const AttemptReport& report) {
   facts.resume = how_to_go_on(report);
   facts.ranks = report.world;
   if (report.hosts.size() > 1) facts.host = host.host;
-  const EndedRank& rank =
-      host.facts->ranks[static_cast<std::size_t>(failed.rank - host.first_rank)];
+  const EndedRank& rank = *culprit(report);
   facts.ending = rank.ending.value_or(Ending{});
   facts.where = rank.where;
   facts.phase_seconds = rank.phase_seconds;
@@ -60,22 +69,55 @@ FailureFacts facts_of_failure(const Run& run, const AttemptReport& report) {
   return facts;
 }
 
+std::string hang_text(const AttemptReport& report) {
+  const Hang& hang = *report.hang;
+  std::string who = fmt::format("rank {} of {}", hang.rank, report.world);
+  if (hang.kind == Hang::Kind::in_it) who = fmt::format("all {} ranks", report.world);
+  if (hang.held.size() > 1) who = fmt::format("ranks {} of {}", rank_list(hang.held), report.world);
+  std::string text = fmt::format("mlaunch: {} hung\n", who);
+  add_field(text, "host", hang.host);
+  add_field(text, "where", hang.where);
+  add_field(text, "cause", hang.timed_cause());
+  if (const EndedRank* rank = culprit(report)) add_field(text, "error", rank->error);
+  for (const AttemptReport::OfRanks& one : report.evidence)
+    if (!one.text.empty()) text += one.text + "\n";
+  return text;
+}
+
 }  // namespace
 
+const EndedRank* culprit(const AttemptReport& report) {
+  const AttemptReport::OfHost& host = failed_host(report);
+  if (!host.facts || (!report.hang && !has_failed_rank(report))) return nullptr;
+  const int rank = report.hang ? report.hang->rank : host.facts->failed->rank;
+  const auto index = static_cast<std::size_t>(rank - host.first_rank);
+  return index < host.facts->ranks.size() ? &host.facts->ranks[index] : nullptr;
+}
+
+std::string advice_of(const Run& run, const AttemptReport& report) {
+  if (report.hang) return report.advice;
+  return has_failed_rank(report) ? failure_advice(facts_of_failure(run, report)) : "";
+}
+
+bool is_failure(const AttemptReport& report) {
+  return report.hang || !report.lost_because.empty() || !failed_host(report).facts ||
+         has_failed_rank(report);
+}
+
 std::string attempt_text(const Run& run, const AttemptReport& report) {
-  const AttemptReport::OfHost& host = report.hosts[static_cast<std::size_t>(report.failed_host)];
+  const AttemptReport::OfHost& host = failed_host(report);
   std::string text;
-  if (!report.hung_rank && report.lost_because.empty() && host.facts && host.facts->failed) {
+  if (has_failed_rank(report)) {
     text = failure_report(facts_of_failure(run, report));
+  } else if (report.hang) {
+    text = hang_text(report);
+    add_field(text, "resume", how_to_go_on(report));
+    add_field(text, "advice", report.advice);
   } else {
-    if (report.hung_rank)
-      text = "mlaunch: " + report.hung_because;
-    else
-      text = !report.lost_because.empty() || !host.facts ? "mlaunch: " + report.lost_because
-                                                         : why_it_ended(run, *host.facts);
+    text = !report.lost_because.empty() || !host.facts ? "mlaunch: " + report.lost_because
+                                                       : why_it_ended(run, *host.facts);
     if (text.empty()) return "";
     text += '\n';
-    if (report.hung_rank && report.hosts.size() > 1) add_field(text, "host", host.host);
     add_field(text, "resume", how_to_go_on(report));
   }
   for (const AttemptReport::OfHost& one : report.hosts)
@@ -86,15 +128,9 @@ std::string attempt_text(const Run& run, const AttemptReport& report) {
 }
 
 std::string report_file(const Run& run, const AttemptReport& report, const std::string& text,
-                        const std::string& hang, std::chrono::system_clock::time_point ended_at) {
-  std::string file = fmt::format("run {}, attempt {}, ended at {} on host {}\n", run.run_id,
-                                 report.attempt, utc_text(ended_at), run.host);
-  const std::size_t first_line = std::min(text.find('\n'), text.size());
-  file += text.substr(0, first_line) + "\n";
-  // The first line of what was said of the hang is the same.
-  if (const std::size_t end = hang.find('\n'); report.hung_rank && end != std::string::npos)
-    file += hang.substr(end + 1) + "\n";
-  if (first_line < text.size()) file += text.substr(first_line + 1) + "\n";
+                        std::chrono::system_clock::time_point ended_at) {
+  std::string file = fmt::format("run {}, attempt {}, ended at {} on host {}\n{}\n", run.run_id,
+                                 report.attempt, utc_text(ended_at), run.host, text);
   if (report.is_started_again)
     add_field(file, "resume",
               report.committed >= 0

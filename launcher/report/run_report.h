@@ -14,8 +14,17 @@ namespace strata::launcher {
 std::string attempt_text(const Run& run, const AttemptReport& report);
 
 /// Returns the file report.txt: `text`, which is that of attempt_text(), with what is on the screen
-/// elsewhere: when it was, what `hang_report` said (may be empty), and what came of it.
+/// elsewhere: when it was, and what came of it.
 std::string report_file(const Run& run, const AttemptReport& report, const std::string& text,
-                        const std::string& hang, std::chrono::system_clock::time_point ended_at);
+                        std::chrono::system_clock::time_point ended_at);
+
+/// Says what to do about the rank that hung or failed first; "": nobody knows, or there is none.
+std::string advice_of(const Run& run, const AttemptReport& report);
+
+/// Returns the rank that hung or failed first, as far as there is one and its host has told of it.
+const EndedRank* culprit(const AttemptReport& report);
+
+/// True if something went wrong: the ranks have not all done their work, or stopped on request.
+bool is_failure(const AttemptReport& report);
 
 }  // namespace strata::launcher

@@ -210,9 +210,8 @@ int stop(Actor& actor) {
   return 0;
 }
 
-/// absent RANK: all do a step, which takes 2 s; in the next one that rank begins no collective, and
-/// the others wait in it. Prints "ready" then.
-int absent(Actor& actor) {
+/// Does a step, which takes 2 s, and begins the next one.
+void do_a_step(Actor& actor) {
   pretend_to_train(actor);
   actor.page.end_collective();
   for (int beat = 0; beat < 20; ++beat) {
@@ -220,11 +219,69 @@ int absent(Actor& actor) {
     actor.page.beat();
   }
   actor.page.set_step(13);
+}
+
+/// absent RANK: all do a step; in the next one that rank begins no collective, and the others wait
+/// in it. Prints "ready" then.
+int absent(Actor& actor) {
+  do_a_step(actor);
   if (actor.context.rank != actor.number(0)) actor.page.begin_collective(2, "gather layer4");
   std::puts("ready");
   std::fflush(stdout);
   sleep_long();
   return 0;
+}
+
+/// skip RANK STEP COLLECTIVE: ranks meet in four collectives of each step, which takes 100 ms. In
+/// STEP that rank does not come to COLLECTIVE, and says "skipped NAME"; the others wait for it.
+int skip(Actor& actor) {
+  RankContext& context = actor.context;
+  std::int64_t count = 0;
+  for (int step = 0;; ++step) {
+    actor.page.set_step(step);
+    for (int i = 0; i < 4; ++i) {
+      actor.page.set_phase(i < 2 ? Phase::forward : Phase::backward);
+      std::this_thread::sleep_for(std::chrono::milliseconds(25));
+      const std::string name = "gather layer" + std::to_string(i);
+      if (step == actor.number(1) && i == actor.number(2) && context.rank == actor.number(0)) {
+        std::printf("skipped %s\n", name.c_str());
+        std::fflush(stdout);
+        sleep_long();
+      }
+      actor.page.begin_collective(++count, name);
+      const std::string key = std::to_string(count) + "/";
+      context.store->put(key + std::to_string(context.rank), "here");
+      for (int rank = 0; rank < context.world; ++rank)
+        context.store->get(key + std::to_string(rank), std::chrono::seconds(60));
+      actor.page.end_collective();
+    }
+  }
+}
+
+/// chatter RANK COUNT: all do a step; then that rank prints lines as `lines` does, and the others
+/// wait for it in a collective.
+int chatter(Actor& actor) {
+  do_a_step(actor);
+  if (actor.context.rank == actor.number(0)) {
+    actor.arguments.erase(actor.arguments.begin());
+    const int code = lines(actor);
+    actor.context.store->put("printed", "yes");
+    return code;
+  }
+  actor.page.begin_collective(2, "gather layer4");
+  actor.context.store->get("printed", std::chrono::seconds(60));
+  return 0;
+}
+
+/// linger RANK: all have done their work; the process of that rank does not end, and stops itself
+/// if another word follows.
+int linger(Actor& actor) {
+  pretend_to_train(actor);
+  actor.page.end_collective();
+  actor.page.set_phase(Phase::done);
+  if (actor.context.rank != actor.number(0)) return 0;
+  if (actor.arguments.size() > 1) ::raise(SIGSTOP);
+  for (;;) sleep_long();
 }
 
 /// garbage: sends an invalid message to the rendezvous, then uses it properly.
@@ -246,7 +303,8 @@ int run(const std::string& mode, const Arguments& arguments) {
       {"blame", blame},     {"abandon", abandon},    {"garbage", garbage},
       {"quarrel", quarrel}, {"save", save},          {"commit", commit},
       {"stop", stop},       {"report", report},      {"slow_save", slow_save},
-      {"absent", absent}};
+      {"absent", absent},   {"skip", skip},          {"chatter", chatter},
+      {"linger", linger}};
   try {
     return modes.at(mode)(actor);
   } catch (const Error& error) {

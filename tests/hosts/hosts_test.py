@@ -138,9 +138,9 @@ class Hosts(HostsTest):
         first, second = self.start_hosts([1, 2], [ACTOR, "stop", "2"], ["--max-restarts", "0"])
         code, _, report = self.ended(first)
         self.assertEqual(code, 75, report)
-        self.assertRegex(report, r"mlaunch: rank 2 has been stopped or frozen for \d+ s")
-        self.assertRegex(report, r"(?m)^  held .*stopped", report)
-        self.assertRegex(report, r"(?m)^  host    1 \(.+\)$")
+        self.assertRegex(report, r"mlaunch: rank 2 on host 1 \(.+\) has been stopped or frozen for \d+ s")
+        self.assertRegex(report, r"(?m)^mlaunch: rank 2 of 3 hung\n  host    1 \(.+\)$")
+        self.assertRegex(report, r"(?m)^  held    rank 2: stopped", report)
         self.assertEqual(self.ended(second)[0], 75)
 
     def test_status_and_stop_reach_ranks_of_all_hosts(self):

@@ -44,8 +44,8 @@ RestartRules::End RestartRules::judge(const AttemptReport& report) const {
     for (const EndedRank& rank : host.facts->ranks) end.step = std::max(end.step, rank.step);
   }
   const auto& host = report.hosts.at(static_cast<std::size_t>(report.failed_host));
-  if (report.hung_rank) {
-    end.what = report.hung_because;
+  if (report.hang) {
+    end.what = fmt::format("rank {} hangs", report.hang->rank);
   } else if (!report.lost_because.empty() || !host.facts) {
     end.what = "lost " + host.host;
   } else {

@@ -177,13 +177,13 @@ void RunChecks::on_report(const AttemptReport& report) {
   if ((is_warned_ || may_stop_) && nobody_failed) return;
   const auto& host = report.hosts.at(index(report.failed_host));
   const int ranks = placements_.back().ranks_of(report.failed_host);
-  if (report.hung_rank) {
-    if (!hung_ranks_.contains({attempt, *report.hung_rank}))
-      throw CheckFailed("culprit", fmt::format("rank {} does not hang", *report.hung_rank));
+  if (report.hang) {
+    const int rank = report.hang->rank;
+    if (!hung_ranks_.contains({attempt, rank}))
+      throw CheckFailed("culprit", fmt::format("rank {} does not hang", rank));
     const int last = host.first_rank + ranks;
-    if (*report.hung_rank < host.first_rank || *report.hung_rank >= last)
-      throw CheckFailed("culprit",
-                        fmt::format("rank {} is not on {}", *report.hung_rank, host.host));
+    if (rank < host.first_rank || rank >= last)
+      throw CheckFailed("culprit", fmt::format("rank {} is not on {}", rank, host.host));
   } else if (!report.lost_because.empty()) {
     if (!may_be_lost(number_of(host.host), attempt))
       throw CheckFailed(

@@ -104,7 +104,8 @@ void SimulatedCoordinator::note(const CoordinatorAction& action) {
     trace_.note([&] {
       const AttemptReport& report = tell->report;
       return fmt::format("report: attempt {}, node {}, lost '{}', hung '{}'", report.attempt,
-                         report.failed_host, report.lost_because, report.hung_because);
+                         report.failed_host, report.lost_because,
+                         report.hang ? report.hang->describe() : "");
     });
   if (const auto* announce = std::get_if<Announce>(&action))
     trace_.note([&] { return announce->text; });

@@ -25,6 +25,7 @@ void set(const RankState& state, proto::RankState& out) {
   out.set_held(state.held);
   out.set_traced(state.traced);
   out.set_frozen(state.frozen);
+  out.set_unread(state.unread);
   out.set_work_ns(state.work_ns);
   out.set_worked_steps(state.worked_steps);
   out.set_process(state.view.process);
@@ -45,10 +46,14 @@ RankView view_of(const proto::RankState& in) {
   return view;
 }
 
-RankState state_of(const proto::RankState& in) {
+Phase phase_of(std::uint32_t number) {
   constexpr auto kLastPhase = static_cast<std::int64_t>(Phase::failed);
+  return static_cast<Phase>(within(number, 0, kLastPhase, "phase"));
+}
+
+RankState state_of(const proto::RankState& in) {
   return {.rank = within(in.rank(), 0, kMostRanks, "rank"),
-          .phase = static_cast<Phase>(within(in.phase(), 0, kLastPhase, "phase")),
+          .phase = phase_of(in.phase()),
           .step = within(in.step(), -1, kMostNumber, "step"),
           .beats = in.beats(),
           .quiet = std::chrono::nanoseconds(within(in.quiet_ns(), 0, kMostNumber, "quiet_ns")),
@@ -61,6 +66,7 @@ RankState state_of(const proto::RankState& in) {
           .held = in.held(),
           .traced = in.traced(),
           .frozen = in.frozen(),
+          .unread = in.unread(),
           .work_ns = within(in.work_ns(), 0, kMostNumber, "work_ns"),
           .worked_steps = within(in.worked_steps(), 0, kMostNumber, "worked_steps"),
           .view = view_of(in)};
@@ -78,6 +84,11 @@ void set(const EndedRank& rank, proto::EndedRank& out) {
   out.set_peak_rss_bytes(rank.peak_rss_bytes);
   out.set_phase_seconds(rank.phase_seconds);
   out.set_stays(rank.stays);
+  out.set_phase(static_cast<std::uint32_t>(rank.phase));
+  out.set_instruction(rank.instruction);
+  out.set_instruction_name(rank.instruction_name);
+  out.set_collective(rank.collective);
+  out.set_collective_name(rank.collective_name);
 }
 
 EndedRank ended_rank_of(const proto::EndedRank& in) {
@@ -86,6 +97,11 @@ EndedRank ended_rank_of(const proto::EndedRank& in) {
                  .error = in.error(),
                  .done = in.done(),
                  .step = within(in.step(), -1, kMostNumber, "step"),
+                 .phase = phase_of(in.phase()),
+                 .instruction = within(in.instruction(), -1, kMostNumber, "instruction"),
+                 .instruction_name = in.instruction_name(),
+                 .collective = within(in.collective(), 0, kMostNumber, "collective"),
+                 .collective_name = in.collective_name(),
                  .peak_rss_bytes = within(in.peak_rss_bytes(), 0, kMostNumber, "peak_rss_bytes"),
                  .phase_seconds = in.phase_seconds(),
                  .stays = in.stays()};
@@ -213,6 +229,7 @@ void set(const SignalCame& came, proto::SignalCame& out) {
 void set(const Evidence& evidence, proto::Evidence& out) {
   out.set_attempt(evidence.attempt);
   out.set_text(evidence.text);
+  out.set_advice(evidence.advice);
 }
 
 StoreRequest store_request_of(const proto::StoreRequest& in) {
@@ -289,7 +306,7 @@ AgentMessage from_proto(const proto::FromAgent& message) {
       return store_request_of(message.store_request());
     case proto::FromAgent::kEvidence:
       return Evidence{within(message.evidence().attempt(), 0, kMostInt, "attempt"),
-                      message.evidence().text()};
+                      message.evidence().text(), message.evidence().advice()};
     case proto::FromAgent::kOutput:  // is no message of the machines: output_of()
     case proto::FromAgent::MESSAGE_NOT_SET:
       break;

@@ -76,6 +76,7 @@ void set(const Collect& collect, proto::FromCoordinator& out) {
   message.set_kind(static_cast<std::uint32_t>(hang.kind));
   message.set_rank(hang.rank);
   message.set_seconds(hang.for_how_long.count());
+  message.set_host(hang.host);
   message.set_where(hang.where);
   message.set_collective(hang.collective);
   message.set_collective_name(hang.collective_name);
@@ -85,12 +86,13 @@ void set(const Collect& collect, proto::FromCoordinator& out) {
 }
 
 Collect collect_of(const proto::Collect& in) {
-  constexpr auto kLast = static_cast<std::int64_t>(Hang::Kind::alone);
+  constexpr auto kLast = static_cast<std::int64_t>(Hang::Kind::silent);
   Collect collect{.attempt = within(in.attempt(), 0, kMostInt, "attempt")};
   Hang& hang = collect.hang;
   hang.kind = static_cast<Hang::Kind>(within(in.kind(), 0, kLast, "kind"));
   hang.rank = within(in.rank(), 0, kMostRanks, "rank");
   hang.for_how_long = std::chrono::seconds(within(in.seconds(), 0, kMostInt, "seconds"));
+  hang.host = in.host();
   hang.where = in.where();
   hang.collective = within(in.collective(), 0, kMostNumber, "collective");
   hang.collective_name = in.collective_name();

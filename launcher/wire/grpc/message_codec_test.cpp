@@ -45,6 +45,7 @@ const RankState kState{.rank = 3,
                        .held = true,
                        .traced = true,
                        .frozen = true,
+                       .unread = true,
                        .work_ns = 77,
                        .worked_steps = 5,
                        .view = {.process = 4711,
@@ -81,7 +82,9 @@ TEST(MessageCodec, AgentsMessagesArriveAsTheyWereSent) {
   EXPECT_EQ(failed.reason, "rank 5 fell");
   EXPECT_TRUE(failed.blames_a_peer);
   EXPECT_EQ(there<SignalCame>(SignalCame{15, 3}).index, 3);
-  EXPECT_EQ(there<Evidence>(Evidence{3, "held\xff"}).text, "held\xff");
+  const auto evidence = there<Evidence>(Evidence{3, "held\xff", "wait \xfe"});
+  EXPECT_EQ(evidence.text, "held\xff");
+  EXPECT_EQ(evidence.advice, "wait \xfe");
   const ValueRequest request{
       .id = 4, .is_put = true, .key = "k", .value = "v\xff", .timeout_ms = 9};
   EXPECT_EQ(there<StoreRequest>(StoreRequest{2, request}).attempt, 2);
@@ -119,6 +122,11 @@ TEST(MessageCodec, FactsOfAnAttemptArriveAsTheyWereSent) {
                                 .error = "bad",
                                 .done = true,
                                 .step = 3,
+                                .phase = Phase::update,
+                                .instruction = 7,
+                                .instruction_name = "adamw",
+                                .collective = 8,
+                                .collective_name = "reduce_scatter",
                                 .peak_rss_bytes = 1 << 20,
                                 .phase_seconds = 1.5,
                                 .stays = "frozen"},
@@ -143,6 +151,11 @@ TEST(MessageCodec, FactsOfAnAttemptArriveAsTheyWereSent) {
   EXPECT_EQ(got.ranks[0].error, "bad");
   EXPECT_TRUE(got.ranks[0].done);
   EXPECT_EQ(got.ranks[0].step, 3);
+  EXPECT_EQ(got.ranks[0].phase, Phase::update);
+  EXPECT_EQ(got.ranks[0].instruction, 7);
+  EXPECT_EQ(got.ranks[0].instruction_name, "adamw");
+  EXPECT_EQ(got.ranks[0].collective, 8);
+  EXPECT_EQ(got.ranks[0].collective_name, "reduce_scatter");
   EXPECT_EQ(got.ranks[0].peak_rss_bytes, 1 << 20);
   EXPECT_EQ(got.ranks[0].phase_seconds, 1.5);
   EXPECT_EQ(got.ranks[0].stays, "frozen");
@@ -166,8 +179,9 @@ TEST(MessageCodec, TheCoordinatorsMessagesArriveAsTheyWereSent) {
   EXPECT_EQ(there<Lease>(lease), lease);
   const StoreReply reply{2, {.id = 4, .kind = ValueAnswer::Kind::failed, .value = "v\xff"}};
   EXPECT_EQ(there<StoreReply>(reply), reply);
-  const Hang hang{.kind = Hang::Kind::different,
+  const Hang hang{.kind = Hang::Kind::silent,
                   .rank = 3,
+                  .host = "1 (b)",
                   .for_how_long = std::chrono::seconds(31),
                   .where = "step 2 \xff",
                   .collective = 9,

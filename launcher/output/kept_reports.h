@@ -1,0 +1,46 @@
+// Keeps what is told of attempts that failed in a place of the user's, where no --log-dir names
+// one:
+//
+//   PLACE/RUN/attempt_0/report.txt, report.json
+//   PLACE/RUN/gave_up.txt, output.txt             if the run ended with 93
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+namespace strata::launcher {
+
+class KeptReports {
+ public:
+  /// The variables that say where it is; null: not set.
+  struct Environment {
+    const char* chosen = nullptr;  ///< STRATA_RUNS_DIR
+    const char* state = nullptr;   ///< XDG_STATE_HOME
+    const char* home = nullptr;    ///< HOME
+  };
+  /// The chosen folder, else XDG_STATE_HOME/strata/runs, else HOME/.local/state/strata/runs; "":
+  /// there is none. Paths that are not absolute count as not set, but for the chosen one.
+  static std::string place(const Environment& environment);
+  /// The same for this process.
+  static std::string place();
+
+  /// The reports of so many runs are kept, the newest ones.
+  static constexpr std::size_t kMostRuns = 32;
+
+  /// Makes nothing yet. `place`: "" keeps nothing.
+  explicit KeptReports(std::string place) : place_(std::move(place)) {}
+
+  /// Writes a file of the run, as "attempt_0/report.txt"; it is whole or not there. Makes folders
+  /// (mode 0700) as needed, and removes those of the oldest runs. Returns the file's path; "":
+  /// nothing is kept. Throws HostError or IoError.
+  std::string keep(const std::string& run_id, const std::string& name,
+                   const std::string& text) const;
+
+ private:
+  void make_room() const;
+
+  const std::string place_;
+};
+
+}  // namespace strata::launcher

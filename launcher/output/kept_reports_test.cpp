@@ -1,0 +1,62 @@
+#include "launcher/output/kept_reports.h"
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "core/testing/test_directory.h"
+
+namespace strata::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string id(int number) { return fmt::format("{:016x}", number); }
+
+TEST(KeptReports, LieWhereTheUserKeepsTheStateOfPrograms) {
+  EXPECT_EQ(KeptReports::place({.chosen = "c", .state = "/s", .home = "/h"}), "c");
+  EXPECT_EQ(KeptReports::place({.state = "/s", .home = "/h"}), "/s/strata/runs");
+  EXPECT_EQ(KeptReports::place({.state = "s", .home = "/h"}), "/h/.local/state/strata/runs");
+  EXPECT_EQ(KeptReports::place({.chosen = ""}), "");
+}
+
+TEST(KeptReports, AreForTheirUserAlone) {
+  const TestDirectory home;
+  const KeptReports reports(home / "state/runs");
+  const std::string path = reports.keep(id(1), "attempt_0/report.txt", "it failed");
+  EXPECT_EQ(path, home / "state/runs/" + id(1) + "/attempt_0/report.txt");
+  EXPECT_EQ(read_whole_file(path, 100), "it failed");
+  for (const std::string& folder : {std::string("state"), "state/runs/" + id(1)})
+    EXPECT_EQ(fs::status(home / folder).permissions(), fs::perms::owner_all) << folder;
+}
+
+TEST(KeptReports, OfTheOldestRunsGo) {
+  const TestDirectory home;
+  fs::create_directories(home / "runs/other");
+  const KeptReports reports(home / "runs");
+  constexpr int kMost = KeptReports::kMostRuns;
+  for (int run = 0; run < kMost; ++run) {
+    reports.keep(id(run), "report.txt", "x");
+    fs::last_write_time(home / "runs/" + id(run),
+                        fs::file_time_type::clock::now() - std::chrono::hours(100 - run));
+  }
+  reports.keep(id(kMost), "report.txt", "x");
+  reports.keep(id(kMost), "report.json", "x");
+  EXPECT_FALSE(fs::exists(home / "runs/" + id(0)));
+  EXPECT_TRUE(fs::exists(home / "runs/" + id(1)));
+  EXPECT_TRUE(fs::exists(home / "runs/other")) << "it is no run";
+}
+
+TEST(KeptReports, SayWhyTheyCannotBeKept) {
+  const TestDirectory home;
+  write_file_atomically(home / "file", "");
+  EXPECT_THROW(KeptReports(home / "file/runs").keep(id(1), "report.txt", "x"), HostError);
+  EXPECT_EQ(KeptReports("").keep(id(1), "report.txt", "x"), "");
+}
+
+}  // namespace
+}  // namespace strata::launcher
