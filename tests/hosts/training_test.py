@@ -42,6 +42,12 @@ class Training(Namespaces):
         hosts[1].send_signal(signal.SIGKILL)  # of the namespaces' first process: all of the host goes
         self.assertEqual(self.ended(hosts[0])[0], 75)
 
+    # Fault 8.
+    def test_a_rank_that_starts_a_minute_late_is_waited_for(self):
+        late = ["sh", "-c", '[ "$RANK" = 0 ] || sleep 65; exec "$@"', "sh"]
+        ends = [self.ended(host, 120) for host in self.launch([1, 1], [*late, *self.train("--zero", 3, "--steps", 2)])]
+        self.assertEqual([end[0] for end in ends], [0, 0], ends)
+
     @staticmethod
     def descendants(pid):
         found = children(pid)
