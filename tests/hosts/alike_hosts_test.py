@@ -86,6 +86,19 @@ class AlikeHosts(HostsTest):
         self.expect_refused(self.run_hosts(program="./bin/train"), "the program: hash ")
 
     # Fault 35.
+    def test_modules(self):
+        for folder in self.folders:
+            shutil.copytree(BIN, folder / "bin", ignore=lambda _, names: set(names) - {"train"})
+            shutil.copytree(BIN.parent / "lib", folder / "lib")
+            os.symlink(pathlib.Path(__file__).resolve().parents[2] / "configs", folder / "configs")
+        self.expect_done(self.run_hosts(program="./bin/train"))
+        with open(self.folders[1] / "lib/libstrata_gloo.so", "ab") as module:
+            module.write(b"another build")
+        ends = self.run_hosts(program="./bin/train")
+        self.expect_refused(ends, "the module libstrata_gloo.so: hash ")
+        self.assertNotIn("the program", ends[0][1], "what is equal is not listed")
+
+    # Fault 35.
     def test_ranks_of_one_host(self):
         script = pathlib.Path(self.home, "train.sh")
         script.write_text(f'#!/bin/sh\nexec {BIN}/train {" ".join(JOB)} --seed "$RANK"\n')

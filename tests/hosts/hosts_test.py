@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import time
 import unittest
@@ -222,6 +223,22 @@ class Hosts(HostsTest):
         code, _, said = self.ended(self.start(self.command(2, 3, 1, ["true"])))
         self.assertEqual(code, 78, said)
         self.assertIn("this host was told --nnodes 3, the coordinator 2", said)
+        self.assertIsNone(first.poll())
+
+    # Fault 35.
+    def test_a_host_with_another_build_is_refused_and_a_copy_is_not(self):
+        copy = self.home / "copy"
+        (copy / "bin").mkdir(parents=True)
+        shutil.copy(BIN / "mlaunch", copy / "bin")
+        os.symlink(BIN.parent / "lib", copy / "lib")
+        for change, expected in ((b"", 0), (b"another build", 78)):
+            with open(copy / "bin/mlaunch", "ab") as program:
+                program.write(change)
+            first = self.start(self.command(0, 2, 1, ["true"]))
+            code, _, said = self.ended(self.start([str(copy / "bin/mlaunch"), *self.command(1, 2, 1, ["true"])[1:]]))
+            self.assertEqual(code, expected, said)
+        self.assertRegex(said, r"this host has mlaunch [0-9a-f]{16}, the coordinator [0-9a-f]{16}; install the same Strata everywhere")
+        self.assertNotIn("control", said, "what is equal is not listed")
         self.assertIsNone(first.poll())
 
     def test_an_agent_without_a_coordinator_ends_by_signals(self):
