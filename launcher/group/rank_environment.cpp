@@ -39,6 +39,7 @@ std::map<std::string, std::string> variables_of(const RankIdentity& identity) {
       {"STRATA_HOST", identity.host},
       {"STRATA_RUN_ID", identity.run_id},
       {"STRATA_ATTEMPT", std::to_string(placement.attempt)},
+      {"STRATA_LOCK_WAIT", std::to_string(identity.lock_wait.count())},
       {"STRATA_GRACE", std::to_string(identity.grace.count())},
       {"STRATA_STORE_FD", std::to_string(identity.store_fd)},
       {"STRATA_STATUS_FD", std::to_string(identity.status_fd)},

@@ -16,6 +16,8 @@ struct RankIdentity {
   int local_rank = 0;
   bool is_elastic = false;      ///< rank 0 is to say how many ranks the run may have
   std::int64_t last_step = -1;  ///< that an earlier attempt was seen in; -1: none
+  /// For ranks of an earlier attempt to let go of the output folder.
+  std::chrono::seconds lock_wait{5};
   std::string run_id;
   std::string host;
   std::chrono::seconds grace{0};  ///< time from SIGTERM to SIGKILL

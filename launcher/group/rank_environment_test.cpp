@@ -55,11 +55,12 @@ TEST(RankEnvironment, TellsOfItsHostAmongOthers) {
   identity.node = 1;
   identity.local_rank = 2;
   identity.master_address = "10.0.0.1";
+  identity.lock_wait = std::chrono::seconds(120);
   const std::vector<std::string> environment = rank_environment({}, identity);
   for (const char* entry :
        {"RANK=4", "WORLD_SIZE=6", "LOCAL_RANK=2", "LOCAL_WORLD_SIZE=3", "GROUP_RANK=1",
         "GROUP_WORLD_SIZE=3", "CROSS_RANK=0", "CROSS_SIZE=1", "MASTER_ADDR=10.0.0.1",
-        "STRATA_NODE=1", "STRATA_FIRST_RANKS=0,2,5", "STRATA_ATTEMPT=4"})
+        "STRATA_NODE=1", "STRATA_FIRST_RANKS=0,2,5", "STRATA_ATTEMPT=4", "STRATA_LOCK_WAIT=120"})
     EXPECT_EQ(std::count(environment.begin(), environment.end(), entry), 1) << entry;
   identity.node = 2;
   identity.local_rank = 0;

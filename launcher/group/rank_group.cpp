@@ -65,6 +65,7 @@ RankProcess RankGroup::start(int rank, const StatusPage& page) {
   identity.local_rank = rank;
   identity.last_step = attempt_.last_step;
   identity.is_elastic = attempt_.is_elastic;
+  identity.lock_wait = attempt_.lock_wait;
   identity.run_id = run_.run_id;
   identity.host = run_.host;
   identity.grace = std::chrono::floor<std::chrono::seconds>(run_.options.grace);
