@@ -163,7 +163,7 @@ std::vector<AgentStart> starts_of(const Options& options) {
     starts.push_back(
         start_of(options, std::to_string(node),
                  {host.name, std::filesystem::current_path().string(), own_directory() + "/mlaunch",
-                  agent_arguments(options, {node, host.slots})}));
+                  agent_arguments(options, {node, host.slots, host.devices})}));
   }
   return starts;
 }

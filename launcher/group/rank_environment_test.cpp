@@ -55,12 +55,11 @@ TEST(RankEnvironment, TellsOfItsHostAmongOthers) {
   identity.node = 1;
   identity.local_rank = 2;
   identity.master_address = "10.0.0.1";
-  identity.lock_wait = std::chrono::seconds(120);
   const std::vector<std::string> environment = rank_environment({}, identity);
   for (const char* entry :
        {"RANK=4", "WORLD_SIZE=6", "LOCAL_RANK=2", "LOCAL_WORLD_SIZE=3", "GROUP_RANK=1",
         "GROUP_WORLD_SIZE=3", "CROSS_RANK=0", "CROSS_SIZE=1", "MASTER_ADDR=10.0.0.1",
-        "STRATA_NODE=1", "STRATA_FIRST_RANKS=0,2,5", "STRATA_ATTEMPT=4", "STRATA_LOCK_WAIT=120"})
+        "STRATA_NODE=1", "STRATA_FIRST_RANKS=0,2,5", "STRATA_ATTEMPT=4"})
     EXPECT_EQ(std::count(environment.begin(), environment.end(), entry), 1) << entry;
   identity.node = 2;
   identity.local_rank = 0;
@@ -93,17 +92,20 @@ TEST(RankEnvironment, AnInterfaceThatUsersNameWins) {
   EXPECT_TRUE(says({"STRATA_HOST_ADDRESS=10.9.9.9"}, "STRATA_HOST_ADDRESS=10.0.0.1"));
   EXPECT_FALSE(says({"STRATA_INTERFACE=eth1"}, "STRATA_HOST_ADDRESS=10.0.0.1"));
   EXPECT_TRUE(says({"STRATA_INTERFACE=eth1"}, "STRATA_INTERFACE=eth1"));
+  identity.network_interface = "eth2";
+  EXPECT_TRUE(says({"STRATA_INTERFACE=eth1"}, "STRATA_INTERFACE=eth2"));
+  EXPECT_FALSE(says({"STRATA_INTERFACE=eth1"}, "STRATA_INTERFACE=eth1"));
+  EXPECT_FALSE(says({}, "STRATA_HOST_ADDRESS=10.0.0.1"));
 }
 
-TEST(RankEnvironment, RanksOfSeveralHostsWaitForALostHostsLock) {
+TEST(RankEnvironment, TheWaitForALockIsTheCoordinatorsUnlessTheUserSaysOne) {
   RankIdentity identity;
+  identity.lock_wait = std::chrono::seconds(120);
   const auto waits = [&](const std::vector<std::string>& inherited) {
     for (const std::string& entry : rank_environment(inherited, identity))
       if (entry.starts_with("STRATA_LOCK_WAIT=")) return entry;
     return std::string();
   };
-  EXPECT_EQ(waits({}), "") << "the kernel frees the locks of one host at once";
-  identity.host_address = "10.0.0.1";
   EXPECT_EQ(waits({}), "STRATA_LOCK_WAIT=120");
   EXPECT_EQ(waits({"STRATA_LOCK_WAIT="}), "STRATA_LOCK_WAIT=120");
   EXPECT_EQ(waits({"STRATA_LOCK_WAIT=300"}), "STRATA_LOCK_WAIT=300");

@@ -74,6 +74,7 @@ RankProcess RankGroup::start(int rank, const StatusPage& page) {
   identity.master_port = run_.master_port;
   if (!run_.master_address.empty()) identity.master_address = run_.master_address;
   identity.host_address = run_.host_address;
+  identity.network_interface = run_.options.network_interface;
   identity.visible_devices = run_.visible_devices;
   if (rank == 0) {
     identity.output_on_terminal = screen_.queue(OutputKind::standard_output).is_terminal();
