@@ -26,7 +26,7 @@ class AlikeHosts(HostsTest):
         hosts = []
         for node, folder in enumerate(self.folders):
             command = self.command(node, 2, 1, words, secret=str(self.home / "secret"))
-            hosts.append(self.start(["env", "-C", str(folder), *command]))
+            hosts.append(self.start_host(["env", "-C", str(folder), *command]))
         return [(code, error) for code, _, error in [self.ended(host) for host in hosts]]
 
     def expect_done(self, ends):

@@ -17,8 +17,8 @@ class Clocks(HostsTest):
 
     def expect_like_others(self, program, prefix=(), secret="secret"):
         """Runs two hosts, the second one with the prefix; returns what the first one said."""
-        first = self.start(self.command(0, 2, 1, program, secret=secret))
-        second = self.start([*prefix, *self.command(1, 2, 1, program, secret=secret)])
+        first = self.start_host(self.command(0, 2, 1, program, secret=secret))
+        second = self.start_host([*prefix, *self.command(1, 2, 1, program, secret=secret)])
         ends = [self.ended(host) for host in (first, second)]
         self.assertEqual([end[0] for end in ends], [0, 0], ends)
         self.assertNotIn("is lost", ends[0][2])

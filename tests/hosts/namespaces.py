@@ -92,8 +92,8 @@ class Namespaces(HostsTest):
         run("ip", "link", "set", self.cable(host), "up")
 
     def on_host(self, host, command):
-        return self.start(["ip", "netns", "exec", self.namespace(host), "unshare", "--uts", "--ipc", "--pid", "--mount", "--fork",
-                           "--mount-proc", "--kill-child", "sh", "-c", INSIDE, "sh", f"host{host}", *command])
+        return self.start_host(["ip", "netns", "exec", self.namespace(host), "unshare", "--uts", "--ipc", "--pid", "--mount", "--fork",
+                                "--mount-proc", "--kill-child", "sh", "-c", INSIDE, "sh", f"host{host}", *command])
 
     def launch(self, ranks, program, options=()):
         """Starts mlaunch on each host, with as many ranks as `ranks` says; returns the processes, host 0 first."""
