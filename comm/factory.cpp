@@ -52,15 +52,18 @@ std::unique_ptr<Communicator> connect_through_mpi(const RankContext& context) {
 
 std::unique_ptr<Communicator> connect_hosts(const RankContext& context) {
   const HostLayout layout{context.first_ranks, context.world};
-  auto peers = std::make_unique<ShmLink>(context.store, context.local_rank, context.local_world);
-  auto hosts = make_gloo_link({.rank = context.rank,
-                               .layout = layout,
-                               .host = context.host,
-                               .address = listen_address(context),
-                               .run_id = context.run_id,
-                               .attempt = context.attempt,
-                               .secret = run_secret(*context.store, context.rank),
-                               .store = context.store});
+  auto peers = std::make_unique<ShmLink>(context.store, context.local_rank, context.local_world,
+                                         context.start_limit);
+  auto hosts =
+      make_gloo_link({.rank = context.rank,
+                      .layout = layout,
+                      .host = context.host,
+                      .address = listen_address(context),
+                      .run_id = context.run_id,
+                      .attempt = context.attempt,
+                      .secret = run_secret(*context.store, context.rank, context.start_limit),
+                      .store = context.store,
+                      .start_limit = context.start_limit});
   return std::make_unique<HostsCommunicator>(std::move(peers), std::move(hosts), layout,
                                              context.rank);
 }
@@ -80,8 +83,8 @@ std::unique_ptr<Communicator> make(const RankContext& context, std::string_view 
           "torchrun, this is " +
           who(context) + "; use '" + (fits_hosts(context) ? "hosts" : "mpi") + "'");
     return std::make_unique<PeerCommunicator>(
-        std::make_unique<ShmLink>(context.store, context.rank, context.world), context.rank,
-        context.world);
+        std::make_unique<ShmLink>(context.store, context.rank, context.world, context.start_limit),
+        context.rank, context.world);
   }
   if (backend == "hosts") {
     if (!fits_hosts(context))

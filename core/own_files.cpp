@@ -1,6 +1,7 @@
 #include "core/own_files.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -33,17 +34,36 @@ std::string own_directory() {
   return self.parent_path();
 }
 
-std::uint64_t hash_of_program() {
-  const File program = File::open_for_reading("/proc/self/exe");
+static std::uint64_t hash_of_file(const std::string& path) {
+  const File file = File::open_for_reading(path);
   std::vector<std::byte> piece(std::size_t{1} << 20);
   std::vector<std::uint64_t> hashes;
-  for (std::int64_t at = 0, end = program.size_bytes(); at < end; at += std::ssize(piece)) {
+  for (std::int64_t at = 0, end = file.size_bytes(); at < end; at += std::ssize(piece)) {
     const std::span<std::byte> bytes =
         std::span(piece).first(static_cast<std::size_t>(std::min(std::ssize(piece), end - at)));
-    program.read(at, bytes);
+    file.read(at, bytes);
     hashes.push_back(hash_64(bytes));
   }
   return hash_64(std::as_bytes(std::span(hashes)));
+}
+
+std::uint64_t hash_of_program() { return hash_of_file("/proc/self/exe"); }
+
+std::vector<OpenedModule> opened_modules() {
+  std::vector<fs::path> paths;
+  const auto collect = [](dl_phdr_info* object, std::size_t, void* found) {
+    const fs::path path(object->dlpi_name);
+    if (path.filename().string().starts_with("libstrata_"))
+      static_cast<std::vector<fs::path>*>(found)->push_back(path);
+    return 0;
+  };
+  ::dl_iterate_phdr(collect, &paths);
+  std::vector<OpenedModule> modules;
+  for (const fs::path& path : paths)
+    modules.push_back(
+        {path.filename().string(), path.parent_path().string(), hash_of_file(path.string())});
+  std::ranges::sort(modules, {}, &OpenedModule::file);
+  return modules;
 }
 
 void* module_entry(const ModuleSearch& search) {

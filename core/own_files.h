@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace strata {
 
@@ -13,6 +14,16 @@ std::string own_directory();
 
 /// Returns a hash of the running program's file, all of which it reads. Throws IoError.
 std::uint64_t hash_of_program();
+
+/// A module of Strata that this process has opened.
+struct OpenedModule {
+  std::string file;        ///< its name alone: "libstrata_mpi.so"
+  std::string folder;      ///< of the file
+  std::uint64_t hash = 0;  ///< of all its bytes
+};
+/// Returns the opened modules in the order of their names, each file of which it reads. Copies of
+/// one build have equal hashes, wherever they lie. Throws IoError.
+std::vector<OpenedModule> opened_modules();
 
 struct ModuleSearch {
   std::string file;        ///< "libstrata_mpi.so"

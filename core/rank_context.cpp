@@ -120,6 +120,7 @@ void refuse_other_place(const RankContext& context) {
 RankContext from_mlaunch() {
   RankContext context;
   context.started_by = "mlaunch";
+  context.start_limit = std::chrono::hours(24);
   context.world = integer("STRATA_WORLD", 1);
   context.rank = index_below("STRATA_RANK", "STRATA_WORLD", context.world);
   context.local_world = integer("STRATA_LOCAL_WORLD", 1);

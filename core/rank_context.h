@@ -55,6 +55,9 @@ struct RankContext {
   /// Time to wait for an earlier attempt's last process to let go of the output folder; nullopt:
   /// not said.
   std::optional<std::chrono::seconds> lock_wait;
+  /// Longest wait for a rank that has not started yet. mlaunch looks after that itself, and ends
+  /// ranks that wait in vain (--hang-timeout): its ranks wait for a day.
+  std::chrono::milliseconds start_limit{60'000};
   std::string started_by;                ///< "mlaunch", "openmpi", "slurm", "torchrun", "none"
   std::shared_ptr<KeyValueStore> store;  ///< nullptr for several ranks of mpirun or srun
   std::chrono::seconds grace{0};         ///< time until SIGKILL follows a SIGTERM; 0: not known

@@ -99,6 +99,7 @@ TEST_F(RankContextTest, ReadsMlaunch) {
   EXPECT_EQ(context.attempt, 1);
   EXPECT_EQ(context.last_step, 57);
   EXPECT_EQ(context.lock_wait, std::chrono::seconds(20));
+  EXPECT_GT(context.start_limit, std::chrono::hours(1)) << "mlaunch ends waits that are in vain";
   EXPECT_EQ(context.started_by, "mlaunch");
   EXPECT_EQ(context.grace, std::chrono::seconds(30));
   EXPECT_EQ(StatusPage::open(context.status_fd).data().rank, 3);

@@ -16,6 +16,7 @@
 #include "launcher/control/reach.h"
 #include "launcher/group/rank_environment.h"
 #include "launcher/wire/listening_address.h"
+#include "launcher/wire/own_build.h"
 
 namespace strata::launcher {
 namespace {
@@ -59,7 +60,7 @@ std::unique_ptr<RunControl> make_control(RunControl::TimePoint now, const Run& r
 /// What hosts may be told in their own way is not among it: their ranks, logs, devices, and the
 /// time that their ranks get to save.
 AgreedFacts facts_of(const Options& options) {
-  return {.build = STRATA_VERSION,
+  return {.build = own_build(STRATA_VERSION),
           .options = {{"--nnodes", range_text(options.hosts.least, options.hosts.count)},
                       {"--elastic", elastic_text(options.hosts.worlds)},
                       {"--rejoin", std::to_string(options.hosts.rejoin.count())},
@@ -162,7 +163,7 @@ std::vector<AgentStart> starts_of(const Options& options) {
     starts.push_back(
         start_of(options, std::to_string(node),
                  {host.name, std::filesystem::current_path().string(), own_directory() + "/mlaunch",
-                  agent_arguments(options, {node, host.slots})}));
+                  agent_arguments(options, {node, host.slots, host.devices})}));
   }
   return starts;
 }

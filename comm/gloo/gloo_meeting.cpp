@@ -20,9 +20,9 @@
 namespace strata::comm {
 namespace {
 
-constexpr std::chrono::milliseconds kStartTimeout{60'000};
-// Gloo waits for a connection five times as long as it is told.
-constexpr std::chrono::milliseconds kGlooTimeout = kStartTimeout / 5;
+// For a connection with a rank that has come, a minute: Gloo waits five times as long as it is
+// told.
+constexpr std::chrono::milliseconds kGlooTimeout{12'000};
 constexpr std::uint64_t kHelloTag = 4;  // unlike those of a communicator: below 4, or very large
 
 std::string addresses_key(int rank) { return fmt::format("hosts/gloo/{}", rank); }
@@ -101,7 +101,7 @@ void GlooLink::connect(const GlooPlace& place) {
                              hex_of(context_->createPair(peer->rank)->address().bytes()));
   place.store->put(addresses_key(rank_), addresses);
   for (const auto& peer : peers_) {
-    const std::string theirs = place.store->get(addresses_key(peer->rank), kStartTimeout);
+    const std::string theirs = place.store->get(addresses_key(peer->rank), place.start_limit);
     try {
       context_->getPair(peer->rank)->connect(address_for(rank_, peer->rank, theirs));
     } catch (const gloo::Exception& error) {
@@ -130,8 +130,8 @@ void GlooLink::greet(const GlooPlace& place) {
   for (std::size_t i = 0; i < peers_.size(); ++i) {
     Peer& peer = *peers_[i];
     try {
-      received[i]->waitRecv(kStartTimeout);
-      sent[i]->waitSend(kStartTimeout);
+      received[i]->waitRecv(place.start_limit);
+      sent[i]->waitSend(place.start_limit);
     } catch (const gloo::Exception& error) {
       throw PeerError(
           fmt::format("rank {} lost rank {} of another host before they had met: {}; that rank "

@@ -2,6 +2,7 @@
 // on several hosts opens it, so that programs start on machines without them.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -21,6 +22,7 @@ struct GlooPlace {
   int attempt = 0;
   std::string secret;  ///< what the run's ranks alone know
   std::shared_ptr<KeyValueStore> store;
+  std::chrono::milliseconds start_limit{60'000};  ///< longest wait for a rank to come
 };
 
 /// Name and type of the module's only entry. It throws what make_gloo_link does. The caller owns
@@ -31,8 +33,8 @@ using GlooModuleEntry = HostLink* (*)(const GlooPlace& place);
 /// Collective over all ranks: opens libstrata_gloo.so beside the program or in ../lib and connects
 /// with every rank of other hosts. Both ends of a connection prove that they know the secret.
 /// Throws HostError that says what is missing, the module or the library; ConfigError when the
-/// address is not one of this host; PeerError when a rank does not come within a minute, or is of
-/// another run.
+/// address is not one of this host; PeerError when a rank does not come in time, or is of another
+/// run.
 std::unique_ptr<HostLink> make_gloo_link(const GlooPlace& place);
 
 }  // namespace strata::comm

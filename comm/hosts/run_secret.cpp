@@ -14,7 +14,6 @@ namespace strata::comm {
 namespace {
 
 constexpr const char* kKey = "hosts/secret";
-constexpr std::chrono::milliseconds kExchangeTimeout{60'000};
 
 std::string random_text() {
   std::array<std::uint8_t, 32> bytes{};
@@ -26,8 +25,8 @@ std::string random_text() {
 
 }  // namespace
 
-std::string run_secret(KeyValueStore& store, int rank) {
-  if (rank != 0) return store.get(kKey, kExchangeTimeout);
+std::string run_secret(KeyValueStore& store, int rank, std::chrono::milliseconds limit) {
+  if (rank != 0) return store.get(kKey, limit);
   try {
     return store.get(kKey, std::chrono::milliseconds(0));
   } catch (const PeerError&) {

@@ -16,9 +16,6 @@
 namespace strata::comm {
 namespace {
 
-// Ranks of one host start together; loading a program from a cold disk takes longest.
-constexpr std::chrono::milliseconds kStartTimeout{60'000};
-
 std::string arena_key(int arena, int rank) {
   return fmt::format("host/comm/arena/{}/{}", arena, rank);
 }
@@ -35,22 +32,23 @@ UniqueFd open_process(int rank, const std::string& process) {
 
 }  // namespace
 
-ShmLink::ShmLink(std::shared_ptr<KeyValueStore> store, int rank, int world)
-    : store_(std::move(store)), rank_(rank) {
+ShmLink::ShmLink(std::shared_ptr<KeyValueStore> store, int rank, int world,
+                 std::chrono::milliseconds start_limit)
+    : store_(std::move(store)), rank_(rank), start_limit_(start_limit) {
   const std::size_t bytes = Board::bytes(world);
   UniqueFd fd;
   if (rank == 0) {
     fd = make_memfd("strata-board", bytes);
     store_->put_fd("host/comm/board", fd.get());
   } else {
-    fd = store_->get_fd("host/comm/board", kStartTimeout);
+    fd = store_->get_fd("host/comm/board", start_limit_);
   }
   board_ = MappedFile(fd.get(), bytes, Access::read_write, "communication board");
   store_->put(process_key(rank), std::to_string(::getpid()));
   processes_.resize(static_cast<std::size_t>(world));
   for (int peer = 0; peer < world; ++peer)
     if (peer != rank)
-      processes_[peer] = open_process(peer, store_->get(process_key(peer), kStartTimeout));
+      processes_[peer] = open_process(peer, store_->get(process_key(peer), start_limit_));
 }
 
 void ShmLink::offer(int arena, const ArenaRegion& region) {
@@ -67,7 +65,7 @@ void ShmLink::withdraw(int arena) { store_->drop_fd(arena_key(arena, rank_)); }
 std::span<const std::byte> ShmLink::map(int peer, int arena, std::byte* /*base_in_peer*/,
                                         std::int64_t bytes) {
   const std::string key = arena_key(arena, peer);
-  const UniqueFd fd = store_->get_fd(key, kStartTimeout);
+  const UniqueFd fd = store_->get_fd(key, start_limit_);
   arenas_.emplace_back(fd.get(), static_cast<std::size_t>(bytes), Access::read, key.c_str());
   return arenas_.back().memory();
 }

@@ -1,6 +1,7 @@
 // The link of ranks that are processes of one host: arenas and the board are memfds that all map.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -17,8 +18,9 @@ namespace strata::comm {
 class ShmLink final : public PeerLink {
  public:
   /// Collective over the `world` ranks of this host, numbered from 0. Throws PeerError when a rank
-  /// does not come in time.
-  ShmLink(std::shared_ptr<KeyValueStore> store, int rank, int world);
+  /// does not come within `start_limit`.
+  ShmLink(std::shared_ptr<KeyValueStore> store, int rank, int world,
+          std::chrono::milliseconds start_limit);
 
   [[nodiscard]] std::string_view backend() const override { return "shm"; }
   [[nodiscard]] std::byte* board_memory() const override { return board_.memory().data(); }
@@ -33,6 +35,7 @@ class ShmLink final : public PeerLink {
  private:
   std::shared_ptr<KeyValueStore> store_;
   int rank_;
+  std::chrono::milliseconds start_limit_;
   MappedFile board_;
   std::vector<UniqueFd> processes_;  ///< pidfds by rank, -1 for this rank
   std::vector<MappedFile> arenas_;   ///< mappings that map() made

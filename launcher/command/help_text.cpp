@@ -34,6 +34,8 @@ Options
     --include localhost:2,3      a rank for each of these GPUs, which are all that ranks see; none
                                  beyond CUDA_VISIBLE_DEVICES, where that is set
     --exclude localhost:0        the same with all other GPUs
+    --include a:0,2@b            with -H or --hostfile: of the listed hosts all of b, and of a ranks
+    --exclude a:1                on these GPUs; or all but these
     --launcher local|mpi|slurm   what starts mlaunch on other hosts: ssh, mpirun or srun. slurm
                                  takes the nodes of the job; it is the default in a job of several
                                  nodes if nothing here says where ranks run, otherwise local is. mpi
@@ -62,6 +64,8 @@ Options
     -H a:2,b:2                   ranks on these hosts: mlaunch starts itself there, in the same
                                  folder and without a password; this host may be among them
     --hostfile FILE              the same, with a line of NAME slots=N for each host
+    --interface NAME             the network of ranks on several hosts, NCCL's too: on each host the
+                                 address of this interface (default: by which mlaunch gets there)
     --nnodes N                   number of hosts, each with an mlaunch that is given the same and
     --node-rank R                the number of its host, from 0: that one watches over the run. It
     --master-addr ADDRESS        listens at this address of its, as the others reach it, and this

@@ -38,7 +38,7 @@ class Hosts {
       throw InvalidArgument(fmt::format(
           "{}: '{}' is no name of a host (letters, digits, '.', '-', '_', and user@ before it)",
           where, name));
-    ListedHost host{std::string(name), 0};
+    ListedHost host{.name = std::string(name)};
     if (slots) {
       const auto number = parse_integer(std::string(*slots));
       if (!number || *number < 1 || *number > kMostSlots)

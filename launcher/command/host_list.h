@@ -8,8 +8,9 @@
 namespace strata::launcher {
 
 struct ListedHost {
-  std::string name;  ///< as ssh takes it: "gpu-07", "user@10.0.0.7"
-  int slots = 0;     ///< ranks; 0: as many as --nproc-per-node says
+  std::string name;                       ///< as ssh takes it: "gpu-07", "user@10.0.0.7"
+  int slots = 0;                          ///< ranks; 0: as many as --nproc-per-node says
+  std::vector<std::string> devices = {};  ///< numbers of GPUs that ranks see; none: nobody says
   bool operator==(const ListedHost&) const = default;
 };
 

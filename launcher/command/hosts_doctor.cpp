@@ -18,7 +18,10 @@ void settle_hosts_doctor(Options& options) {
         "them, as in mlaunch -H a,b doctor --hosts (or --hostfile, --launcher slurm, --nnodes)");
   options.ranks = 1;
   options.ranks_given = true;
-  for (ListedHost& host : options.hosts.listed) host.slots = 1;
+  for (ListedHost& host : options.hosts.listed) {
+    host.slots = 1;
+    host.devices.clear();
+  }
   options.restarts.most_restarts = 0;
   options.prefix = false;  // rank 0 alone prints
 }

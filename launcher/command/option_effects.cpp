@@ -11,10 +11,9 @@ namespace {
 
 /// What differs between runs for options.
 enum class Where {
-  mpirun,    ///< mpirun starts the ranks, and mlaunch is gone
-  alone,     ///< on this host, and nothing says how many hosts there are
-  listed,    ///< on hosts that this mlaunch starts itself on
-  not_here,  ///< the same, and none of them is this host
+  mpirun,  ///< mpirun starts the ranks, and mlaunch is gone
+  alone,   ///< on this host, and nothing says how many hosts there are
+  listed,  ///< on hosts that this mlaunch starts itself on
 };
 
 struct Rule {
@@ -30,8 +29,6 @@ constexpr std::string_view kOneHost = "--nnodes does not say that there are seve
 constexpr std::string_view kNotSeveral =
     "this run has one host; say with --nnodes, -H or --hostfile that it has more";
 constexpr std::string_view kStartsAll = "this mlaunch starts all hosts; leave it out";
-constexpr std::string_view kOtherGpus =
-    "none of the hosts is this one, and only GPUs of this host are chosen so";
 
 constexpr auto kRules = std::to_array<Rule>({
     {Where::mpirun, OptionUse::max_restarts, kUnwatched},
@@ -45,6 +42,9 @@ constexpr auto kRules = std::to_array<Rule>({
      "ranks of mpirun get MASTER_PORT by: --launcher-args \"-x MASTER_PORT=PORT\""},
     {Where::mpirun, OptionUse::master_address,
      "ranks of mpirun get MASTER_ADDR by: --launcher-args \"-x MASTER_ADDR=ADDRESS\""},
+    {Where::mpirun, OptionUse::network_interface,
+     "mpirun connects its ranks by: --launcher-args \"--mca btl_tcp_if_include NAME\""},
+    {Where::alone, OptionUse::network_interface, kNotSeveral},
     {Where::alone, OptionUse::rejoin, kNotSeveral},
     {Where::alone, OptionUse::run_secret, kNotSeveral},
     {Where::alone, OptionUse::node_rank, kOneHost},
@@ -52,8 +52,6 @@ constexpr auto kRules = std::to_array<Rule>({
     {Where::listed, OptionUse::this_host, "hosts are listed, and it says that there is one"},
     {Where::listed, OptionUse::rendezvous,
      "hosts are listed; --master-addr and --master-port say where this mlaunch listens for them"},
-    {Where::not_here, OptionUse::include, kOtherGpus},
-    {Where::not_here, OptionUse::exclude, kOtherGpus},
 });
 
 bool is(Where where, const GivenHosts& given, const Options& options) {
@@ -65,8 +63,6 @@ bool is(Where where, const GivenHosts& given, const Options& options) {
       return !has_list && !given.count && !given.is_agent;
     case Where::listed:
       return has_list;
-    case Where::not_here:
-      return has_list && options.hosts.node < 0;
   }
   return false;
 }

@@ -26,7 +26,6 @@ std::string refusal_with(const Words& where, const Words& option) {
 const Words kAlone{};
 const Words kMpirun{"--launcher", "mpi"};
 const Words kListed{"-H", "localhost,b"};
-const Words kElsewhere{"-H", "a,b"};
 const Words kJoining{"--nnodes",      "2", "--node-rank",  "1", "--master-addr", "a",
                      "--master-port", "1", "--run-secret", "s"};
 const Words kRange{"-H", "localhost,b", "--nnodes", "1:2"};
@@ -57,8 +56,8 @@ TEST(OptionEffects, WhatDoesNothingIsRefusedByItsName) {
       {kListed, {"--standalone"}, "says that there is one"},
       {kListed, {"--rdzv-endpoint", "a:1"}, "--master-addr and --master-port"},
       {kListed, {"--elastic", "1:2"}, "also give --nnodes MIN:MAX"},
-      {kElsewhere, {"--include", "localhost:0"}, "none of the hosts is this one"},
-      {kElsewhere, {"--exclude", "localhost:0"}, "none of the hosts is this one"},
+      {kMpirun, {"--interface", "eth1"}, "--mca btl_tcp_if_include"},
+      {kAlone, {"--interface", "eth1"}, "--nnodes, -H or --hostfile"},
       {kJoining, {"--launcher-args", "-v"}, "goes with --launcher mpi or slurm"},
       {kJoining, {"--elastic", "1:2"}, "also give --nnodes MIN:MAX"},
   };
@@ -88,7 +87,9 @@ TEST(OptionEffects, WhatDoesSomethingIsTaken) {
        {{"--rejoin", "9"},
         {"--run-secret", "s"},
         {"--web", "0"},
-        {"--include", "localhost:0"},
+        {"--include", "localhost:0,2@b"},
+        {"--exclude", "b"},
+        {"--interface", "eth1"},
         {"--log-dir", "d"}}},
       {kRange, {{"--elastic", "1:2"}, {"--rejoin", "9"}}},
       // The same command is typed on each host, what host 0 alone obeys, too.

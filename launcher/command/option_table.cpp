@@ -42,6 +42,7 @@ constexpr auto kTable = std::to_array<OptionEntry>({
     {"--main-process-port", master_port, true},
     {"--master-addr", master_address, true},
     {"--main-process-ip", master_address, true},
+    {"--interface", network_interface, true},
     {"--num-nodes", node_count, true},
     {"--nnodes", node_count, true},
     {"--num-machines", node_count, true},
@@ -127,7 +128,7 @@ constexpr auto kTable = std::to_array<OptionEntry>({
     {"-m", refused, false, kModule},
     {"--role", no_effect, true, "all ranks do the same"},
     {"--start-method", no_effect, true, kAsIs},
-    {"--local-addr", refused, true, "STRATA_INTERFACE=eth1 names the network of ranks"},
+    {"--local-addr", refused, true, "--interface NAME names the network of ranks"},
     {"--local-ranks-filter", refused, true, kOneLog},
 });
 

@@ -21,6 +21,7 @@ enum class OptionUse {
   log_directory,
   master_port,
   master_address,
+  network_interface,
   node_count,
   node_rank,
   elastic,

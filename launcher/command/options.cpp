@@ -11,6 +11,7 @@
 #include "core/integer.h"
 #include "core/nearest_name.h"
 #include "launcher/command/autotuning.h"
+#include "launcher/command/host_filter.h"
 #include "launcher/command/hosts_doctor.h"
 #include "launcher/command/number_range.h"
 #include "launcher/command/option_effects.h"
@@ -36,11 +37,15 @@ std::int64_t integer_of(const Given& given, std::int64_t smallest, std::int64_t 
   return *value;
 }
 
-[[noreturn]] void refuse_several_hosts(const std::string& typed) {
-  throw InvalidArgument(
-      typed +
-      ": only GPUs of this host are chosen so; on other hosts start mlaunch yourself, with "
-      "--nnodes N --node-rank R and what these need (mlaunch --help)");
+std::string name_of_interface(const Given& given) {
+  constexpr std::size_t kMost = 15;  // of Linux
+  if (given.value.empty() || given.value.size() > kMost ||
+      given.value.find_first_of("/ \t\n") != std::string::npos)
+    throw InvalidArgument(
+        fmt::format("{} {}: no name of a network interface; `ip -brief address` lists those there "
+                    "are",
+                    given.name, given.value));
+  return given.value;
 }
 
 /// Collects options; finish() checks those that depend on one another.
@@ -53,9 +58,10 @@ class Parser {
   [[nodiscard]] const std::optional<std::string>& autotuning() const { return autotuning_; }
 
  private:
-  void set_ranks(const Given& given, int ranks);
+  void set_ranks(const std::string& typed, int ranks);
   void set_launcher(const Given& given);
-  void set_devices(const Given& given);
+  void set_filter(const Given& given);
+  void settle_filter();
   void set_listed(const Given& given, std::vector<ListedHost> hosts);
 
   void settle_requeue();
@@ -64,6 +70,7 @@ class Parser {
   Options options_;
   GivenHosts hosts_;
   std::vector<TypedOption> typed_;
+  std::optional<HostFilter> filter_;
   bool requeue_ = false;
   std::optional<std::string> autotuning_;
 };
@@ -81,7 +88,7 @@ void Parser::take(const Given& given) {
     case OptionUse::device_count: {
       const int count =
           parse_rank_count(given.name + " " + given.value, given.value, surroundings_.devices);
-      set_ranks(given, count);
+      set_ranks(given.name + " " + given.value, count);
       if (given.entry->use == OptionUse::device_count) options_.devices.first_devices = count;
       break;
     }
@@ -113,6 +120,9 @@ void Parser::take(const Given& given) {
     case OptionUse::log_directory:
       if (given.value.empty()) throw InvalidArgument(given.name + " needs the name of a folder");
       options_.log_directory = given.value;
+      break;
+    case OptionUse::network_interface:
+      options_.network_interface = name_of_interface(given);
       break;
     case OptionUse::web:
       options_.web_port = static_cast<int>(integer_of(given, 0, 65535));
@@ -169,7 +179,7 @@ void Parser::take(const Given& given) {
       break;
     case OptionUse::include:
     case OptionUse::exclude:
-      set_devices(given);
+      set_filter(given);
       break;
     case OptionUse::no_effect:
       options_.notes.push_back(given.name + " has no effect: " + std::string(given.entry->advice));
@@ -179,8 +189,7 @@ void Parser::take(const Given& given) {
   }
 }
 
-void Parser::set_ranks(const Given& given, int ranks) {
-  const std::string typed = given.name + " " + given.value;
+void Parser::set_ranks(const std::string& typed, int ranks) {
   if (!hosts_.ranks_by.empty() && ranks != options_.ranks)
     throw InvalidArgument(typed + " contradicts " + hosts_.ranks_by + "; give one of them");
   options_.ranks = ranks;
@@ -201,23 +210,31 @@ void Parser::set_launcher(const Given& given) {
   }
 }
 
-/// Parses DeepSpeed's host[:slot,slot]@...; accepts only this host.
-void Parser::set_devices(const Given& given) {
-  DeviceRequest& devices = options_.devices;
+void Parser::set_filter(const Given& given) {
   const std::string typed = given.name + " " + given.value;
-  const std::size_t colon = given.value.find(':');
-  if (given.value.find('@') != std::string::npos || !is_this_host(given.value.substr(0, colon)))
-    refuse_several_hosts(typed);
-  if (!devices.typed.empty())
-    throw InvalidArgument(typed + " and " + devices.typed + ": give one of them");
-  const bool excludes = given.entry->use == OptionUse::exclude;
-  if (excludes && colon == std::string::npos)
-    throw InvalidArgument(typed + " leaves no host; expected as in localhost:0,1");
-  devices.typed = typed;
-  if (colon == std::string::npos) return;
-  auto& named = excludes ? devices.excluded : devices.included;
-  named = parse_device_list(typed, given.value.substr(colon + 1));
-  if (!excludes) set_ranks(given, static_cast<int>(named.size()));
+  if (filter_) throw InvalidArgument(typed + " and " + filter_->typed + ": give one of them");
+  filter_ = parse_host_filter(typed, given.value, given.entry->use == OptionUse::exclude);
+}
+
+/// Chooses among listed hosts, or among the GPUs of this one if none are listed.
+void Parser::settle_filter() {
+  if (!filter_) return;
+  std::vector<ListedHost>& listed = options_.hosts.listed;
+  if (!listed.empty()) {
+    listed = filter_hosts(*filter_, listed, options_.ranks);
+    return;
+  }
+  const HostFilter::Entry& entry = filter_->entries.front();
+  if (filter_->entries.size() > 1 || !is_this_host(entry.host))
+    throw InvalidArgument(filter_->typed +
+                          ": without -H or --hostfile, which list hosts, only GPUs of this one are "
+                          "chosen so");
+  if (filter_->excludes && entry.slots.empty())
+    throw InvalidArgument(filter_->typed + " leaves no host; expected as in localhost:0,1");
+  options_.devices.typed = filter_->typed;
+  (filter_->excludes ? options_.devices.excluded : options_.devices.included) = entry.slots;
+  if (filter_->excludes || entry.slots.empty()) return;
+  set_ranks(filter_->typed, static_cast<int>(entry.slots.size()));
 }
 
 void Parser::set_listed(const Given& given, std::vector<ListedHost> hosts) {
@@ -240,6 +257,7 @@ void Parser::settle_requeue() {
 
 Options Parser::finish() {
   if (options_.show_help || options_.show_version) return std::move(options_);
+  settle_filter();
   settle_hosts(surroundings_, hosts_, options_);
   if (!options_.launcher_arguments.empty() && options_.launcher == Options::Launcher::local)
     throw InvalidArgument("--launcher-args goes with --launcher mpi or slurm");

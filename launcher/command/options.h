@@ -30,6 +30,7 @@ struct Options {
   std::chrono::seconds hang_timeout{30};    ///< without progress of any rank; 0: wait for ever
   std::string log_directory;                ///< keeps what ranks print; empty: nobody does
   std::optional<int> web_port;              ///< of the run's page on 127.0.0.1; 0: any
+  std::string network_interface;            ///< of ranks on several hosts; empty: nobody says
   std::optional<int> master_port;           ///< MASTER_PORT of the ranks; nullopt: a free one
   /// The hosts of the run. Either each has an mlaunch of its own that was given the same, or this
   /// one starts those of the others.

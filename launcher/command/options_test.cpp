@@ -69,15 +69,28 @@ TEST(Options, TheOneHostMayHaveItsNumber) {
     EXPECT_EQ(parse_options({"--nnodes", "1", name, "0", "-np", "2", "train"}).ranks, 2) << name;
 }
 
-TEST(Options, GpusOfOtherHostsAreChosenThere) {
-  const std::vector<Words> cases{{"--include", "worker-1:0,1"}, {"-i", "localhost:0@worker-1:0"}};
-  for (Words words : cases) {
-    const std::string name = words[0].substr(0, words[0].find('='));
-    words.push_back("train");
-    const std::string text = refusal(words);
-    EXPECT_EQ(text.rfind(name, 0), 0u) << text;
-    EXPECT_NE(text.find("only GPUs of this host"), std::string::npos) << text;
+TEST(Options, OtherHostsAreChosenFromAList) {
+  for (const char* value : {"worker-1:0,1", "localhost:0@worker-1:0"}) {
+    const std::string text = refusal({"--include", value, "train"});
+    EXPECT_EQ(text.rfind("--include", 0), 0u) << text;
+    EXPECT_NE(text.find("only GPUs of this one"), std::string::npos) << text;
   }
+  const Options options =
+      parse_options({"--include", "localhost:1,3@b", "-H", "a:4,localhost:4,b:2", "train"});
+  EXPECT_EQ(options.hosts.listed,
+            (std::vector<ListedHost>{{"localhost", 2, {"1", "3"}}, {"b", 2}}));
+  EXPECT_EQ(options.hosts.node, 0);
+  EXPECT_EQ(options.ranks, 2);
+  EXPECT_EQ(options.devices.included, (Words{"1", "3"}));
+}
+
+TEST(Options, TheNetworkOfRanksIsAnInterface) {
+  const Options options = parse_options({"--interface", "eth1", "-H", "a,b", "train"});
+  EXPECT_EQ(options.network_interface, "eth1");
+  for (const char* value : {"", "a/b", "eth 1", "sixteen-letters-"})
+    EXPECT_NE(refusal({"--interface", value, "-H", "a,b", "train"}).find("no name of a network"),
+              std::string::npos)
+        << value;
 }
 
 TEST(Options, AHostOfSeveralNeedsAllThatLetsItTakePart) {

@@ -44,6 +44,8 @@ void settle_listed_hosts(const GivenHosts& given, Options& options) {
     hosts.node = static_cast<int>(node);
     options.ranks = host.slots;
     options.ranks_given = true;
+    if (host.devices.empty()) continue;
+    options.devices = {.typed = "the slots of " + host.name, .included = host.devices};
   }
   hosts.port = options.master_port.value_or(0);
   options.master_port.reset();

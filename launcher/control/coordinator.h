@@ -35,6 +35,10 @@ namespace strata::launcher {
 /// After the last heartbeat of a host came, its ranks have ended for certain: a lease, and a margin
 /// for clocks whose rates differ by up to 10 % and for late timers.
 inline constexpr std::chrono::milliseconds kLeaseMargin{1500};
+/// Time that ranks of an attempt wait for the lock of a process that was killed; and of one whose
+/// host is gone, for which a file server keeps locks (NFS: 90 s).
+inline constexpr std::chrono::seconds kKilledRanksLock{5};
+inline constexpr std::chrono::seconds kLostHostsLock{120};
 /// A connection that breaks may be made again within this time, and nothing is lost.
 inline constexpr std::chrono::milliseconds kReconnect{800};
 
@@ -303,6 +307,7 @@ class Coordinator {
   std::int64_t committed_ = -1;
   std::string checkpoint_;
   std::int64_t last_step_ = -1;
+  std::chrono::seconds lock_wait_ = kKilledRanksLock;  ///< of the next attempt
   std::vector<CoordinatorAction> actions_;
 };
 

@@ -179,7 +179,7 @@ void Coordinator::start(const std::vector<Host*>& hosts, const std::vector<int>&
 }
 
 StartAttempt Coordinator::start_of(const Host& host) const {
-  return {*placement_, host.node, last_step_, can_do_without_some()};
+  return {*placement_, host.node, last_step_, can_do_without_some(), lock_wait_};
 }
 
 /// Hosts may have come that hold a larger world: after the next checkpoint the ranks save, stop and
@@ -231,6 +231,7 @@ void Coordinator::conclude() {
     return wait_for_hosts();
   }
   if (cause_ && !cause_->blames_a_peer) blame_host();
+  if (!told.lost_because.empty() || end.is_kept_out) lock_wait_ = kLostHostsLock;
   const RestartPolicy::Decision decision = policy_.after(now_, end);
   told.is_started_again = decision.restart;
   if (cause_ || user_signal_ != 0 || end.exit_code != 0) actions_.emplace_back(TellReport{told});
@@ -334,6 +335,8 @@ AttemptEnd Coordinator::end_of_attempt(const AttemptReport& report) const {
   end.out_of_memory =
       ending == Ending{Ending::Kind::killed, SIGKILL} && host.facts->out_of_memory_kills > 0;
   end.step = rank.step;
+  end.is_kept_out =
+      end.exit_code == static_cast<int>(ExitCode::host) && rank.step < 0 && last_step_ >= 0;
   end.signature = fmt::format("rank {} {}: {}", failed.rank, ending.describe(), rank.error);
   return end;
 }

@@ -127,6 +127,35 @@ TEST_F(CoordinatorTest, KnowsOfTheCheckpointOfAHostThatIsLost) {
   EXPECT_NE(done<Announce>().value().text.find("saved in out/step-40"), std::string::npos);
 }
 
+/// Facts of a host whose rank could not begin, since others held the lock of the output folder.
+AttemptFacts kept_out() {
+  AttemptFacts facts = killed(0, -1, -1);
+  facts.exit_code = 69;
+  facts.ranks[0].ending = Ending{Ending::Kind::exited, 69};
+  facts.ranks[0].error = "out: other ranks still live";
+  return facts;
+}
+
+TEST_F(CoordinatorTest, StartsThatALockKeptOutWaitLongerAndDoNotEndTheRun) {
+  open({"a"});
+  ended("a", killed(0, 57, 40));
+  EXPECT_EQ(sent<StartAttempt>("a").value().lock_wait, kKilledRanksLock);
+  for (int attempt = 1; attempt <= 2; ++attempt) {
+    ended("a", kept_out());
+    const auto start = sent<StartAttempt>("a").value();
+    EXPECT_EQ(start.placement.attempt, attempt + 1);
+    EXPECT_EQ(start.lock_wait, kLostHostsLock);
+  }
+  ended("a", kept_out());
+  EXPECT_EQ(done<EndRun>().value().exit_code, 69) << "and not 93: another start may help later";
+}
+
+TEST_F(CoordinatorTest, AFirstStartThatALockKeepsOutIsAFailureLikeOthers) {
+  open({"a"});
+  ended("a", kept_out());
+  EXPECT_EQ(done<EndRun>().value().exit_code, 69);
+}
+
 // Fault 10.
 TEST_F(CoordinatorTest, WaitsForTheLeaseOfASilentHost) {
   open({"a", "b"}, 1);

@@ -2,6 +2,7 @@
 // host they are handed over in the process, between hosts a module sends them.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -88,6 +89,8 @@ struct StartAttempt {
   int node = 0;
   std::int64_t last_step = -1;  ///< the last step that an earlier attempt was seen in; -1: none
   bool is_elastic = false;      ///< rank 0 is to say how many ranks the run may have
+  /// Time that rank 0 waits for ranks of an earlier attempt to let go of the output folder.
+  std::chrono::seconds lock_wait{5};
   bool operator==(const StartAttempt&) const = default;
 };
 

@@ -21,7 +21,7 @@ bool is_final(int exit_code) {
 
 /// Failures whose step nobody knows are alike only if the run has not got on between them.
 bool fail_alike(const AttemptEnd& a, const AttemptEnd& b) {
-  if (a.step != b.step || a.signature != b.signature) return false;
+  if (a.is_kept_out || a.step != b.step || a.signature != b.signature) return false;
   return a.step >= 0 || a.committed == b.committed;
 }
 
@@ -86,9 +86,10 @@ int RestartPolicy::alike_in_a_row() const {
 /// Counts the last attempts that did not commit anything newer than what there was before them.
 int RestartPolicy::in_a_row_without_commit() const {
   int count = 0;
-  for (std::size_t i = ends_.size(); i-- > 0; ++count) {
+  for (std::size_t i = ends_.size(); i-- > 0;) {
     const std::int64_t before = i == 0 ? -1 : ends_[i - 1].committed;
     if (ends_[i].committed > before) break;
+    if (!ends_[i].is_kept_out) ++count;
   }
   return count;
 }

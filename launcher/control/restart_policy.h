@@ -11,10 +11,13 @@ namespace strata::launcher {
 
 /// How an attempt ended: a start of all ranks of a run, and what came of it.
 struct AttemptEnd {
-  int exit_code = 0;            ///< that mlaunch would end with
-  bool was_asked = false;       ///< the user or a scheduler ended it, or the run is done
-  bool could_start = true;      ///< false: a rank's program could not be started
-  bool done = false;            ///< the failed rank had done and saved its work
+  int exit_code = 0;        ///< that mlaunch would end with
+  bool was_asked = false;   ///< the user or a scheduler ended it, or the run is done
+  bool could_start = true;  ///< false: a rank's program could not be started
+  bool done = false;        ///< the failed rank had done and saved its work
+  /// Ranks that had worked before could not begin, as their host or the output folder was not ready
+  /// (69 before a step): a host that is gone may hold its lock for a time.
+  bool is_kept_out = false;
   bool left_behind = false;     ///< killed ranks do not end, and others may not start beside them
   bool out_of_memory = false;   ///< the kernel killed a rank for lack of memory
   std::int64_t step = -1;       ///< that the attempt failed in; -1: none, or unknown
@@ -27,7 +30,8 @@ class RestartPolicy {
   using TimePoint = std::chrono::steady_clock::time_point;
 
   static constexpr std::chrono::hours kWindow{1};
-  /// Attempts in a row that fail alike at one step, or that commit nothing newer.
+  /// Attempts in a row that fail alike at one step, or that commit nothing newer. Those that were
+  /// kept out do not count.
   static constexpr int kAlike = 3;
 
   struct Limits {

@@ -113,6 +113,19 @@ TEST_F(RestartPolicyTest, GivesUpAfterThreeStartsWithoutANewerCommit) {
   EXPECT_EQ(last.why, "3 starts have committed no newer checkpoint");
 }
 
+// Fault 37.
+TEST_F(RestartPolicyTest, StartsThatWereKeptOutAreNoSignThatTheRunFails) {
+  policy_ = RestartPolicy({.most_restarts = 5});
+  EXPECT_TRUE(after(killed(57, 40)).restart);
+  AttemptEnd kept_out = killed(-1, 40);
+  kept_out.exit_code = static_cast<int>(ExitCode::host);
+  kept_out.is_kept_out = true;
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(after(kept_out).restart) << i;
+  const auto last = after(kept_out);
+  EXPECT_FALSE(last.restart) << "all restarts of this hour are used up";
+  EXPECT_EQ(last.exit_code, static_cast<int>(ExitCode::host));
+}
+
 // Fault 24.
 TEST_F(RestartPolicyTest, EndsAfterTwoKillsForLackOfMemoryAtOneStep) {
   AttemptEnd end = killed(57, 40);

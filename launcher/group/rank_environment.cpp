@@ -10,10 +10,6 @@
 namespace strata::launcher {
 namespace {
 
-/// A file server keeps the locks of a host that is lost for its lease time, 90 s with Linux's NFS
-/// unless it is set otherwise; ranks of the next attempt wait longer for the output folder's lock.
-constexpr std::chrono::seconds kLockOfLostHost{120};
-
 std::string joined_first_ranks(const Placement& placement) {
   std::string text;
   for (int host = 0; host < placement.hosts(); ++host)
@@ -39,6 +35,7 @@ std::map<std::string, std::string> variables_of(const RankIdentity& identity) {
       {"STRATA_HOST", identity.host},
       {"STRATA_RUN_ID", identity.run_id},
       {"STRATA_ATTEMPT", std::to_string(placement.attempt)},
+      {"STRATA_LOCK_WAIT", std::to_string(identity.lock_wait.count())},
       {"STRATA_GRACE", std::to_string(identity.grace.count())},
       {"STRATA_STORE_FD", std::to_string(identity.store_fd)},
       {"STRATA_STATUS_FD", std::to_string(identity.status_fd)},
@@ -59,10 +56,9 @@ std::map<std::string, std::string> variables_of(const RankIdentity& identity) {
   std::string terminal = identity.output_on_terminal ? "stdout" : "";
   if (identity.error_on_terminal) terminal += terminal.empty() ? "stderr" : " stderr";
   if (!terminal.empty()) variables["STRATA_TERMINAL"] = terminal;
-  if (!identity.host_address.empty()) {
-    variables["STRATA_HOST_ADDRESS"] = identity.host_address;
-    variables["STRATA_LOCK_WAIT"] = std::to_string(kLockOfLostHost.count());
-  }
+  if (!identity.host_address.empty()) variables["STRATA_HOST_ADDRESS"] = identity.host_address;
+  if (!identity.network_interface.empty())
+    variables["STRATA_INTERFACE"] = identity.network_interface;
   if (!identity.visible_devices.empty())
     variables["CUDA_VISIBLE_DEVICES"] = identity.visible_devices;
   return variables;
@@ -96,7 +92,8 @@ std::vector<std::string> rank_environment(const std::vector<std::string>& inheri
       return entry.starts_with(name + "=") && !entry.ends_with('=');
     });
   };
-  if (is_set("STRATA_INTERFACE")) variables.erase("STRATA_HOST_ADDRESS");
+  if (!identity.network_interface.empty() || is_set("STRATA_INTERFACE"))
+    variables.erase("STRATA_HOST_ADDRESS");
   if (is_set("STRATA_LOCK_WAIT")) variables.erase("STRATA_LOCK_WAIT");
   std::vector<std::string> environment;
   for (const std::string& entry : inherited) {

@@ -54,6 +54,7 @@ RankProcess RankGroup::start(int rank, const StatusPage& page) {
   identity.local_rank = rank;
   identity.last_step = attempt_.last_step;
   identity.is_elastic = attempt_.is_elastic;
+  identity.lock_wait = attempt_.lock_wait;
   identity.run_id = run_.run_id;
   identity.host = run_.host;
   identity.grace = std::chrono::floor<std::chrono::seconds>(run_.options.grace);
@@ -62,6 +63,7 @@ RankProcess RankGroup::start(int rank, const StatusPage& page) {
   identity.master_port = run_.master_port;
   if (!run_.master_address.empty()) identity.master_address = run_.master_address;
   identity.host_address = run_.host_address;
+  identity.network_interface = run_.options.network_interface;
   identity.visible_devices = run_.visible_devices;
   if (rank == 0) {
     identity.output_on_terminal = screen_.queue(OutputKind::standard_output).is_terminal();

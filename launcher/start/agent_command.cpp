@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "launcher/command/device_choice.h"
+
 namespace strata::launcher {
 namespace {
 
@@ -57,6 +59,10 @@ std::vector<std::string> agent_arguments(const Options& options, const AgentPlac
   if (const std::string elastic = elastic_text(hosts.worlds); !elastic.empty())
     arguments.insert(arguments.end(), {"--elastic", elastic});
   if (!options.prefix) arguments.emplace_back("--no-prefix");
+  if (!place.devices.empty())
+    arguments.insert(arguments.end(), {"--include", "localhost:" + device_list(place.devices)});
+  if (!options.network_interface.empty())
+    arguments.insert(arguments.end(), {"--interface", options.network_interface});
   if (!options.log_directory.empty())
     arguments.insert(arguments.end(), {"--log-dir", options.log_directory});
   arguments.emplace_back("--");

@@ -20,6 +20,7 @@ struct AgentStart {
 struct AgentPlace {
   int node = 0;
   int ranks = 1;
+  std::vector<std::string> devices = {};  ///< as ListedHost has them
 };
 
 /// Returns the values of --nnodes and of --elastic ("": it is not given), as they are typed.

@@ -38,6 +38,16 @@ TEST(AgentCommand, WhatIsNotGivenIsNotSaid) {
   EXPECT_EQ(std::ranges::find(arguments, "--elastic"), arguments.end());
 }
 
+TEST(AgentCommand, ItSaysWhichGpusAndWhichNetworkItsRanksUse) {
+  Options options;
+  options.hosts = {.count = 2, .address = "10.0.0.1", .port = 29500};
+  options.network_interface = "eth1";
+  options.command = {"train"};
+  const Words words = agent_arguments(options, {1, 2, {"0", "2"}});
+  EXPECT_EQ(Words(words.end() - 6, words.end()),
+            (Words{"--include", "localhost:0,2", "--interface", "eth1", "--", "train"}));
+}
+
 TEST(AgentCommand, NoWordIsMoreThanAWordToTheShellThere) {
   EXPECT_EQ(ssh_command({"user@b", "/home/a b", "/opt/mlaunch", {"it's", "$(reboot)", ""}}),
             (Words{"ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=30", "--", "user@b",

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <set>
+#include <string_view>
 
 namespace strata::launcher {
 namespace {
@@ -29,6 +31,36 @@ std::optional<Refusal> difference_of_options(const std::vector<Option>& theirs,
     });
   }
   return {};
+}
+
+/// Parses lines of a name and a value. Other hosts send them, so anything may come.
+std::vector<Option> facts_of_build(std::string_view build) {
+  std::vector<Option> facts;
+  while (!build.empty()) {
+    const std::string_view line = build.substr(0, build.find('\n'));
+    build.remove_prefix(std::min(line.size() + 1, build.size()));
+    const std::size_t space = std::min(line.find(' '), line.size());
+    facts.push_back({std::string(line.substr(0, space)),
+                     std::string(line.substr(std::min(space + 1, line.size())))});
+  }
+  return facts;
+}
+
+/// Names all that differs.
+std::optional<Refusal> difference_of_builds(std::string_view theirs, std::string_view own) {
+  if (theirs == own) return {};
+  const std::vector<Option> a = facts_of_build(theirs), b = facts_of_build(own);
+  std::set<std::string> names;
+  for (const auto* facts : {&a, &b})
+    for (const Option& fact : *facts)
+      if (value_in(a, fact.name) != value_in(b, fact.name)) names.insert(fact.name);
+  return refusal_of([&](const auto& words) {
+    std::string text;
+    for (const std::string& name : names)
+      text += fmt::format("{} has {} {}, {} {}; ", words.them, name, value_in(a, name), words.us,
+                          value_in(b, name));
+    return text + "install the same Strata everywhere";
+  });
 }
 
 using Command = std::vector<std::string>;
@@ -68,11 +100,7 @@ std::optional<Refusal> difference_of_commands(const Command& theirs, const Comma
 }  // namespace
 
 std::optional<Refusal> difference(const AgreedFacts& theirs, const AgreedFacts& own) {
-  if (theirs.build != own.build)
-    return refusal_of([&](const auto& words) {
-      return fmt::format("{} has Strata {}, {} {}: install the same everywhere", words.them,
-                         theirs.build, words.us, own.build);
-    });
+  if (auto differs = difference_of_builds(theirs.build, own.build)) return differs;
   if (auto differs = difference_of_options(theirs.options, own.options)) return differs;
   return difference_of_commands(theirs.command, own.command);
 }

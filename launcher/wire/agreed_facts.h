@@ -13,7 +13,7 @@ struct AgreedFacts {
     std::string value;  ///< empty: it is not given
     bool operator==(const Option&) const = default;
   };
-  std::string build;                 ///< version of Strata
+  std::string build;                 ///< as own_build() has it
   std::vector<Option> options = {};  ///< of mlaunch
   std::vector<std::string> command;  ///< of the ranks
 };

@@ -5,7 +5,7 @@
 namespace strata::launcher {
 namespace {
 
-const AgreedFacts kOwn{.build = "0.1",
+const AgreedFacts kOwn{.build = "Strata 0.1\nmlaunch 12",
                        .options = {{"--nnodes", "1:2"}, {"--elastic", ""}, {"--rejoin", "60"}},
                        .command = {"train", "--zero", "3"}};
 
@@ -18,13 +18,15 @@ TEST(AgreedFacts, WhatIsEqualIsNoReasonToRefuse) {
 
 TEST(AgreedFacts, BothHostsAreToldWhatDiffersAsTheySeeIt) {
   AgreedFacts other = kOwn;
-  other.build = "0.2";
+  other.build = "Strata 0.2\nmlaunch 34";
   auto differs = difference(other, kOwn);
   ASSERT_TRUE(differs);
   EXPECT_EQ(differs->to_agent,
-            "this host has Strata 0.2, the coordinator 0.1: install the same everywhere");
+            "this host has Strata 0.2, the coordinator 0.1; this host has mlaunch 34, the "
+            "coordinator 12; install the same Strata everywhere");
   EXPECT_EQ(differs->to_coordinator,
-            "it has Strata 0.2, this host 0.1: install the same everywhere");
+            "it has Strata 0.2, this host 0.1; it has mlaunch 34, this host 12; install the same "
+            "Strata everywhere");
   EXPECT_EQ(differs->exit_code, 78);
   other = kOwn;
   other.command.pop_back();

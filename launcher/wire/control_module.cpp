@@ -5,7 +5,7 @@ namespace strata::launcher {
 
 std::unique_ptr<ControlModule> open_control_module() {
   const auto entry = reinterpret_cast<ControlModuleEntry>(module_entry(
-      {.file = "libstrata_control.so",
+      {.file = kControlModuleFile,
        .entry = kControlModuleEntry,
        .purpose = "a run over several hosts",
        .if_missing =

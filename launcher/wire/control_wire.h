@@ -167,6 +167,7 @@ class ControlModule {
 };
 
 /// Name and type of the module's only entry; the caller owns the result.
+inline constexpr const char* kControlModuleFile = "libstrata_control.so";
 inline constexpr const char* kControlModuleEntry = "strata_make_control_module";
 using ControlModuleEntry = ControlModule* (*)();
 

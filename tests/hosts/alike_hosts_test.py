@@ -26,7 +26,7 @@ class AlikeHosts(HostsTest):
         hosts = []
         for node, folder in enumerate(self.folders):
             command = self.command(node, 2, 1, words, secret=str(self.home / "secret"))
-            hosts.append(self.start(["env", "-C", str(folder), *command]))
+            hosts.append(self.start_host(["env", "-C", str(folder), *command]))
         return [(code, error) for code, _, error in [self.ended(host) for host in hosts]]
 
     def expect_done(self, ends):
@@ -84,6 +84,19 @@ class AlikeHosts(HostsTest):
         with open(self.folders[1] / "bin" / "train", "ab") as program:
             program.write(b"another build")
         self.expect_refused(self.run_hosts(program="./bin/train"), "the program: hash ")
+
+    # Fault 35.
+    def test_modules(self):
+        for folder in self.folders:
+            shutil.copytree(BIN, folder / "bin", ignore=lambda _, names: set(names) - {"train"})
+            shutil.copytree(BIN.parent / "lib", folder / "lib")
+            os.symlink(pathlib.Path(__file__).resolve().parents[2] / "configs", folder / "configs")
+        self.expect_done(self.run_hosts(program="./bin/train"))
+        with open(self.folders[1] / "lib/libstrata_gloo.so", "ab") as module:
+            module.write(b"another build")
+        ends = self.run_hosts(program="./bin/train")
+        self.expect_refused(ends, "the module libstrata_gloo.so: hash ")
+        self.assertNotIn("the program", ends[0][1], "what is equal is not listed")
 
     # Fault 35.
     def test_ranks_of_one_host(self):

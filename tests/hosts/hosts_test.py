@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import time
 import unittest
@@ -73,7 +74,7 @@ class Hosts(HostsTest):
         self.wait_until(lambda: children(first.pid), "rank 0")
         time.sleep(1.5)  # until a heartbeat has told of the commit
         os.kill(second.pid, signal.SIGKILL)
-        third = self.start(self.command(1, 2, 1, [ACTOR, "commit", "5", "ws"], ["--max-restarts", "2"]))
+        third = self.start_host(self.command(1, 2, 1, [ACTOR, "commit", "5", "ws"], ["--max-restarts", "2"]))
         code, _, said = self.ended(first, 60)
         self.assertEqual((code, self.ended(third)[0]), (0, 0), said)
         self.assertIn("starting the ranks again", said)
@@ -218,15 +219,31 @@ class Hosts(HostsTest):
 
     # Fault 35.
     def test_a_host_that_the_run_does_not_have_is_refused(self):
-        first = self.start(self.command(0, 2, 1, ["true"]))
-        code, _, said = self.ended(self.start(self.command(2, 3, 1, ["true"])))
+        first = self.start_host(self.command(0, 2, 1, ["true"]))
+        code, _, said = self.ended(self.start_host(self.command(2, 3, 1, ["true"])))
         self.assertEqual(code, 78, said)
         self.assertIn("this host was told --nnodes 3, the coordinator 2", said)
         self.assertIsNone(first.poll())
 
+    # Fault 35.
+    def test_a_host_with_another_build_is_refused_and_a_copy_is_not(self):
+        copy = self.home / "copy"
+        (copy / "bin").mkdir(parents=True)
+        shutil.copy(BIN / "mlaunch", copy / "bin")
+        os.symlink(BIN.parent / "lib", copy / "lib")
+        for change, expected in ((b"", 0), (b"another build", 78)):
+            with open(copy / "bin/mlaunch", "ab") as program:
+                program.write(change)
+            first = self.start_host(self.command(0, 2, 1, ["true"]))
+            code, _, said = self.ended(self.start_host([str(copy / "bin/mlaunch"), *self.command(1, 2, 1, ["true"])[1:]]))
+            self.assertEqual(code, expected, said)
+        self.assertRegex(said, r"this host has mlaunch [0-9a-f]{16}, the coordinator [0-9a-f]{16}; install the same Strata everywhere")
+        self.assertNotIn("control", said, "what is equal is not listed")
+        self.assertIsNone(first.poll())
+
     def test_an_agent_without_a_coordinator_ends_by_signals(self):
         for number, code in ((signal.SIGTERM, 75), (signal.SIGINT, 130)):
-            agent = self.start(self.command(1, 2, 1, ["true"]))
+            agent = self.start_host(self.command(1, 2, 1, ["true"]))
             time.sleep(0.5)
             agent.send_signal(number)
             ended, _, said = self.ended(agent, 5)
@@ -258,24 +275,24 @@ class Hosts(HostsTest):
 
     # Fault 31.
     def test_a_number_that_two_hosts_have_is_refused_to_the_later_one(self):
-        early = self.start(self.command(1, 3, 1, ["true"]))
-        first = self.start(self.command(0, 3, 1, ["true"]))
+        early = self.start_host(self.command(1, 3, 1, ["true"]))
+        first = self.start_host(self.command(0, 3, 1, ["true"]))
         time.sleep(1)
-        code, _, said = self.ended(self.start(self.command(1, 3, 1, ["true"])))
+        code, _, said = self.ended(self.start_host(self.command(1, 3, 1, ["true"])))
         self.assertEqual(code, 78)
         self.assertRegex(said, r"host 1 is there already \(.+\), and answers: give each host a --node-rank of its own")
-        third = self.start(self.command(2, 3, 1, ["true"]))
+        third = self.start_host(self.command(2, 3, 1, ["true"]))
         self.assertEqual([self.ended(host)[0] for host in (first, early, third)], [0, 0, 0])
 
     # Fault 35.
     def test_hosts_that_would_run_different_things_are_refused(self):
-        first = self.start(self.command(0, 2, 1, ["sh", "-c", "exit 0"]))
+        first = self.start_host(self.command(0, 2, 1, ["sh", "-c", "exit 0"]))
         for count, program, words in [(2, ["sh", "-c", "exit 1"], "-c is 'exit 1' on this host and 'exit 0' there"),
                                       (3, ["sh", "-c", "exit 0"], "this host was told --nnodes 3, the coordinator 2")]:
-            code, _, said = self.ended(self.start(self.command(1, count, 1, program)))
+            code, _, said = self.ended(self.start_host(self.command(1, count, 1, program)))
             self.assertEqual(code, 78, said)
             self.assertIn(words, said)
-        second = self.start(self.command(1, 2, 1, ["sh", "-c", "exit 0"]))
+        second = self.start_host(self.command(1, 2, 1, ["sh", "-c", "exit 0"]))
         self.assertEqual([self.ended(host)[0] for host in (first, second)], [0, 0])
 
 

@@ -2,6 +2,7 @@
 processes, processes and mounts, with its own /tmp and /dev/shm, on a bridge."""
 import os
 import shutil
+import socket
 import subprocess
 import tempfile
 import pathlib
@@ -42,6 +43,7 @@ class Namespaces(HostsTest):
         self.addCleanup(folder.cleanup)
         shutil.copy(self.home / "secret", folder.name)
         self.home = pathlib.Path(folder.name)
+        self.take_bridge()
         self.remove_network()
         self.addCleanup(self.remove_network)
         try:
@@ -51,6 +53,19 @@ class Namespaces(HostsTest):
                 self.add_host(host)
         except subprocess.CalledProcessError as error:
             self.skipTest(f"this system has no bridge or no network namespaces: {error.stderr.strip()}")
+
+    def take_bridge(self):
+        """Waits until tests of no other build have a bridge of this name on this machine."""
+        name = socket.socket(socket.AF_UNIX)
+        self.addCleanup(name.close)
+
+        def taken():
+            try:
+                name.bind(f"\0{self.bridge()}")
+            except OSError:
+                return False
+            return True
+        self.wait_until(taken, "the end of other tests that use the bridge", 600)
 
     def add_host(self, host):
         name, outside = self.namespace(host), self.cable(host)
@@ -92,8 +107,8 @@ class Namespaces(HostsTest):
         run("ip", "link", "set", self.cable(host), "up")
 
     def on_host(self, host, command):
-        return self.start(["ip", "netns", "exec", self.namespace(host), "unshare", "--uts", "--ipc", "--pid", "--mount", "--fork",
-                           "--mount-proc", "--kill-child", "sh", "-c", INSIDE, "sh", f"host{host}", *command])
+        return self.start_host(["ip", "netns", "exec", self.namespace(host), "unshare", "--uts", "--ipc", "--pid", "--mount", "--fork",
+                                "--mount-proc", "--kill-child", "sh", "-c", INSIDE, "sh", f"host{host}", *command])
 
     def launch(self, ranks, program, options=()):
         """Starts mlaunch on each host, with as many ranks as `ranks` says; returns the processes, host 0 first."""

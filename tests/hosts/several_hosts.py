@@ -5,6 +5,7 @@ import socket
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "program"))
+from memory_watch import MemoryWatch
 from programs import BIN, ProgramTest, children  # noqa: F401 (for the tests)
 
 ACTOR = str(BIN.parent / "tests" / "rank_actor")
@@ -18,14 +19,25 @@ def free_port():
 
 
 class HostsTest(ProgramTest):
-    """A test with the secret and the port of a run."""
+    """A test with the secret and the port of a run. It fails if processes of two hosts map one memory file."""
 
     def setUp(self):
         super().setUp()
         if not HAS_MODULE:
             self.skipTest("this build has no libstrata_control.so")
         self.port = free_port()
+        self.memory = MemoryWatch()
         self.run_program([str(BIN / "mlaunch"), "secret", "secret"])
+
+    def tearDown(self):
+        self.memory.end()
+        self.assertEqual(self.memory.shared(), set(), "memory files that several hosts have mapped")
+
+    def start_host(self, command):
+        """Starts what a host consists of, alone or with what descends from it."""
+        host = self.start(command)
+        self.memory.add(host.pid)
+        return host
 
     def command(self, node, count, ranks, program, options=(), port=None, secret="secret"):
         return [str(BIN / "mlaunch"), "--nnodes", str(count), "--node-rank", str(node), "--master-addr", "127.0.0.1",
@@ -33,7 +45,7 @@ class HostsTest(ProgramTest):
 
     def start_hosts(self, ranks, program, options=()):
         """Starts hosts with as many ranks as `ranks` says of each; returns their mlaunch processes, host 0 first."""
-        return [self.start(self.command(node, len(ranks), here, program, options)) for node, here in enumerate(ranks)]
+        return [self.start_host(self.command(node, len(ranks), here, program, options)) for node, here in enumerate(ranks)]
 
     def ended(self, host, limit_s=30):
         """Waits for an mlaunch; returns its exit code, standard output and standard error."""

@@ -40,15 +40,18 @@ JOB = ["--device", "cpu", "--threads", "1", "--sequence-length", "32", "--micro-
 WHERE = """sh -c 'echo "$RANK of $WORLD_SIZE on $(hostname), nodes $SLURM_JOB_NUM_NODES, step ${SLURM_STEP_ID-none} ${SLURM_NNODES-none}"'"""
 
 
-class Slurm(Namespaces):
+class SlurmTest(Namespaces):
+    """A test with a Slurm of its own."""
+
     HOSTS = 3
+    MORE = ""  # lines of its configuration
 
     def setUp(self):
         if None in DAEMONS:
             self.skipTest("Slurm is not installed (Debian: apt install slurmctld slurmd slurm-client)")
         super().setUp()
         nodes = "".join(f"NodeName=host{host} NodeAddr={self.address(host)} CPUs=4 RealMemory=500\n" for host in range(self.HOSTS))
-        self.write("slurm.conf", CONFIGURATION.format(address=self.address(0), home=self.home) + nodes)
+        self.write("slurm.conf", CONFIGURATION.format(address=self.address(0), home=self.home) + self.MORE + nodes)
         self.write("cgroup.conf", "CgroupPlugin=cgroup/v1\n")  # it is not used: there may be no cgroups here
         self.write("hosts", "127.0.0.1 localhost\n" + "".join(f"{self.address(host)} host{host}\n" for host in range(self.HOSTS)))
         for folder in ("state", *(f"spool-host{host}" for host in range(self.HOSTS))):
@@ -89,6 +92,18 @@ class Slurm(Namespaces):
         self.run_program([str(BIN / "mlaunch"), "-np", "3", *self.train(*arguments, "--dump-state", "one").split()])
         return self.read("one")
 
+    def steps(self):
+        """Returns the last step in the metrics; 0: there is none."""
+        if not (self.home / "metrics").exists():
+            return 0
+        lines = [line for line in self.read("metrics").splitlines() if '"loss"' in line and line.endswith("}")]
+        return json.loads(lines[-1])["step"] if lines else 0
+
+    def last_checkpoint(self):
+        return int(os.readlink(self.home / "saved/latest").rsplit("-", 1)[1])
+
+
+class Slurm(SlurmTest):
     def test_one_mlaunch_trains_on_all_nodes_with_the_bits_of_one_host(self):
         job = self.submit(f"exec {BIN}/mlaunch -np 1 {self.train('--steps', 4, '--dump-state', 'three')}")
         self.assertEqual(self.ended_job(job), ("COMPLETED", "0:0"), self.out())
@@ -129,6 +144,18 @@ class Slurm(Namespaces):
         job = self.submit(f"exec {BIN}/mlaunch -np 1 {self.train(*arguments, 'saved', '--dump-state', 'three')}")
         self.wait_until(lambda: (self.home / "saved/latest").exists(), "a checkpoint")
         os.kill(agents(self.home)[-1], signal.SIGKILL)
+        self.assertEqual(self.ended_job(job, 120), ("COMPLETED", "0:0"), self.out())
+        self.assertIn("starting the ranks again from step", self.out())
+        self.assertEqual(self.read("three"), self.digest_of_one_host(*arguments, "undisturbed"))
+
+    # Fault 11.
+    def test_a_run_goes_on_after_a_node_was_cut_off(self):
+        arguments = ["--steps", 60, "--save-every", 4, "--output"]
+        job = self.submit(f"exec {BIN}/mlaunch -np 1 {self.train(*arguments, 'saved', '--dump-state', 'three')}")
+        self.wait_until(lambda: (self.home / "saved/latest").exists(), "a checkpoint")
+        self.cut(2)
+        self.wait_until(lambda: "host 2 (host2) is lost: it has given no sign of life" in self.out(), "the loss of a node", 20)
+        self.mend(2)
         self.assertEqual(self.ended_job(job, 120), ("COMPLETED", "0:0"), self.out())
         self.assertIn("starting the ranks again from step", self.out())
         self.assertEqual(self.read("three"), self.digest_of_one_host(*arguments, "undisturbed"))
@@ -175,19 +202,27 @@ class Slurm(Namespaces):
         self.assertEqual(self.ended_job(job)[0], "CANCELLED", self.out())
         self.assertGreater(self.last_checkpoint(), 2)
 
-    def steps(self):
-        """Returns the last step in the metrics; 0: there is none."""
-        if not (self.home / "metrics").exists():
-            return 0
-        lines = [line for line in self.read("metrics").splitlines() if '"loss"' in line and line.endswith("}")]
-        return json.loads(lines[-1])["step"] if lines else 0
-
-    def last_checkpoint(self):
-        return int(os.readlink(self.home / "saved/latest").rsplit("-", 1)[1])
-
     def test_a_requeue_outside_of_a_job_is_refused(self):
         refused = self.run_program([str(BIN / "mlaunch"), "--requeue", "true"], expect=2)
         self.assertIn("--requeue: SLURM_JOB_ID is not set", refused.stderr)
+
+
+class Requeueing(SlurmTest):
+    MORE = "RequeueExit=75\n"
+
+    # Fault 36.
+    def test_slurm_itself_warns_a_job_and_starts_it_again(self):
+        """Slurm counts in minutes, and may warn up to a minute too early: of two minutes in the first one."""
+        job = self.submit(f"exec {BIN}/mlaunch -np 1 {self.train('--steps', 1000000, '--resume', 'auto', '--output', 'saved', '--metrics', 'metrics')}",
+                          "--time=2", "--signal=B:USR1@60")
+        self.wait_until(lambda: self.steps() > 2, "steps")
+        self.wait_until(lambda: self.job(job)[0] == "PENDING", "the job in the queue", 150)
+        first = self.last_checkpoint()
+        self.assertGreater(first, 2)
+        self.slurm("scontrol", "update", f"JobId={job}", "StartTime=now")  # Slurm waits two minutes
+        self.wait_until(lambda: self.steps() > first + 2, "steps after the job has started again")
+        self.slurm("scancel", job)
+        self.wait_until(lambda: not agents(self.home), "the end of all agents")
 
 
 if __name__ == "__main__":

@@ -49,6 +49,7 @@ class Ssh(HostsTest):
         self.write("ssh_config", CLIENT.format(**facts))
         # mlaunch calls ssh, as its users do; this one reads the configuration of the test.
         self.write("bin/ssh", f'#!/bin/sh\nexec {shutil.which("ssh")} -F {self.home}/ssh_config "$@"\n').chmod(0o755)
+        self.write("hosts", "localhost slots=4\nb slots=4\nc slots=2\n")
         os.makedirs("/run/sshd", exist_ok=True)
         self.sshd = self.start([SSHD, "-D", "-e", "-f", str(self.home / "sshd_config")])
         self.wait_until(lambda: subprocess.run([str(self.home / "bin/ssh"), "b", "true"], capture_output=True).returncode == 0, "sshd")
@@ -69,6 +70,13 @@ class Ssh(HostsTest):
                          [f"[{rank}] {rank} of 3 on {int(rank > 0)} in {self.home}, it's $HOME" for rank in range(3)])
         self.assertEqual(sorted(line for line in error.splitlines() if line.startswith("[")),
                          [f"[{rank}] to stderr" for rank in range(3)])
+
+    def test_a_network_and_slots_are_chosen_for_all_hosts(self):
+        run = self.launch("--interface", "lo", "--hostfile", "hosts", "--include", "b:1,3@c:0", "sh", "-c",
+                          'echo "$RANK of $WORLD_SIZE by $STRATA_INTERFACE${STRATA_HOST_ADDRESS-}, GPU $CUDA_VISIBLE_DEVICES"')
+        code, output, error = self.ended(run)
+        self.assertEqual(code, 0, error)
+        self.assertEqual(sorted(output.splitlines()), ["[0] 0 of 3 by lo, GPU 1,3", "[1] 1 of 3 by lo, GPU 1,3", "[2] 2 of 3 by lo, GPU 0"])
 
     def test_views_reach_a_run_with_a_secret_from_a_file(self):
         run = self.launch("--run-secret", "secret", "--master-port", str(self.port), "-H", "localhost:1,b:1", ACTOR, "save")

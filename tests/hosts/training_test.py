@@ -1,13 +1,13 @@
 """Training over hosts in namespaces of their own: the same bits as on one host, whatever dies on the way."""
 import json
 import os
-import pathlib
 import signal
 import time
 import unittest
 
+from memory_watch import descendants, memory_files, parents
 from namespaces import Namespaces
-from several_hosts import BIN, children
+from several_hosts import BIN
 
 JOB = ["--device", "cpu", "--threads", "1", "--sequence-length", "32", "--micro-batch", "1", "--calibrate", "off"]
 
@@ -34,29 +34,25 @@ class Training(Namespaces):
 
     # Fault 10.
     def test_no_two_hosts_map_one_memory_file(self):
+        """All tests of hosts look for it, this one that ranks of a host do share memory, which could be seen."""
         hosts = self.launch([2, 2], self.train("--zero", 3, "--steps", 100000, "--metrics", "metrics"))
         self.wait_until(lambda: (self.home / "metrics").exists() and self.steps() > 2, "steps")
-        files = [self.memory_files(host) for host in hosts]
-        self.assertTrue(files[0] and files[1], "ranks of one host share memory")
-        self.assertEqual(files[0] & files[1], set())
+        for host in hosts:
+            ranks = [memory_files(pid) for pid in descendants(host.pid, parents()) if self.is_train(pid)]
+            self.assertEqual(len(ranks), 2)
+            self.assertTrue(set.intersection(*ranks), "ranks of one host share memory")
         hosts[1].send_signal(signal.SIGKILL)  # of the namespaces' first process: all of the host goes
         self.assertEqual(self.ended(hosts[0])[0], 75)
 
-    @staticmethod
-    def descendants(pid):
-        found = children(pid)
-        for child in list(found):
-            found += Training.descendants(child)
-        return found
+    # Fault 8.
+    def test_a_rank_that_starts_a_minute_late_is_waited_for(self):
+        late = ["sh", "-c", '[ "$RANK" = 0 ] || sleep 65; exec "$@"', "sh"]
+        ends = [self.ended(host, 120) for host in self.launch([1, 1], [*late, *self.train("--zero", 3, "--steps", 2)])]
+        self.assertEqual([end[0] for end in ends], [0, 0], ends)
 
-    def memory_files(self, host):
-        """Returns (device, inode) of the memory files that two ranks of a host map."""
-        mapped = []
-        for pid in self.descendants(host.pid):
-            if os.path.basename(os.readlink(f"/proc/{pid}/exe")) == "train":
-                lines = pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines()
-                mapped.append({tuple(line.split()[3:5]) for line in lines if "memfd:" in line})
-        return set.union(*(one & other for one in mapped for other in mapped if one is not other))
+    @staticmethod
+    def is_train(pid):
+        return os.path.basename(os.readlink(f"/proc/{pid}/exe")) == "train"
 
     def steps(self):
         try:
@@ -82,7 +78,7 @@ class Training(Namespaces):
                 self.assertEqual(steps[-1], 120)
 
     def kill_a_rank(self, hosts):
-        ranks = [pid for pid in self.descendants(hosts[1].pid) if os.path.basename(os.readlink(f"/proc/{pid}/exe")) == "train"]
+        ranks = [pid for pid in descendants(hosts[1].pid, parents()) if self.is_train(pid)]
         os.kill(ranks[0], signal.SIGKILL)
 
     def cut_off(self, hosts):

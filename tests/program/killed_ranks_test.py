@@ -1,9 +1,11 @@
 """Ranks are killed at chosen places of a step: the run goes on by itself and ends with the bits of a run that nothing happened to."""
+import fcntl
 import json
 import os
 import pathlib
 import shutil
 import signal
+import struct
 import time
 import unittest
 
@@ -12,6 +14,7 @@ from programs import BIN, ProgramTest, children, mlaunch
 JOB = ["--device", "cpu", "--zero", "3", "--steps", "500", "--threads", "1", "--sequence-length", "8", "--micro-batch", "1", "--save-every", "20",
        "--calibrate", "off"]
 GATHERED = ["--param-persistence-threshold", "0"]  # small parameters, too
+F_OFD_SETLK = 37  # Python 3.11 has no name for it
 LIMIT_S = 6  # from a kill to the next attempt, on a busy machine, too
 
 
@@ -71,6 +74,24 @@ class KilledRanks(ProgramTest):
     # Fault 4.
     def test_in_the_update(self):
         self.expect_same_bits(lambda rank: rank["phase"] == "update")
+
+    # Fault 10.
+    def test_a_lock_that_outlives_its_host_delays_the_run_alone(self):
+        """A file server keeps the locks of a host that is gone for a time, as this test does after a rank was killed."""
+        launcher = self.start(mlaunch(1, *JOB, "--output", "out"))
+        self.wait_until(lambda: (self.home / "out/latest").exists(), "a checkpoint")
+        with open(self.home / "out/.strata-lock", "rb") as lock:
+            shared = struct.pack("hhqqi4x", fcntl.F_RDLCK, os.SEEK_SET, 1, 1, 0)
+            fcntl.fcntl(lock, F_OFD_SETLK, shared)
+            os.kill(children(launcher.pid)[0], signal.SIGKILL)
+            said = ""
+            while "waiting up to 120 s for ranks of an earlier attempt to let go of out" not in said:
+                line = launcher.stdout.readline()
+                self.assertTrue(line, said)
+                said += line
+        _, errors = launcher.communicate(timeout=60)
+        self.assertEqual(launcher.returncode, 0, errors)
+        self.assertEqual(errors.count("but other ranks still live"), 1, errors)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@
 #include "train/checkpoint/checkpoint_run.h"
 #include "train/checkpoint/output_lock.h"
 #include "train/checkpoint/testing/checkpoint_testing.h"
+#include "train/checkpoint/testing/no_locks.h"
 
 namespace strata::train {
 namespace {
@@ -321,6 +322,18 @@ TEST_F(CheckpointDirectoryTest, ADyingRankIsWaitedFor) {
       OutputLock(root_.path(), {"node8", 1, "def"}, kDyingProcess, Beat([&beats] { ++beats; })));
   EXPECT_GE(beats, 2) << "who waits says that it does";
   dying.join();
+}
+
+// Fault 33.
+TEST_F(CheckpointDirectoryTest, AFolderWithoutLocksSaysWhatToChange) {
+  for (const int error : {ENOLCK, EOPNOTSUPP}) {
+    const NoLocks no_locks(error);
+    const std::string text = message_of<HostError>([&] {
+      const OutputLock lock(root_.path(), {"node7", 1, "abc"}, kAtOnce);
+    });
+    EXPECT_NE(text.find(root_.path() + ": its file system has no locks ("), std::string::npos);
+    EXPECT_NE(text.find("NFS: without 'nolock'"), std::string::npos) << text;
+  }
 }
 
 TEST_F(CheckpointDirectoryTest, NoRankJoinsARunThatHasNotBegun) {

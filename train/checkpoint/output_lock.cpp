@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <thread>
 #include <utility>
 
@@ -49,6 +50,12 @@ bool lock(const UniqueFd& file, const std::string& output, off_t byte, short kin
   } while (result != 0 && errno == EINTR);
   if (result == 0) return true;
   if (errno == EAGAIN || errno == EACCES) return false;
+  if (errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP || errno == EINVAL)
+    throw HostError(fmt::format(
+        "{}: its file system has no locks ({}), without which two runs could write there at a "
+        "time; mount it with locks (NFS: without 'nolock', with the lock service of server and "
+        "client running), or choose an --output on another file system",
+        output, std::strerror(errno)));
   throw IoError(lock_path(output), 0, "cannot lock", errno);
 }
 

@@ -29,8 +29,8 @@ inline constexpr std::chrono::milliseconds kDyingProcess{5000};
 class OutputLock {
  public:
   /// Takes rank 0's lock in a folder that exists. Waits up to `wait` for another run to end, and
-  /// beats meanwhile. Throws HostError naming folder and owner if it does not end, and IoError if
-  /// the file cannot be made.
+  /// beats meanwhile. Throws HostError naming folder and owner if it does not end, or if the file
+  /// system has no locks, and IoError if the file cannot be made.
   OutputLock(const std::string& output, const LockOwner& owner,
              std::chrono::milliseconds wait = kDyingProcess, const Beat& beat = {});
 

@@ -108,14 +108,15 @@ void judge_ports(const HostsReport& report, Findings& findings) {
   for (const HostFacts& host : report.hosts)
     if (!host.no_port.empty())
       findings.add(Level::bad, "ports",
-                   fmt::format("{}: {}; set STRATA_INTERFACE there", host.name, host.no_port));
+                   fmt::format("{}: {}; name another network: mlaunch --interface NAME", host.name,
+                               host.no_port));
   for (std::size_t from = 0; from < report.hosts.size(); ++from)
     for (const HostLinks::Unreached& one : report.links[from].unreached) {
       const HostFacts& to = report.hosts[static_cast<std::size_t>(one.host)];
       findings.add(
           Level::bad, "ports",
           fmt::format("{} does not reach {} at {}, port {}: {}; open TCP ports from 1024 on "
-                      "between the hosts, or name a network that is open: STRATA_INTERFACE",
+                      "between the hosts, or name a network that is open: mlaunch --interface NAME",
                       report.hosts[from].name, to.name, to.address, to.port, one.why));
     }
   findings.conclude("ports", "all hosts reach one another at random ports");

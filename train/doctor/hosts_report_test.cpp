@@ -69,7 +69,7 @@ TEST(HostsReport, WhatIsWrongIsSaidWithItsHostAndWhatToChange) {
       {[](HostsReport& r) { r.hosts[2].programs = "/c"; },
        "note strata: a has /opt/strata/bin; c has /c"},
       {[](HostsReport& r) { r.hosts[1].no_port = "no address"; },
-       "bad ports: b: no address; set STRATA_INTERFACE there"},
+       "bad ports: b: no address; name another network: mlaunch --interface NAME"},
       {[](HostsReport& r) {
          r.links[2].unreached = {{0, "Connection refused"}};
        },

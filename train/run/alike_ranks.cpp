@@ -91,6 +91,9 @@ std::string path_of(const std::string& name) {
 std::vector<comm::Fact> files_of(const RunParts& run) {
   std::vector<comm::Fact> facts{
       {"the program", fmt::format("hash {:016x}", hash_of_program()), own_directory()}};
+  for (const OpenedModule& module : opened_modules())
+    facts.push_back(
+        {"the module " + module.file, fmt::format("hash {:016x}", module.hash), module.folder});
   const TokenSource& data = *run.corpus.training;
   facts.push_back({"the data",
                    describe_tokens(data, run.data_digest.empty() ? digest_tokens(data, run.beat)

@@ -89,7 +89,21 @@ std::unique_ptr<OutputLock> OutputFolder::lock() const {
       restart_ && context_.lock_wait ? *context_.lock_wait : kDyingProcess;
   return std::make_unique<OutputLock>(
       path_, LockOwner{context_.host, static_cast<std::int64_t>(::getpid()), attempt_of(context_)},
-      wait, watch_.beat());
+      wait, beat_and_tell_of(wait));
+}
+
+/// Returns the beat of a wait, which also tells of one that is longer than a killed process needs.
+Beat OutputFolder::beat_and_tell_of(std::chrono::milliseconds wait) const {
+  const auto tell_at = std::chrono::steady_clock::now() + kDyingProcess;
+  return Beat([this, wait, tell_at, told = false, beat = watch_.beat()]() mutable {
+    beat();
+    if (told || std::chrono::steady_clock::now() < tell_at) return;
+    told = true;
+    listeners_.print(fmt::format(
+        "waiting up to {} s for ranks of an earlier attempt to let go of {}: a host that is gone "
+        "may hold its lock for a time",
+        std::chrono::ceil<std::chrono::seconds>(wait).count(), path_));
+  });
 }
 
 std::string OutputFolder::from_first(const std::string& text) {

@@ -66,6 +66,7 @@ class OutputFolder {
  private:
   /// Takes this rank's part of the lock, after rank 0 has its own. Not collective.
   [[nodiscard]] std::unique_ptr<OutputLock> lock() const;
+  [[nodiscard]] Beat beat_and_tell_of(std::chrono::milliseconds wait) const;
   /// Functions of rank 0 alone, not collective, up to make_again.
   /// Says what to do with checkpoints that are there although the options do not go on from them.
   void refuse_or_replace(const CheckpointOptions& options);

@@ -74,7 +74,9 @@ class ControlWireTest : public testing::Test {
     for_agents.key.clear();
     return {"127.0.0.1", port_, for_agents, facts(), ""};
   }
-  static AgreedFacts facts() { return {"0.1", {{"--nnodes", "2"}}, {"train", "--zero", "3"}}; }
+  static AgreedFacts facts() {
+    return {"Strata 0.1", {{"--nnodes", "2"}}, {"train", "--zero", "3"}};
+  }
   void listen() {
     server_ = std::make_unique<CoordinatorServer>(listen_settings());
     at_server_ = std::make_unique<Ear>(*server_);
@@ -203,9 +205,9 @@ TEST_F(ControlWireTest, WhoDoesNotBelongToTheRunIsRefused) {
   wrong.secret.certificate = make_secret().certificate;
   EXPECT_NE(refusal_of(wrong).find("another certificate"), std::string::npos);
   wrong = attach_settings();
-  wrong.facts.build = "0.2";
+  wrong.facts.build = "Strata 0.2";
   EXPECT_EQ(refusal_of(wrong),
-            "this host has Strata 0.2, the coordinator 0.1: install the same everywhere");
+            "this host has Strata 0.2, the coordinator 0.1; install the same Strata everywhere");
   EXPECT_EQ(server_->settle_run(), "run-7");
   wrong = attach_settings();
   wrong.run_id = "run-6";
@@ -236,7 +238,7 @@ TEST_F(ControlWireTest, WhoDoesNotBelongToTheRunIsRefused) {
 TEST_F(ControlWireTest, TheCoordinatorHearsWhomItHasRefusedAndWhy) {
   listen();
   AttachSettings wrong = attach_settings();
-  wrong.facts.build = "0.2";
+  wrong.facts.build = "Strata 0.2";
   attach(wrong);
   ASSERT_TRUE(at_agent_->next<Connected>());
   client_->send(SendToCoordinator{Hello{.host = "b", .agent = "1", .host_name = "gpu-2"}});

@@ -15,6 +15,7 @@ void set(const StartAttempt& start, proto::FromCoordinator& out) {
   message.set_node(start.node);
   message.set_last_step(start.last_step);
   message.set_elastic(start.is_elastic);
+  message.set_lock_wait_s(start.lock_wait.count());
 }
 
 StartAttempt start_of(const proto::StartAttempt& in) {
@@ -29,6 +30,7 @@ StartAttempt start_of(const proto::StartAttempt& in) {
   start.node = within(in.node(), 0, std::int64_t{in.slots_size()} - 1, "node");
   start.last_step = within(in.last_step(), -1, kMostNumber, "last_step");
   start.is_elastic = in.elastic();
+  start.lock_wait = std::chrono::seconds(within(in.lock_wait_s(), 0, kMostInt, "lock_wait_s"));
   return start;
 }
 

@@ -168,8 +168,11 @@ TEST(MessageCodec, FactsOfAnAttemptArriveAsTheyWereSent) {
 }
 
 TEST(MessageCodec, TheCoordinatorsMessagesArriveAsTheyWereSent) {
-  const StartAttempt start{
-      .placement = {.slots = {2, 3}, .attempt = 1}, .node = 1, .last_step = 9, .is_elastic = true};
+  const StartAttempt start{.placement = {.slots = {2, 3}, .attempt = 1},
+                           .node = 1,
+                           .last_step = 9,
+                           .is_elastic = true,
+                           .lock_wait = std::chrono::seconds(120)};
   EXPECT_EQ(there<StartAttempt>(start), start);
   const StopAttempt stop{3, "rank 1 fell"};
   EXPECT_EQ(there<StopAttempt>(stop), stop);
