@@ -119,7 +119,7 @@ class Hosts(Namespaces):
         hosts, _ = self.waiting_ranks()
         begin = time.monotonic()
         os.kill(self.programs(hosts[1], "rank_actor")[0], signal.SIGSTOP)
-        seen = self.line(hosts[0].stderr, "rank 1 has been stopped or frozen") - begin
+        seen = self.line(hosts[0].stderr, "rank 1 on host 1 (host1) has been stopped or frozen") - begin
         self.finish(hosts)
         return seen
 
@@ -129,7 +129,7 @@ class Hosts(Namespaces):
         limit, host = 10, rank // 2
         hosts = self.launch([2, 1], [ACTOR, "absent", str(rank)], ["--max-restarts", "0", "--hang-timeout", str(limit)])
         begin = self.line(hosts[0].stdout, "ready")
-        seen = self.line(hosts[0].stderr, f"rank {rank} has not come to collective 2 'gather layer4', in which 2 ranks wait")
+        seen = self.line(hosts[0].stderr, f"rank {rank} on host {host} (host{host}) has not come to collective 2 'gather layer4', in which 2 ranks wait")
         report = hosts[0].stderr.read()  # until it ends
         if not re.search(rf"(?m)^  host +{host} \(host{host}\)$", report):
             raise SystemExit(f"hosts.py: the host of rank {rank} is not named: {report}")
