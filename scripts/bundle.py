@@ -8,6 +8,7 @@ gRPC or CUDA to start, libraries that no program may need, and a bundle that tog
 Prints the archive's path last. `scripts/dev bundle` builds what this packs.
 """
 import json
+import lzma
 import os
 import pathlib
 import re
@@ -218,6 +219,11 @@ def pack(top, archive):
             die(f"cannot write {archive}")
 
 
+def packed_bytes(files):
+    """Returns how many bytes files take when each is packed by itself."""
+    return sum(len(lzma.compress(file.read_bytes(), preset=1)) for file in files)
+
+
 def main():
     if len(sys.argv) != 3:
         die("usage: bundle.py BUILD OUTPUT")
@@ -237,7 +243,9 @@ def main():
             die(f"{program.name} looks for {own[0]} in {rpath or 'the system'}, not in the bundle's lib; build it with "
                 "the preset bundle")
     (top / "lib").mkdir()
-    found = libraries(programs) | libraries(copy_modules(build, top), FORBIDDEN_IN_MODULES)
+    of_programs = libraries(programs)
+    modules = copy_modules(build, top)
+    found = of_programs | libraries(modules, FORBIDDEN_IN_MODULES)
     for library, path in found.items():
         shutil.copyfile(path, top / "lib" / library)
     binaries = [*programs, *(top / "lib").iterdir()]
@@ -260,12 +268,15 @@ def main():
     readme = (ROOT / "scripts/bundle_readme.md").read_text()
     (top / "README.md").write_text(readme.format(**facts, name=name))
 
+    for_hosts = [*modules, *(top / "lib" / library for library in found.keys() - of_programs.keys())]
+    for_hosts_bytes = packed_bytes(for_hosts)
     archive = output / f"{name}.tar.xz"
     pack(top, archive)
     shutil.rmtree(top)
     size, sources = archive.stat().st_size, repository_bytes()
     print(f"{size / 2**20:.1f} MiB, the repository {sources / 2**20:.1f} MiB; needs glibc {facts['glibc']}, "
           f"GLIBCXX_{facts['libstdcxx']}; CUDA architectures: {facts['cuda_architectures']}")
+    print(f"modules with the libraries that they alone need: {for_hosts_bytes / 2**20:.1f} MiB of it")
     if size + sources > LIMIT_BYTES:
         die(f"together more than {LIMIT_BYTES >> 20} MiB")
     print(archive)

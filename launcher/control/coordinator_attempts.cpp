@@ -166,6 +166,8 @@ void Coordinator::start(const std::vector<Host*>& hosts, const std::vector<int>&
     hosts[i]->ranks.clear();
     next.slots.push_back(ranks[i]);
   }
+  // The host of the coordinator before may be gone.
+  if (!placement_ && next.attempt > 0) lock_wait_ = kLostHostsLock;
   placement_ = std::move(next);
   cause_.reset();
   signals_.clear();

@@ -503,6 +503,7 @@ TEST_F(CoordinatorTest, GoesOnWithARunWhoseCoordinatorDied) {
   EXPECT_FALSE(sent<StartAttempt>("a"));
   beat("b", 4, false);
   EXPECT_EQ(sent<StartAttempt>("a").value().placement.attempt, 5);
+  EXPECT_EQ(sent<StartAttempt>("a").value().lock_wait, kLostHostsLock) << "of that coordinator";
 }
 
 }  // namespace
