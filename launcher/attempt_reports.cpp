@@ -3,9 +3,9 @@
 #include <fmt/core.h>
 
 #include <chrono>
+#include <utility>
 
 #include "core/error.h"
-#include "launcher/report/failure_report.h"
 #include "launcher/report/report_json.h"
 #include "launcher/report/run_report.h"
 
@@ -18,23 +18,21 @@ constexpr std::size_t kLastOutputBytes = std::size_t{1} << 20;
 }  // namespace
 
 void AttemptReports::tell(const AttemptReport& report) {
-  std::string text = attempt_text(run_, report);
-  if (text.empty()) return;
   const auto ended_at = std::chrono::system_clock::now();
-  const std::string file = report_file(run_, report, text, ended_at);
+  LogFolder* logs = output_.logs();
+  const bool keeps = logs == nullptr && is_failure(report);
+  const std::string folder = fmt::format("attempt_{}/", report.attempt);
   const std::string json = report_json(run_, report, ended_at);
-  reports_ += file + "\n";
-  if (LogFolder* logs = output_.logs()) {
-    logs->keep_of_attempt("report.txt", file);
-    logs->keep_of_attempt("report.json", json);
-  } else if (is_failure(report)) {
-    const std::string folder = fmt::format("attempt_{}/", report.attempt);
-    keep(folder + "report.txt", file);
-    text += '\n';
-    add_field(text, "report", keep(folder + "report.json", json));
-    text.pop_back();
-  }
+  const std::string text =
+      attempt_text(run_, report, keeps ? keep(folder + "report.json", json) : "");
+  if (text.empty()) return;
   output_.screen().say(text);
+  const std::string file = report_file(run_, report, text, ended_at);
+  reports_ += file + "\n";
+  if (keeps) keep(folder + "report.txt", file);
+  if (logs == nullptr) return;
+  logs->keep_of_attempt("report.txt", file);
+  logs->keep_of_attempt("report.json", json);
 }
 
 void AttemptReports::keep_all(const std::string& why) {

@@ -45,6 +45,7 @@ HOSTS = "tests/hosts/hosts_test.py"
 APART = "tests/hosts/namespaces_test.py"
 KILLED = "tests/program/killed_ranks_test.py"
 MEASURED = "bench/results/hosts_namespaces_2026-11-28.md"
+HANGS = "bench/results/hangs_epyc-2-cores_2026-11-28.md"
 SOAK = "bench/results/checkpoint-faults_epyc-2-cores_2026-11-22.md"
 HARMS = "bench/results/soak_namespaces_2026-11-28.md"
 ENDED = Figure("killed until the next attempt starts: under 6 s", KILLED, "LIMIT_S = 6")
@@ -77,6 +78,8 @@ ROWS = (
         "or the rank that is done and does not end, or that has told nothing yet; then as above. Ranks that wait for who reads mlaunch's output do not hang",
         (Figure("named within `--hang-timeout` + 4 s", MLAUNCH, "kLimit + seconds(4)"),
          Figure("measured: `--hang-timeout` + 2.0 s, with rank, host and collective in 20 of 20", MEASURED, "In 20 of 20 runs"),
+         Figure("on one host and on two: 20 of 20 within `--hang-timeout` + 2 s", HANGS, "20 of 20 were named"),
+         Figure("ranks that are done and do not end: after 60 s", "tests/hosts/hangs_test.py", "nothing got done for 60 s"),
          Figure("60 seeds of slow steps, saves and busy cores: no false alarm", "launcher/control/hang_watch_test.cpp", "seed < 60"))),
     Row(9, "a rank is slower than the others",
         "mlaunch names it once its own part of a step took 1.5 times as long as that of others for 20 steps and 10 s (on CPUs), and the run goes on",

@@ -247,6 +247,7 @@ std::string failure_report(const FailureFacts& facts) {
   if (!alike) add_field(report, "also", other_errors_text(facts));
   add_field(report, "error", error_text(facts));
   add_field(report, "resume", facts.resume);
+  add_field(report, "report", facts.kept);
   add_field(report, "advice", failure_advice(facts));
   return report;
 }

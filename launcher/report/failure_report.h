@@ -33,6 +33,7 @@ struct FailureFacts {
   double phase_seconds = 0;              ///< as in RankFacts
   std::int64_t out_of_memory_kills = 0;  ///< kills by the kernel on this machine during the run
   std::string resume;                    ///< how to go on; empty: there is nothing to say
+  std::string kept;                      ///< file of the report for programs; empty: not to be said
   std::vector<RankFacts> others;         ///< index: rank; the failed rank's entry is ignored
 };
 

@@ -104,14 +104,17 @@ bool is_failure(const AttemptReport& report) {
          has_failed_rank(report);
 }
 
-std::string attempt_text(const Run& run, const AttemptReport& report) {
+std::string attempt_text(const Run& run, const AttemptReport& report, const std::string& kept) {
   const AttemptReport::OfHost& host = failed_host(report);
   std::string text;
   if (has_failed_rank(report)) {
-    text = failure_report(facts_of_failure(run, report));
+    FailureFacts facts = facts_of_failure(run, report);
+    facts.kept = kept;
+    text = failure_report(facts);
   } else if (report.hang) {
     text = hang_text(report);
     add_field(text, "resume", how_to_go_on(report));
+    add_field(text, "report", kept);
     add_field(text, "advice", report.advice);
   } else {
     text = !report.lost_because.empty() || !host.facts ? "mlaunch: " + report.lost_because
@@ -119,6 +122,7 @@ std::string attempt_text(const Run& run, const AttemptReport& report) {
     if (text.empty()) return "";
     text += '\n';
     add_field(text, "resume", how_to_go_on(report));
+    add_field(text, "report", kept);
   }
   for (const AttemptReport::OfHost& one : report.hosts)
     if (one.facts)

@@ -10,8 +10,8 @@
 namespace strata::launcher {
 
 /// Returns the lines, without a newline at the end, once no rank of the attempt is left; "": there
-/// is nothing to say.
-std::string attempt_text(const Run& run, const AttemptReport& report);
+/// is nothing to say. `kept`: the file of the report for programs; "": not to be said.
+std::string attempt_text(const Run& run, const AttemptReport& report, const std::string& kept);
 
 /// Returns the file report.txt: `text`, which is that of attempt_text(), with what is on the screen
 /// elsewhere: when it was, and what came of it.
