@@ -55,7 +55,7 @@ BUGS = {
     "runs without a checkpoint grow": ("coordinator_attempts.cpp", "committed_ > *spare_since_", "true"),
     "to grow is a failure": ("coordinator_attempts.cpp", "if (is_regrouping_ && !asked_to_stop_", "if (false && !asked_to_stop_"),
     "a host that misses the word to stop ends the run": ("coordinator_attempts.cpp", "(!cause_ || all_stopped(report))", "!cause_"),
-    "a host that stopped with the others is lost": ("coordinator_attempts.cpp", "return !report.hang && all_stopped(report);", "return report.lost_because.empty() && !report.hang && all_stopped(report);"),
+    "a host that stopped with the others is lost": ("coordinator_attempts.cpp", "(!cause_ || all_stopped(report))", "(!cause_ || (report.lost_because.empty() && all_stopped(report)))"),
     "worlds that rank 0 refuses": ("worlds.cpp", "return !are_said_ || ", "return true || "),
     "another number of ranks is tried for ever": ("coordinator_attempts.cpp", "!worlds_.admits(world()) && user_signal_ == 0", "user_signal_ == 0"),
     "no restart at all": ("restart_policy.cpp", "  return {.restart = true};", "  return ends;"),
