@@ -235,7 +235,7 @@ Seconds HangWatch::limit_of(Stage stage) const {
 }
 
 Seconds HangWatch::limit_of(std::span<const RankState> ranks) const {
-  if (!std::ranges::all_of(ranks, beats)) return std::max(limit_, kSilent);
+  if (!std::ranges::all_of(ranks, beats)) return limit_of(Stage::start);
   Seconds limit{0};
   for (const RankState& rank : ranks)
     limit = std::max(

@@ -61,9 +61,6 @@ class HangWatch {
   static constexpr Seconds kHeld{5};
   /// Limits are at least this many times the pause that 99 of 100 do not exceed (Pauses).
   static constexpr int kLearned = 5;
-  /// Limit, if it is longer than the user's, of a rank that has told nothing yet while others wait.
-  /// Those give up after a minute and would be taken for the culprits.
-  static constexpr Seconds kSilent{45};
   /// Looks that come later than this tell that mlaunch itself, or the host, stood still.
   static constexpr Seconds kLateLook{3};
 

@@ -38,7 +38,7 @@ class RunLogs(ProgramTest):
         self.assertEqual(sorted(self.logs("1").stdout.splitlines()), ["err of 1", "out of 1"])
         self.assertEqual(self.logs("1", "--stderr").stdout, "err of 1\n")
         self.assertEqual(self.logs("0", "--stdout").stdout, "out of 0\n")
-        self.assertEqual(self.logs("7").stdout, "")
+        self.assertIn("has ranks 0 to 1, and no rank 7", self.logs("7", expect=USAGE).stderr)
         (run,) = json.loads(self.run_program([str(BIN / "mlaunch"), "status", "--json"]).stdout)["runs"]
         self.assertEqual(self.logs(run["run"], "0", "--stdout").stdout, "out of 0\n")
         self.assertEqual([json.loads(line) for line in self.logs("1", "--json", "--stdout").stdout.splitlines()],
@@ -103,8 +103,9 @@ class RunLogs(ProgramTest):
         self.wait_for("gone")
         (status,) = json.loads(self.run_program([str(BIN / "mlaunch"), "status", "--json"]).stdout)["runs"]
         run.wait(timeout=20)
-        said = self.logs(status["run"], expect=USAGE).stderr
-        self.assertIn(f"run {status['run']} has ended with code 0\nits logs and reports are in ", said)
+        kept = self.logs(status["run"])
+        self.assertEqual(kept.stdout.strip(), "[0] gone")
+        self.assertIn(f"run {status['run']} has ended; these are its files in ", kept.stderr)
         self.assertIn("no run is there", self.logs(expect=USAGE).stderr)
         self.assertIn("mlaunch -- logs", self.logs("--steps", expect=USAGE).stderr)
 

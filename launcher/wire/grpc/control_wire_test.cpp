@@ -247,7 +247,7 @@ TEST_F(ControlWireTest, TheCoordinatorHearsWhomItHasRefusedAndWhy) {
   EXPECT_EQ(refused->host, "b");
   EXPECT_EQ(refused->host_name, "gpu-2");
   EXPECT_EQ(refused->address, "127.0.0.1");
-  EXPECT_EQ(refused->why, "it has Strata 0.2, this host 0.1: install the same everywhere");
+  EXPECT_EQ(refused->why, "it has Strata 0.2, this host 0.1; install the same Strata everywhere");
 }
 
 // Fault 13.
