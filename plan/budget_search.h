@@ -114,6 +114,7 @@ class BudgetSearch {
   [[nodiscard]] MemoryLimits roomy(MemoryLimits limits) const;
   [[nodiscard]] std::vector<Entry> guessed(const MemoryLimits& limits);
   [[nodiscard]] std::optional<Entry> bounded(Entry entry, const MemoryLimits& limits);
+  [[nodiscard]] bool leaves_drive_empty(const Choices& choices);
   [[nodiscard]] bool divides(const MemoryLimits& limits) const;
   [[nodiscard]] Quick quickly(const Entry& entry, const MemoryLimits& limits);
   [[nodiscard]] std::optional<Entry> with_more_again(const Entry& entry, const compile::Fit& fit,

@@ -260,6 +260,7 @@ std::optional<BudgetSearch::Entry> BudgetSearch::guessed_entry(const Choices& ch
 std::vector<BudgetSearch::Entry> BudgetSearch::guessed(const MemoryLimits& limits) {
   std::vector<Entry> entries;
   for (std::size_t i = 0; i < all_.size(); ++i) {
+    if (leaves_drive_empty(all_[i])) continue;
     std::optional<Entry> entry = guessed_entry(all_[i], i, limits);
     if (entry && !entry->is_likely && !divides(limits) && !is_corrected(entry->choices) &&
         corrects_like(entry->choices))
@@ -267,6 +268,13 @@ std::vector<BudgetSearch::Entry> BudgetSearch::guessed(const MemoryLimits& limit
     if (entry) entries.push_back(*entry);
   }
   return entries;
+}
+
+/// True if all records of the optimizer would stay in host memory: the same choices with that as
+/// their home are among the alternatives.
+bool BudgetSearch::leaves_drive_empty(const Choices& choices) {
+  return free_.optimizer && choices.optimizer == Home::disk && choices.parameters != Home::disk &&
+         estimates_.guess(choices).needs.disk == 0;
 }
 
 bool BudgetSearch::divides(const MemoryLimits& limits) const {
