@@ -65,9 +65,17 @@ double BudgetSearch::price_of(const PlannedStep& step) const {
 }
 
 bool MemoryLimits::hold(const MemoryNeeds& needs, bool own_device) const {
+  return all_bytes(lacking(needs, own_device)) == 0;
+}
+
+MemoryNeeds MemoryLimits::lacking(const MemoryNeeds& needs, bool own_device) const {
   const std::int64_t host =
       needs.host + (!own_device && device_bytes == kUnlimited ? needs.device : 0);
-  return needs.device <= device_bytes && host <= host_bytes && needs.disk <= disk_bytes;
+  const auto beyond = [](std::int64_t bytes, std::int64_t limit) {
+    return std::max<std::int64_t>(0, bytes - limit);
+  };
+  return {beyond(needs.device, device_bytes), beyond(host, host_bytes),
+          beyond(needs.disk, disk_bytes)};
 }
 
 bool BudgetSearch::fits(const MemoryNeeds& needs, const MemoryLimits& limits) const {
@@ -136,15 +144,42 @@ std::optional<PlannedStep> BudgetSearch::attempted(const Choices& choices,
 }
 
 std::optional<PlannedStep> BudgetSearch::smallest(const MemoryLimits& limits) {
-  // Choices for which the memory of the host suffices come first, then those that need less.
+  // Where drives, and the memory of a host that is not the device, suffice, the device counts.
   const auto rank_of = [&](const MemoryNeeds& needs) {
-    const bool lacks_host_memory = own_device_ && needs.host > limits.host_bytes;
-    return std::pair(lacks_host_memory, scarce_bytes(needs, search_.machine));
+    const MemoryNeeds lacking = limits.lacking(needs, own_device_);
+    return std::pair(lacking.disk + (own_device_ ? lacking.host : 0),
+                     scarce_bytes(needs, search_.machine));
   };
+  const std::optional<Entry> least =
+      least_bound(rank_of, [&](const Choices& choices) { return estimates_.guess(choices).needs; });
+  if (!least) return {};
+  if (std::optional<PlannedStep> refused = smallest_of_refusal(*least, limits)) return refused;
+  return scheduled_smallest(*least, limits);
+}
+
+std::optional<PlannedStep> BudgetSearch::nearest(const MemoryLimits& limits) {
+  if (!own_device_) return {};
+  const auto rank_of = [&](const MemoryNeeds& needs) {
+    const MemoryNeeds lacking = limits.lacking(needs, own_device_);
+    const int short_ones = (lacking.device > 0) + (lacking.host > 0) + (lacking.disk > 0);
+    return std::tuple(short_ones, all_bytes(lacking), needs.device);
+  };
+  const std::optional<Entry> least =
+      least_bound(rank_of, [&](const Choices& choices) { return corrected_guess(choices); });
+  if (!least) return {};
+  const std::optional<StepEstimate> scheduled = estimates_.least_scheduled(least->choices);
+  PlannedStep step{.choices = least->choices, .needs = scheduled ? scheduled->needs : least->least};
+  step.forecast.step_seconds = least->price / price_of(least->choices, 1);
+  return step;
+}
+
+template <typename RankOf, typename NeedsOf>
+std::optional<BudgetSearch::Entry> BudgetSearch::least_bound(const RankOf& rank_of,
+                                                             const NeedsOf& needs_of) {
   std::vector<Entry> small;
   for (Choices choices : all_) {
     if (free_.saved) set_again_part(choices, 1);
-    small.push_back({.choices = choices, .least = estimates_.guess(choices).needs});
+    small.push_back({.choices = choices, .least = needs_of(choices)});
   }
   std::ranges::stable_sort(small, {}, [&](const Entry& entry) { return rank_of(entry.least); });
   if (small.size() > kSmallOnes) small.resize(kSmallOnes);
@@ -156,9 +191,7 @@ std::optional<PlannedStep> BudgetSearch::smallest(const MemoryLimits& limits) {
     entry.price = price_of(entry.choices, bound->seconds);
     least = entry;
   }
-  if (!least) return {};
-  if (std::optional<PlannedStep> refused = smallest_of_refusal(*least, limits)) return refused;
-  return scheduled_smallest(*least, limits);
+  return least;
 }
 
 /// Returns what a schedule of `least` needs, as a few layers tell; nullopt unless even without a

@@ -25,6 +25,8 @@ struct MemoryLimits {
   std::int64_t disk_bytes = runtime::kUnlimited;
 
   [[nodiscard]] bool hold(const MemoryNeeds& needs, bool own_device) const;
+  /// Returns what `needs` take beyond the limits, of each memory.
+  [[nodiscard]] MemoryNeeds lacking(const MemoryNeeds& needs, bool own_device) const;
 };
 
 /// Choices with the Programs that they lead to, judged on the rank with the largest shards.
@@ -60,9 +62,12 @@ class BudgetSearch {
 
   /// Returns the fastest step that fits, as far as it is found with the work that is left.
   [[nodiscard]] std::optional<PlannedStep> fastest(const MemoryLimits& limits);
-  /// Returns the step that needs least of the scarce memory; it may exceed `limits`, and has no
-  /// Plan if no schedule of it was found.
+  /// Returns the step that needs least of the scarce memory, of those that lack least of the other
+  /// memories; it may exceed `limits`, and has no Plan if no schedule of it was found.
   [[nodiscard]] std::optional<PlannedStep> smallest(const MemoryLimits& limits);
+  /// Returns choices for which fewest memories of `limits` are too small, by fewest bytes, and what
+  /// they need, without a Plan. Only where the device has its own memory.
+  [[nodiscard]] std::optional<PlannedStep> nearest(const MemoryLimits& limits);
   /// Returns `step` with an action for each saved value of each layer in place of recomputation by
   /// share and one home for all, where steps become worth it: faster by half a percent or more.
   [[nodiscard]] PlannedStep with_actions(PlannedStep step);
@@ -109,6 +114,7 @@ class BudgetSearch {
   [[nodiscard]] MemoryLimits roomy(MemoryLimits limits) const;
   [[nodiscard]] std::vector<Entry> guessed(const MemoryLimits& limits);
   [[nodiscard]] std::optional<Entry> bounded(Entry entry, const MemoryLimits& limits);
+  [[nodiscard]] bool leaves_drive_empty(const Choices& choices);
   [[nodiscard]] bool divides(const MemoryLimits& limits) const;
   [[nodiscard]] Quick quickly(const Entry& entry, const MemoryLimits& limits);
   [[nodiscard]] std::optional<Entry> with_more_again(const Entry& entry, const compile::Fit& fit,
@@ -121,6 +127,10 @@ class BudgetSearch {
   [[nodiscard]] bool may_gain(const Choices& now, const Choices& kept);
   [[nodiscard]] std::optional<SavedAnswer> solved(const PlannedStep& step, const Choices& kept);
   [[nodiscard]] std::vector<Tried> try_all(const MemoryLimits& limits);
+  /// Returns the least of the choices by `rank_of` what their bounds need, of those that are small
+  /// by what `needs_of` guesses.
+  template <typename RankOf, typename NeedsOf>
+  [[nodiscard]] std::optional<Entry> least_bound(const RankOf& rank_of, const NeedsOf& needs_of);
   [[nodiscard]] std::optional<PlannedStep> smallest_of_refusal(const Entry& least,
                                                                const MemoryLimits& limits);
   [[nodiscard]] PlannedStep scheduled_smallest(const Entry& least, const MemoryLimits& limits);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "plan/budget_entry.h"
+#include "plan/resident_records.h"
 #include "plan/widest_seat.h"
 
 namespace strata::plan {
@@ -259,6 +260,7 @@ std::optional<BudgetSearch::Entry> BudgetSearch::guessed_entry(const Choices& ch
 std::vector<BudgetSearch::Entry> BudgetSearch::guessed(const MemoryLimits& limits) {
   std::vector<Entry> entries;
   for (std::size_t i = 0; i < all_.size(); ++i) {
+    if (leaves_drive_empty(all_[i])) continue;
     std::optional<Entry> entry = guessed_entry(all_[i], i, limits);
     if (entry && !entry->is_likely && !divides(limits) && !is_corrected(entry->choices) &&
         corrects_like(entry->choices))
@@ -268,13 +270,20 @@ std::vector<BudgetSearch::Entry> BudgetSearch::guessed(const MemoryLimits& limit
   return entries;
 }
 
+/// True if all records of the optimizer would stay in host memory: the same choices with that as
+/// their home are among the alternatives.
+bool BudgetSearch::leaves_drive_empty(const Choices& choices) {
+  return free_.optimizer && choices.optimizer == Home::disk && choices.parameters != Home::disk &&
+         estimates_.guess(choices).needs.disk == 0;
+}
+
 bool BudgetSearch::divides(const MemoryLimits& limits) const {
   return !own_device_ && limits.host_bytes != kUnlimited && limits.device_bytes == kUnlimited;
 }
 
 /// Compiles once what a run would search for: where the host is the device, half of what is left
-/// goes to the device; no record stays in host memory and none is read ahead. Where a run would
-/// search for nothing, this is its step.
+/// goes to the device, and no record stays in host memory; else those stay that fit, or none; none
+/// is read ahead. Where a run would search for nothing, this is its step.
 BudgetSearch::Quick BudgetSearch::quickly(const Entry& entry, const MemoryLimits& limits) {
   runtime::Plan plan = estimates_.with_room_in_host_memory(limited(entry.choices, limits));
   if (divides(limits)) {
@@ -284,9 +293,21 @@ BudgetSearch::Quick BudgetSearch::quickly(const Entry& entry, const MemoryLimits
     plan.host_bytes -= device;
   }
   plan.saving = search_.savings.back();
-  compile::Compiled made = compile::compile(search_.model, plan, search_.machine,
-                                            widest_seat(search_.where), Effort::rough);
-  compiled_ += made.work;
+  const comm::MeshSeat seat = widest_seat(search_.where);
+  const auto compiled = [&](const runtime::Plan& some) {
+    compile::Compiled made =
+        compile::compile(search_.model, some, search_.machine, seat, Effort::rough);
+    compiled_ += made.work;
+    return made;
+  };
+  const bool keeps_records =
+      own_device_ && entry.choices.optimizer == Home::disk && limits.host_bytes != kUnlimited;
+  const runtime::Plan keeping =
+      keeps_records ? with_resident_records(compile::settings_of(search_.model, plan, seat),
+                                            estimates_.units(), 1)
+                    : plan;
+  compile::Compiled made = compiled(keeping);
+  if (keeps_records && !made.fit.fits()) made = compiled(plan);
   if (!made.fit.fits()) return {{}, std::move(made.fit)};
   PlannedStep step = planned(entry.choices, limits, made);
   Tried tried{entry.choices, price_of(entry.choices, step.forecast.step_seconds), entry.order};

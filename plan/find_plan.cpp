@@ -359,22 +359,8 @@ class Searching {
     return state.bytes(Tier::pinned) + state.bytes(Tier::pageable);
   }
 
-  /// Keeps records in `share` of the host memory that gradients, parameters, windows of the disk
-  /// and a snapshot leave free. A snapshot also copies the records that stay.
   [[nodiscard]] Plan with_resident_records(const Plan& plan, double share) const {
-    step::StepSettings settings = settings_of(plan);
-    runtime::PersistentLayout others;
-    step::declare_state(others, units_, settings);
-    std::int64_t free_bytes =
-        plan.host_bytes - others.bytes(Tier::pinned) - window_bytes(settings, units_);
-    if (plan.saving == SaveMemory::snapshot) {
-      for (const step::SnapshotPiece& piece : step::list_snapshot(units_, settings))
-        free_bytes -= piece.end - piece.begin;
-      free_bytes /= 2;
-    }
-    keep_records_in_host_memory(settings, units_,
-                                std::llround(share * static_cast<double>(free_bytes)));
-    return settings.plan;
+    return plan::with_resident_records(settings_of(plan), units_, share);
   }
 
   /// Reads records ahead into windows of transfers, which are idle during the backward pass, so

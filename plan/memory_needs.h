@@ -14,6 +14,9 @@ struct MemoryNeeds {
   std::int64_t host = 0;  ///< pinned and pageable memory
   std::int64_t disk = 0;
 };
+inline std::int64_t all_bytes(const MemoryNeeds& needs) {
+  return needs.device + needs.host + needs.disk;
+}
 inline MemoryNeeds memory_needs(const compile::StepPrograms& programs) {
   using enum runtime::Tier;
   return {programs.arena_bytes(device),

@@ -42,6 +42,7 @@ class Planning {
     if (!answer_.is_asked) settle(answer_.chosen);
     answer_.attempts = search_.attempts();
     if (answer_.chosen) {
+      list_chosen();
       foresee_unlimited();
       answer_.other_bits = !search_.has_bits_asked_for(answer_.chosen->choices);
     }
@@ -66,9 +67,21 @@ class Planning {
     const runtime::Plan& frame = request_.search.plan;
     const std::int64_t device = frame.budget_bytes[static_cast<std::size_t>(Tier::device)];
     const std::int64_t disk = request_.disk_bytes;
+    const MemoryLimits target = request_.target.value_or(MemoryLimits{device, frame.host_bytes});
     if (request_.search.machine.host_is_device() && device == kUnlimited)
-      return {device, scaled(frame.host_bytes, aims_.part), disk};
-    return {scaled(device, aims_.part), frame.host_bytes, disk};
+      return {device, std::min(frame.host_bytes, scaled(target.host_bytes, aims_.part)), disk};
+    return {std::min(device, scaled(target.device_bytes, aims_.part)), frame.host_bytes, disk};
+  }
+
+  /// Lists what was chosen with the time of its Programs as they are, not as rough ones.
+  void list_chosen() {
+    const PlannedStep& chosen = *answer_.chosen;
+    auto at = std::ranges::find(answer_.attempts, chosen.choices, &Attempt::choices);
+    if (at == answer_.attempts.end())
+      at = answer_.attempts.insert(
+          at, {chosen.choices, search_.estimates().guess(by_share_->choices).seconds, {}, ""});
+    at->seconds = chosen.forecast.step_seconds;
+    at->lacks.clear();
   }
 
   /// A device of any size beside the host's own memory.
@@ -149,10 +162,17 @@ class Planning {
     if (!answer_.chosen) {
       answer_.refusal = PlannerRefusal::too_large;
       if (!answer_.smallest) answer_.smallest = search_.smallest(limits_);
+      answer_.nearest = search_.nearest(limits_);
     } else if (answer_.slowdown(*answer_.chosen) > aims_.slowdown) {
       answer_.refusal = PlannerRefusal::too_slow;
       answer_.fitting = std::exchange(answer_.chosen, std::nullopt);
     }
+  }
+
+  [[nodiscard]] const Choices& changed_in_advice() const {
+    if (!answer_.nearest) return request_.asked;
+    return limits_.lacking(answer_.nearest->needs, true).device == 0 ? answer_.nearest->choices
+                                                                     : request_.asked;
   }
 
   /// Says what each setting of the answer is for, or what a refusal could be changed by.
@@ -165,7 +185,9 @@ class Planning {
            by_share_->forecast.step_seconds - answer_.chosen->forecast.step_seconds},
           request_.asked, corrected);
     if (answer_.refusal != PlannerRefusal::too_large) return;
-    answer_.changes = prices.single_changes(request_.asked);
+    answer_.changes = prices.single_changes(changed_in_advice(), request_.farthest_told);
+    if (answer_.nearest && limits_.lacking(answer_.nearest->needs, true).disk > 0)
+      answer_.changes.clear();  // they save memory, and drives are short
     if (answer_.smallest)
       answer_.forbidden = prices.forbidden(request_.asked, freedom(), answer_.smallest->choices);
   }

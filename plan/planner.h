@@ -20,6 +20,10 @@ struct PlannerRequest {
   Freedom free;
   Strategy strategy = Strategy::balanced;
   std::int64_t disk_bytes = runtime::kUnlimited;  ///< of drives, for a rank
+  /// What a target leaves arenas, of which the strategy keeps a part free, where the frame's limits
+  /// are those of arenas themselves; absent: the strategy keeps a part of the frame's limits free.
+  std::optional<MemoryLimits> target;
+  Home farthest_told = Home::disk;  ///< advice names no home that is farther from the device
   /// The effort after which the search ends with the best that it has (BudgetSearch). Work is
   /// counted, not time, so that equal requests get equal answers.
   std::int64_t most_work = 1'400'000;
@@ -41,13 +45,17 @@ struct PlannerAnswer {
   std::optional<PlannedStep> unlimited;  ///< the fastest step if memory had no limit
   /// The least memory that any of the choices needs; absent if it was not looked for.
   std::optional<PlannedStep> smallest;
+  /// For too_large, on a device with its own memory: the choices for which fewest memories are too
+  /// small, by fewest bytes, and what they need.
+  std::optional<PlannedStep> nearest;
   bool complete = true;  ///< false: the work ended before all that may be faster was tried
   std::int64_t work = 0;
   std::vector<Attempt> attempts;
   /// For chosen, unless it is what was asked for: what to take back each of its settings would do.
   std::vector<PricedChange> reasons;
-  /// For too_large: single changes of what was asked for, those first that save most bytes for
-  /// their time; and what freeing each of the given settings would reach, against `smallest`.
+  /// For too_large: single changes of what was asked for, or of `nearest` if that lacks host memory
+  /// alone, those first that save most bytes for their time; and what freeing each of the given
+  /// settings would reach, against `smallest`.
   std::vector<PricedChange> changes, forbidden;
 
   /// Returns by which factor steps of `step` are slower than without a limit; 1 if that is unknown.

@@ -155,7 +155,8 @@ std::vector<PricedChange> PriceList::taken_back(
 }
 
 /// Lists a step of each setting that may save memory, and the whole way where there is more of it.
-std::vector<std::pair<Setting, Choices>> PriceList::listed_changes(const Choices& asked) const {
+std::vector<std::pair<Setting, Choices>> PriceList::listed_changes(const Choices& asked,
+                                                                   Home farthest) const {
   std::vector<std::pair<Setting, Choices>> all;
   const auto changed = [&](Setting setting) -> Choices& {
     return all.emplace_back(setting, asked).second;
@@ -174,6 +175,7 @@ std::vector<std::pair<Setting, Choices>> PriceList::listed_changes(const Choices
       if (part <= 1) set_again_part(changed(Setting::saved), part);
   }
   for (const Home home : {Home::host, Home::disk}) {
+    if (home > farthest) break;
     if (home == Home::host && !own_device_) continue;  // it is the device's memory
     if (is_open && home > asked.activations) changed(Setting::activations).activations = home;
     if (home > asked.parameters) changed(Setting::parameters).parameters = home;
@@ -190,15 +192,26 @@ std::vector<std::pair<Setting, Choices>> PriceList::listed_changes(const Choices
   return all;
 }
 
-std::vector<PricedChange> PriceList::single_changes(const Choices& asked) {
+bool PriceList::overfills_another(const MemoryNeeds& needs, const MemoryNeeds& more,
+                                  bool host_is_short) const {
+  const MemoryNeeds lacking = limits_.lacking(needs, own_device_);
+  const bool device = host_is_short && lacking.device > 0 && more.device > 0;
+  const bool host = own_device_ && lacking.host > 0 && more.host > 0;
+  return device || host || (lacking.disk > 0 && more.disk > 0);
+}
+
+std::vector<PricedChange> PriceList::single_changes(const Choices& asked, Home farthest) {
   const StepEstimate now = estimates_.guess(asked);
   const bool host_is_short =
       lacks_host_memory(now.needs) && now.needs.device <= limits_.device_bytes;
   std::vector<std::pair<double, PricedChange>> saving;  // with the bytes for a part of the time
-  for (const auto& [setting, choices] : listed_changes(asked)) {
+  for (const auto& [setting, choices] : listed_changes(asked, farthest)) {
     PricedChange change = priced(setting, choices, now);
     const std::int64_t saved = -scarce(change.more, host_is_short);
-    if (change.contradicts || saved <= scaled(scarce(now.needs, host_is_short), kNotablyLess))
+    const MemoryNeeds with{now.needs.device + change.more.device, now.needs.host + change.more.host,
+                           now.needs.disk + change.more.disk};
+    if (change.contradicts || overfills_another(with, change.more, host_is_short) ||
+        saved <= scaled(scarce(now.needs, host_is_short), kNotablyLess))
       continue;
     const double price = std::max(change.slowdown(), kLeastSlowdown);
     saving.emplace_back(static_cast<double>(saved) / price, std::move(change));

@@ -63,9 +63,9 @@ class PriceList {
       const std::function<MemoryNeeds(const Choices&)>& corrected);
 
   /// Returns the changes of a single setting, one step of it or all, that need notably less of the
-  /// memory that `asked` lacks, whoever gave it. Those that save most bytes for their time come
-  /// first.
-  [[nodiscard]] std::vector<PricedChange> single_changes(const Choices& asked);
+  /// memory that `asked` lacks, whoever gave it, of state and saved values up to `farthest`, and
+  /// for which other memories suffice. Those that save most bytes for their time come first.
+  [[nodiscard]] std::vector<PricedChange> single_changes(const Choices& asked, Home farthest);
 
   /// Returns, for each setting that `free` does not free and that forbids what needs less than
   /// `smallest`, the least that choices need if it alone is freed, too; and the same for all of
@@ -81,7 +81,11 @@ class PriceList {
   /// Returns the bytes of that memory whose lack is to be priced.
   [[nodiscard]] std::int64_t scarce(const MemoryNeeds& needs, bool host_is_short) const;
   [[nodiscard]] bool lacks_host_memory(const MemoryNeeds& needs) const;
-  [[nodiscard]] std::vector<std::pair<Setting, Choices>> listed_changes(const Choices& asked) const;
+  [[nodiscard]] std::vector<std::pair<Setting, Choices>> listed_changes(const Choices& asked,
+                                                                        Home farthest) const;
+  /// True if `more` are bytes of a memory beside the scarce one, and `needs` exceed that.
+  [[nodiscard]] bool overfills_another(const MemoryNeeds& needs, const MemoryNeeds& more,
+                                       bool host_is_short) const;
   [[nodiscard]] std::optional<Choices> smallest_of(const Choices& asked, const Freedom& free,
                                                    const Choices& than);
   [[nodiscard]] bool is_less(const MemoryNeeds& needs, const MemoryNeeds& least) const;

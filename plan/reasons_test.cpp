@@ -155,7 +155,7 @@ TEST_F(Prices, SettingsThatContradictTheOthersAreTold) {
 }
 
 TEST_F(Prices, SingleChangesComeByBytesForTheirTime) {
-  const auto changes = prices().single_changes(asked_);
+  const auto changes = prices().single_changes(asked_, Home::disk);
   std::set<Setting> kinds;
   double before = std::numeric_limits<double>::infinity();
   for (const PricedChange& change : changes) {
@@ -176,7 +176,7 @@ TEST_F(Prices, SingleChangesComeByBytesForTheirTime) {
 TEST_F(Prices, WhereHostMemoryIsShortItIsPriced) {
   asked_.optimizer = Home::host;
   const MemoryLimits limits{.host_bytes = guess(asked_).host - 1};
-  const auto changes = prices(limits).single_changes(asked_);
+  const auto changes = prices(limits).single_changes(asked_, Home::disk);
   ASSERT_FALSE(changes.empty());
   for (const PricedChange& change : changes) EXPECT_LT(change.more.host, 0);
   EXPECT_NE(find(changes, Setting::stage), nullptr);
@@ -185,7 +185,7 @@ TEST_F(Prices, WhereHostMemoryIsShortItIsPriced) {
 
 TEST_F(PricesOnCpu, ItsMemoryIsOne) {
   asked_.optimizer = Home::host;
-  const auto changes = prices().single_changes(asked_);
+  const auto changes = prices().single_changes(asked_, Home::disk);
   ASSERT_FALSE(changes.empty());
   for (const PricedChange& change : changes) {
     EXPECT_LT(change.more.device + change.more.host, 0);

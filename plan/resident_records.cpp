@@ -1,8 +1,11 @@
 #include "plan/resident_records.h"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include "step/optimizer_storage.h"
+#include "step/snapshot.h"
 #include "zero/partition.h"
 
 namespace strata::plan {
@@ -57,6 +60,24 @@ std::int64_t window_bytes(const step::StepSettings& settings,
                                 std::min(units[u].elements, settings.plan.limits.tile_elements));
   }
   return kWindows * largest;
+}
+
+runtime::Plan with_resident_records(step::StepSettings settings,
+                                    const std::vector<runtime::ParameterUnit>& units,
+                                    double share) {
+  using runtime::Tier;
+  runtime::PersistentLayout others;
+  step::declare_state(others, units, settings);
+  std::int64_t free_bytes =
+      settings.plan.host_bytes - others.bytes(Tier::pinned) - window_bytes(settings, units);
+  if (settings.plan.saving == runtime::SaveMemory::snapshot) {
+    for (const step::SnapshotPiece& piece : step::list_snapshot(units, settings))
+      free_bytes -= piece.end - piece.begin;
+    free_bytes /= 2;
+  }
+  keep_records_in_host_memory(settings, units,
+                              std::llround(share * static_cast<double>(free_bytes)));
+  return std::move(settings.plan);
 }
 
 }  // namespace strata::plan

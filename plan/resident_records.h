@@ -19,4 +19,11 @@ void keep_records_in_host_memory(step::StepSettings& settings,
 std::int64_t window_bytes(const step::StepSettings& settings,
                           const std::vector<runtime::ParameterUnit>& units);
 
+/// Returns the Plan of `settings` with records in `share` of the host memory that gradients,
+/// parameters, windows of the disk and a snapshot leave free. A snapshot also copies the records
+/// that stay.
+[[nodiscard]] runtime::Plan with_resident_records(step::StepSettings settings,
+                                                  const std::vector<runtime::ParameterUnit>& units,
+                                                  double share);
+
 }  // namespace strata::plan

@@ -7,6 +7,7 @@
 #include "plan/gradient_homes.h"
 #include "plan/host_state.h"
 #include "plan/layers.h"
+#include "plan/resident_records.h"
 #include "plan/unscheduled.h"
 #include "plan/widest_seat.h"
 #include "runtime/passes/autodiff.h"
@@ -225,9 +226,10 @@ StepEstimate StepEstimates::of_samples(const Choices& choices, const Make& make)
     const auto t = static_cast<std::size_t>(tier);
     return state.tiers[t] + std::llround(beside.bytes[t]);
   };
-  return StepEstimate{
-      {bytes(Tier::device), bytes(Tier::pinned) + bytes(Tier::pageable), bytes(Tier::disk)},
-      beside.busy.longest()};
+  const std::int64_t host = bytes(Tier::pinned) + bytes(Tier::pageable);
+  const std::int64_t resident = resident_bytes(state, host);
+  return StepEstimate{{bytes(Tier::device), host + resident, bytes(Tier::disk) - resident},
+                      beside.busy.longest()};
 }
 
 /// Adds what a rank sends in collectives: nearly all of a unit's bytes in each of them. Gradients
@@ -280,7 +282,9 @@ const StepEstimates::State& StepEstimates::state_of(const Choices& choices) {
   const runtime::Plan plan = with_room_in_host_memory(wanted);
   state.moves_gradients = plan.units != wanted.units;
   runtime::PersistentLayout layout;
-  step::declare_state(layout, units_, compile::settings_of(search_.model, plan, widest_));
+  const step::StepSettings settings = compile::settings_of(search_.model, plan, widest_);
+  step::declare_state(layout, units_, settings);
+  state.window_bytes = window_bytes(settings, units_);
   for (std::size_t t = 0; t < state.tiers.size(); ++t)
     state.tiers[t] = layout.bytes(static_cast<Tier>(t));
   add_collectives(plan, state);
@@ -303,6 +307,13 @@ const StepEstimates::State& StepEstimates::state_of(const Choices& choices) {
     }
   }
   return state;
+}
+
+std::int64_t StepEstimates::resident_bytes(const State& state, std::int64_t taken) const {
+  const std::int64_t limit = search_.plan.host_bytes;
+  if (limit == runtime::kUnlimited || search_.machine.host_is_device()) return 0;
+  const std::int64_t free = limit - taken - state.window_bytes;
+  return std::max<std::int64_t>(0, std::min(state.optimizer_on_disk, free));
 }
 
 /// Returns the shares between which values are interpolated: none, all, and those nearest to the
@@ -416,22 +427,27 @@ StepEstimates::MicroBatch StepEstimates::micro_batch_of(const Choices& choices,
 }
 
 StepEstimate StepEstimates::guess(const Choices& choices) {
-  const State& state = state_of(choices);
+  State state = state_of(choices);
   const MicroBatch micro_batch = micro_batch_of(choices, choices.micro_batch);
   // Layer by layer, what all micro-batches save waits at the same time.
   const std::int64_t waiting = choices.layer_major ? choices.micro_steps : 1;
   const std::int64_t alive = choices.micro_batch * waiting;
   StepEstimate estimate;
-  estimate.seconds = step_seconds(choices, state, micro_batch);
-  estimate.needs.device = state.tiers[static_cast<std::size_t>(Tier::device)] +
-                          std::llround(micro_batch_of(choices, alive).transient_bytes) +
-                          2 * state.largest_unit_away;
-  if (choices.adds_sums_up()) estimate.needs.device += 2 * state.largest_sum_away;
-  estimate.needs.host = state.tiers[static_cast<std::size_t>(Tier::pinned)] +
-                        state.tiers[static_cast<std::size_t>(Tier::pageable)];
+  MemoryNeeds& needs = estimate.needs;
+  needs.device = state.tiers[static_cast<std::size_t>(Tier::device)] +
+                 std::llround(micro_batch_of(choices, alive).transient_bytes) +
+                 2 * state.largest_unit_away;
+  if (choices.adds_sums_up()) needs.device += 2 * state.largest_sum_away;
+  needs.host = state.tiers[static_cast<std::size_t>(Tier::pinned)] +
+               state.tiers[static_cast<std::size_t>(Tier::pageable)];
   if (choices.activations == Home::host)
-    estimate.needs.host += std::llround(micro_batch.leaving_bytes * static_cast<double>(waiting));
-  estimate.needs.disk = state.tiers[static_cast<std::size_t>(Tier::disk)];
+    needs.host += std::llround(micro_batch.leaving_bytes * static_cast<double>(waiting));
+  needs.disk = state.tiers[static_cast<std::size_t>(Tier::disk)];
+  const std::int64_t resident = resident_bytes(state, needs.host);
+  needs.host += resident;
+  needs.disk -= resident;
+  state.optimizer_on_disk -= resident;
+  estimate.seconds = step_seconds(choices, state, micro_batch);
   return estimate;
 }
 

@@ -33,7 +33,8 @@ struct StepEstimate {
 /// layers are alike (LayerSamples).
 class StepEstimates {
  public:
-  /// `search.plan` is the frame: its limits are not looked at. Borrows `search`. `few_layers`:
+  /// `search.plan` is the frame. Of its limits, that of host memory alone counts: it decides which
+  /// optimizer records stay there although their home is the disk. Borrows `search`. `few_layers`:
   /// false if only the whole model may be compiled.
   StepEstimates(const Search& search, const Choices& asked, bool few_layers = true);
 
@@ -48,6 +49,7 @@ class StepEstimates {
   /// Returns the Plan with gradients on the disk if a run would move them there: host memory is too
   /// little for its state.
   [[nodiscard]] runtime::Plan with_room_in_host_memory(runtime::Plan plan) const;
+  [[nodiscard]] const std::vector<runtime::ParameterUnit>& units() const { return units_; }
   /// The number of instructions of all Programs that were compiled.
   [[nodiscard]] std::int64_t work() const { return work_; }
   /// Says why choices exclude one another, whatever the memory; empty if they do not.
@@ -70,6 +72,7 @@ class StepEstimates {
   struct State {
     std::array<std::int64_t, runtime::kTiers> tiers{};
     std::int64_t optimizer_away = 0, optimizer_on_disk = 0;
+    std::int64_t window_bytes = 0;  ///< of host memory, for records that come from the disk
     std::int64_t sums_away = 0, sums_on_disk = 0;  ///< of gradients
     std::int64_t parameters_away = 0, parameters_on_disk = 0;
     /// What the host updates of what lives on the device: parameters, and the sums for that.
@@ -103,6 +106,9 @@ class StepEstimates {
   [[nodiscard]] runtime::PersistentLayout declared(const runtime::Plan& plan,
                                                    const LayerSamples::Sample& sample) const;
   const State& state_of(const Choices& choices);
+  /// Returns the bytes of optimizer records that a run keeps in host memory although their home is
+  /// the disk, beside `taken` bytes there.
+  [[nodiscard]] std::int64_t resident_bytes(const State& state, std::int64_t taken) const;
   const std::vector<Knot>& knots(std::int64_t size);
   std::pair<std::size_t, double> place_of(std::int64_t size, double part);
   const MicroBatch& probe(std::int64_t size, std::size_t knot, Home activations);

@@ -116,6 +116,10 @@ class PlanComparison {
                       " (" + flag + "); print a Plan for it with --print-plan --steps 0" + besides);
   }
 
+  [[noreturn]] void refuse(const std::string& mistake) const {
+    throw ConfigError(file_ + ": " + mistake);
+  }
+
   static std::string text(std::int64_t number) { return std::to_string(number); }
   static std::string text(DType type) { return std::string(name_of(type)); }
   static std::string text(kernels::DeviceCapabilities::Backend backend) {
@@ -129,6 +133,20 @@ class PlanComparison {
 template <typename T>
 FlaggedField field_of(const char* field, T found, T asked, std::string_view flag) {
   return {field, PlanComparison::text(found), PlanComparison::text(asked), flag};
+}
+
+/// Another model is named before what differs with it.
+void require_model(const PlanComparison& is, const runtime::Plan& plan,
+                   const runtime::Plan& asked) {
+  for (std::size_t u = 0; u < std::max(plan.units.size(), asked.units.size()); ++u) {
+    const auto name = [&](const runtime::Plan& of) {
+      return u < of.units.size() ? "'" + of.units[u].unit + "'" : std::string("none");
+    };
+    if (name(plan) != name(asked))
+      is.refuse(fmt::format("units[{}].unit", u), name(plan), name(asked), "--model");
+    is.same(fmt::format("units[{}].elements", u), plan.units[u].elements, asked.units[u].elements,
+            "--model");
+  }
 }
 
 }  // namespace
@@ -145,6 +163,7 @@ runtime::Plan read_plan(const std::string& file, const runtime::Plan& asked,
   if (plan.backend != asked.backend)
     is.refuse("backend", PlanComparison::text(plan.backend), PlanComparison::text(asked.backend),
               "--device", " --device " + PlanComparison::text(asked.backend));
+  require_model(is, plan, asked);
   is.same<std::int64_t>("mesh.data", plan.data_ranks(), asked.data_ranks(), "ranks");
   is.same(
       {field_of("virtual_ranks", plan.virtual_ranks, asked.virtual_ranks, "--virtual-ranks"),
@@ -157,16 +176,8 @@ runtime::Plan read_plan(const std::string& file, const runtime::Plan& asked,
           "\"communication_data_type\"");
   is.same("gradient.accumulated", plan.gradient.accumulated, asked.gradient.accumulated,
           "\"grad_accum_dtype\"");
-  for (std::size_t u = 0; u < std::max(plan.units.size(), asked.units.size()); ++u) {
-    const auto name = [&](const runtime::Plan& of) {
-      return u < of.units.size() ? "'" + of.units[u].unit + "'" : std::string("none");
-    };
-    if (name(plan) != name(asked))
-      is.refuse(fmt::format("units[{}].unit", u), name(plan), name(asked), "--model");
-  }
   for (std::size_t u = 0; u < plan.units.size(); ++u) {
     const std::string unit = fmt::format("units[{}].", u);
-    is.same(unit + "elements", plan.units[u].elements, asked.units[u].elements, "--model");
     const runtime::UnitRecipe &found = plan.units[u].recipe, &of_run = asked.units[u].recipe;
     const std::string &operation = found.optimizer.operation, &runs = of_run.optimizer.operation;
     if (!is_format_of(operation, runs))
@@ -185,11 +196,11 @@ runtime::Plan read_plan(const std::string& file, const runtime::Plan& asked,
   if (asked.evaluates && !plan.evaluates)
     is.refuse("evaluates", "false", "true", "--eval-data or --eval-every");
   if (std::ranges::find(savings, plan.saving) == savings.end()) {
-    std::string known;
-    for (const runtime::SaveMemory saving : savings)
-      known += fmt::format("{}'{}'", known.empty() ? "" : " or ", name_of(saving));
-    is.refuse("saving", "'" + std::string(name_of(plan.saving)) + "'", known,
-              "--output, --save-every");
+    if (plan.saving == runtime::SaveMemory::none)
+      is.refuse(
+          "the Plan is for a run that saves nothing, and has no memory for saving; leave out "
+          "--output, or make the Plan with it (--output DIR --write-plan FILE)");
+    plan.saving = savings.back();  // saving less, or nothing, needs less than the Plan has
   }
   for (std::size_t t = 0; t < plan.budget_bytes.size(); ++t)
     plan.budget_bytes[t] = std::min(plan.budget_bytes[t], asked.budget_bytes[t]);

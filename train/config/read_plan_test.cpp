@@ -185,10 +185,21 @@ TEST(ReadPlan, MustServeWhatTheRunDoes) {
   EXPECT_THAT(refusal(some_plan(), asked), HasSubstr("evaluates: the Plan has false"));
   EXPECT_THAT(
       refusal(some_plan(), some_plan(), {SaveMemory::snapshot, SaveMemory::writing}),
-      HasSubstr("saving: the Plan has 'none', this run has 'snapshot' or 'writing' (--output"));
+      HasSubstr("the Plan is for a run that saves nothing, and has no memory for saving; leave out "
+                "--output, or make the Plan with it"));
   Plan writing = some_plan();
   writing.saving = SaveMemory::writing;
   EXPECT_EQ(refusal(writing, some_plan(), {SaveMemory::snapshot, SaveMemory::writing}), "accepted");
+}
+
+TEST(ReadPlan, WhoSavesLessNeedsLessMemoryThanThePlanHas) {
+  Plan plan = some_plan();
+  plan.saving = SaveMemory::snapshot;
+  const std::string text = plan.to_json();
+  EXPECT_EQ(read(text, some_plan(), {SaveMemory::none}).saving, SaveMemory::none);
+  EXPECT_EQ(read(text, some_plan(), {SaveMemory::writing}).saving, SaveMemory::writing);
+  plan.saving = SaveMemory::writing;
+  EXPECT_EQ(read(plan.to_json(), some_plan(), {SaveMemory::none}).saving, SaveMemory::none);
 }
 
 }  // namespace

@@ -76,6 +76,7 @@ class Resolver {
   void check_actions();
   void check_state_recipe();
   void check_logs();
+  void note_given_homes();
   void check_target();
   void check_loss_scale();
   void check_checkpoints();

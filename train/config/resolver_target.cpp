@@ -6,8 +6,21 @@
 
 namespace strata::train {
 
+void Resolver::note_given_homes() {
+  const Given* limit = given("target.offload");
+  if (limit == nullptr || options_.target.offload == plan::Home::disk) return;
+  for (const auto& [option, home] :
+       {std::pair("offload.optimizer", options_.offload.optimizer),
+        std::pair("offload.parameters", options_.offload.parameters),
+        std::pair("offload.activations", options_.offload.activations)})
+    if (const Given* said = given(option); said != nullptr && home > options_.target.offload)
+      findings_.notes.push_back(fmt::format(
+          "{}: stays as it was given; {} limits what is chosen alone", said->where, limit->where));
+}
+
 void Resolver::check_target() {
   TargetOptions& target = options_.target;
+  note_given_homes();
   const bool wanted = given("target.memory") != nullptr;
   if (!wanted && given("target.strategy") != nullptr) target.memory = "auto";
   if (!wanted && target.memory.empty()) {

@@ -18,11 +18,20 @@ struct MemoryBudget {
   /// Bytes of a rank's device for its arena; kUnlimitedMemory where the CPU computes.
   std::int64_t device_bytes = kUnlimitedMemory;
   std::int64_t host_bytes = 0;  ///< of all ranks of a host, arenas of a CPU included; 0: no limit
+  /// Of device_bytes, or of a rank's part of host_bytes where the CPU computes: what the target
+  /// leaves arenas, whatever --device-memory and --host-memory allow.
+  std::int64_t target_bytes = kUnlimitedMemory;
+  /// Of host_bytes of a device's host: what --host-memory could give at most; 0: unknown.
+  std::int64_t most_host_bytes = 0;
   /// Bytes of the device, or of the process where the CPU computes, that are not the arena's.
   std::int64_t beside_bytes = 0;
   std::int64_t most_bytes = 0;  ///< that a target may name: all of the device or host; 0: unknown
   bool has_drive = false;       ///< state may go to the disk
   std::int64_t disk_bytes = kUnlimitedMemory;  ///< of the drives, for all ranks of a host
+
+  [[nodiscard]] std::int64_t disk_of_rank() const {
+    return disk_bytes == kUnlimitedMemory ? disk_bytes : disk_bytes / local_ranks;
+  }
 };
 
 /// The machine of a run, here or described, and the memory that is there before any arena.

@@ -144,9 +144,9 @@ PlannedRun plan_options(const ProgramRequest& request, const ResolvedConfig& con
                           .asked = choices_of(request.options),
                           .free = freedom_of(config, budget.has_drive),
                           .strategy = request.options.target.strategy,
-                          .disk_bytes = budget.disk_bytes == kUnlimitedMemory
-                                            ? kUnlimitedMemory
-                                            : budget.disk_bytes / budget.local_ranks})};
+                          .disk_bytes = budget.disk_of_rank(),
+                          .target = plan::MemoryLimits{budget.target_bytes, budget.target_bytes},
+                          .farthest_told = request.options.target.offload})};
   if (auto& chosen = planned.answer.chosen) {
     planned.changes = changes_to(request.options, *chosen, budget);
     foresee_between_steps(search, request.options, *chosen);

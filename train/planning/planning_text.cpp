@@ -8,6 +8,7 @@
 
 #include "core/byte_size.h"
 #include "core/format_bytes.h"
+#include "core/round_up.h"
 #include "core/text_table.h"
 #include "train/planning/reasons_text.h"
 
@@ -22,6 +23,14 @@ std::string target_text(const ResolvedConfig& config, const MemoryBudget& budget
                                  ? budget.host_bytes / budget.local_ranks
                                  : budget.device_bytes;
   return format_bytes(arena + budget.beside_bytes);
+}
+
+/// What of the memory that a target names is not an arena's.
+std::string beside_text(const MemoryBudget& budget) {
+  if (budget.beside_bytes <= 0) return "";
+  return fmt::format(" ({} of it {})", format_bytes(budget.beside_bytes),
+                     budget.machine.host_is_device() ? "beside its arenas"
+                                                     : "of the device for driver and libraries");
 }
 
 /// "a step of 8 samples of 1024 tokens takes 4.46 s, ...", as foreseen.
@@ -75,6 +84,15 @@ std::string needs_text(const plan::MemoryNeeds& needs, const MemoryBudget& budge
   return text;
 }
 
+plan::MemoryNeeds lacking_beside(const plan::MemoryNeeds& needs, const MemoryBudget& budget) {
+  const plan::MemoryLimits limits{
+      .host_bytes = budget.host_bytes > 0 && !budget.machine.host_is_device()
+                        ? budget.host_bytes / budget.local_ranks
+                        : kUnlimitedMemory,
+      .disk_bytes = budget.disk_of_rank()};
+  return limits.lacking(needs, !budget.machine.host_is_device());
+}
+
 bool is_beyond(std::int64_t target, const MemoryBudget& budget) {
   return budget.most_bytes > 0 && target > budget.most_bytes;
 }
@@ -99,8 +117,8 @@ std::string describe_planned(const PlannedRun& planned, const ResolvedConfig& co
   else
     text = fmt::format("{} ({}): {}", target, name_of(config.options.target.strategy),
                        flags_text(planned.changes));
-  text += fmt::format("\n  it needs {}\n  {}", needs_text(chosen.needs, budget),
-                      speed_text(chosen, config.options, budget));
+  text += fmt::format("\n  it needs {}{}\n  {}", needs_text(chosen.needs, budget),
+                      beside_text(budget), speed_text(chosen, config.options, budget));
   if (!answer.is_asked && !chosen.choices.actions.empty())
     text += actions_text(chosen.choices.actions);
   text += reasons_text(planned, budget);
@@ -148,8 +166,11 @@ std::string describe_attempts(const PlannedRun& planned, const ResolvedConfig& c
     for (PlannedOption& change : changes)
       if (change.name == "actions") change.value = "...";  // pages of them
     const std::string flags = flags_text(changes);
+    const bool is_chosen =
+        planned.answer.chosen && attempt.choices == planned.answer.chosen->choices;
     table.add({attempt.seconds ? fmt::format("{:.4g}", *attempt.seconds) : "no " + attempt.lacks,
-               fmt::format("{:.4g}", attempt.guessed_seconds), flags.empty() ? "as asked" : flags});
+               fmt::format("{:.4g}", attempt.guessed_seconds),
+               (is_chosen ? "chosen: " : "") + (flags.empty() ? "as asked" : flags)});
   }
   return table.text();
 }
@@ -161,40 +182,75 @@ static std::string what_would_help(const PlannedRun& planned, const ResolvedConf
          changes_text(planned.answer.changes, config.options, budget.machine);
 }
 
-/// What the host of a device or its drives lack for the plan; "": nothing.
-static std::string lacking_text(const plan::MemoryNeeds& needs, const MemoryBudget& budget) {
+/// "the host has 113.25 GiB to give, 256.00 MiB too little": what the host of a device and its
+/// drives lack of `lacking`, for all of its ranks; "": nothing.
+static std::string lacking_text(const plan::MemoryNeeds& lacking, const plan::MemoryNeeds& needs,
+                                const MemoryBudget& budget) {
+  const auto all = [&](std::int64_t of_rank) { return of_rank * budget.local_ranks; };
   std::string text;
-  if (needs.disk > 0 && needs.disk > budget.disk_bytes / budget.local_ranks)
-    text += fmt::format(", which has {}", format_bytes(budget.disk_bytes));
-  const std::int64_t host = budget.machine.host_is_device() ? 0 : needs.host * budget.local_ranks;
-  if (budget.host_bytes > 0 && host > budget.host_bytes)
-    text += fmt::format(" (and the host has {} to give)", format_bytes(budget.host_bytes));
+  if (lacking.host > 0) {
+    text = fmt::format("the host has {} to give, {} too little", format_bytes(budget.host_bytes),
+                       format_bytes(all(lacking.host)));
+    constexpr std::int64_t kRound = 1'000'000;
+    const std::int64_t needed = round_up(all(needs.host), kRound);
+    if (needed <= budget.most_host_bytes)
+      text += fmt::format(
+          " (--host-memory {} gives that, and leaves {} to others; without it a twentieth stays "
+          "free)",
+          byte_size_text(needed), format_bytes(budget.most_host_bytes - needed));
+  }
+  if (lacking.disk > 0)
+    text += fmt::format("{}its drives have {}, {} too little", text.empty() ? "" : ", and ",
+                        format_bytes(budget.disk_bytes), format_bytes(all(lacking.disk)));
   return text;
 }
 
-/// Says how much memory the smallest plan needs, and whether the machine can have it.
-static std::string smallest_text(plan::PlannedStep smallest, const ResolvedConfig& config,
-                                 const MemoryBudget& budget) {
-  smallest.limits = {};
-  const std::string flags = flags_text(changes_to(config.options, smallest, budget));
-  const std::string with = flags.empty() ? "" : ", with " + flags + ",";
-  const std::int64_t least = least_target(smallest, config, budget);
-  const std::string needs =
-      needs_text(smallest.needs, budget) + lacking_text(smallest.needs, budget);
-  if (!is_beyond(least, budget))
-    return fmt::format(
-        "nothing fits; the least that works is --target-memory {}{}: {}; give more memory, a "
-        "shorter --sequence-length or a smaller model",
-        byte_size_text(least), flags.empty() ? "" : ", with " + flags, needs);
+/// Says which memory is short for the plan that comes nearest to what there is.
+static std::string nearest_text(plan::PlannedStep nearest, const ResolvedConfig& config,
+                                const MemoryBudget& budget) {
+  nearest.limits = {};
+  const std::string flags = flags_text(changes_to(config.options, nearest, budget));
+  const std::int64_t least = least_target(nearest, config, budget);
+  const plan::MemoryNeeds lacking = lacking_beside(nearest.needs, budget);
+  std::vector<std::string> short_of;
+  if (is_beyond(least, budget))
+    short_of.push_back(fmt::format(
+        "{} has {}", budget.machine.host_is_device() ? "each process on this host" : "the device",
+        format_bytes(budget.most_bytes)));
+  if (const std::string text = lacking_text(lacking, nearest.needs, budget); !text.empty())
+    short_of.push_back(text);
   return fmt::format(
-      "nothing fits, and no --target-memory would do: the smallest plan{} needs {} ({} as a "
-      "target), "
-      "and {} has {}; it takes a machine with more memory, a shorter --sequence-length or a "
-      "smaller "
-      "model",
-      with, needs, byte_size_text(least),
-      budget.machine.host_is_device() ? "each process on this host" : "the device",
-      format_bytes(budget.most_bytes));
+      "nothing fits, and no --target-memory would do: the {} plan{} needs {} ({} as a target), and "
+      "{}; it takes a machine with more memory, a shorter --sequence-length or a smaller model",
+      plan::all_bytes(lacking) > 0 ? "nearest" : "smallest",
+      flags.empty() ? "" : ", with " + flags + ",", needs_text(nearest.needs, budget),
+      byte_size_text(least), fmt::join(short_of, ", and "));
+}
+
+/// Says how much memory the smallest plan needs, and whether the machine can have it.
+static std::string smallest_text(const plan::PlannerAnswer& answer, const ResolvedConfig& config,
+                                 const MemoryBudget& budget) {
+  plan::PlannedStep smallest = *answer.smallest;
+  smallest.limits = {};
+  const std::int64_t least = least_target(smallest, config, budget);
+  const bool works =
+      !is_beyond(least, budget) && plan::all_bytes(lacking_beside(smallest.needs, budget)) == 0;
+  const std::optional<plan::PlannedStep>& nearest = answer.nearest;
+  const plan::MemoryNeeds lacking =
+      nearest ? lacking_beside(nearest->needs, budget) : plan::MemoryNeeds{};
+  if (!works)
+    return nearest_text(plan::all_bytes(lacking) > 0 ? *nearest : smallest, config, budget);
+  const std::string flags = flags_text(changes_to(config.options, smallest, budget));
+  std::string text = fmt::format(
+      "nothing fits; the least that works is --target-memory {}{}: {}; give more memory, a "
+      "shorter --sequence-length or a smaller model",
+      byte_size_text(least), flags.empty() ? "" : ", with " + flags,
+      needs_text(smallest.needs, budget));
+  if (plan::all_bytes(lacking) > 0 && least_target(*nearest, config, budget) < least)
+    text += fmt::format("; with --target-memory {}, {}",
+                        byte_size_text(least_target(*nearest, config, budget)),
+                        lacking_text(lacking, nearest->needs, budget));
+  return text;
 }
 
 std::string describe_refusal(const PlannedRun& planned, const ResolvedConfig& config,
@@ -213,7 +269,7 @@ std::string describe_refusal(const PlannedRun& planned, const ResolvedConfig& co
   if (!answer.smallest)
     return "nothing fits; give more memory, a shorter --sequence-length or a smaller model" +
            what_would_help(planned, config, budget);
-  return smallest_text(*answer.smallest, config, budget) + what_would_help(planned, config, budget);
+  return smallest_text(answer, config, budget) + what_would_help(planned, config, budget);
 }
 
 }  // namespace strata::train

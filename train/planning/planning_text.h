@@ -30,10 +30,14 @@ std::string describe_refusal(const PlannedRun& planned, const ResolvedConfig& co
 /// "5.20 GiB of the device, 40.10 GiB of host memory per rank": all that one rank takes.
 std::string needs_text(const plan::MemoryNeeds& needs, const MemoryBudget& budget);
 
-/// The smallest target with which the strategy of `config` accepts `smallest`, in whole MB.
+/// What one rank lacks for the plan of memories that no target names: those of the host of a
+/// device, and of the drives.
+plan::MemoryNeeds lacking_beside(const plan::MemoryNeeds& needs, const MemoryBudget& budget);
+
 /// True if the machine cannot give a target of so many bytes.
 bool is_beyond(std::int64_t target, const MemoryBudget& budget);
 
+/// The smallest target with which the strategy of `config` accepts `smallest`, in whole MB.
 std::int64_t least_target(const plan::PlannedStep& smallest, const ResolvedConfig& config,
                           const MemoryBudget& budget);
 

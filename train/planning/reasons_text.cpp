@@ -117,6 +117,27 @@ std::string changes_text(const std::vector<plan::PricedChange>& changes, const T
   return text;
 }
 
+/// "about --target-memory 12GB would do, ": what freeing a setting reaches; "" if other memories
+/// than that of a target would still be short.
+static std::string reached_text(const plan::PlannedStep& smallest, const plan::PricedChange& freed,
+                                const ResolvedConfig& config, const MemoryBudget& budget) {
+  plan::PlannedStep smaller{.needs = smallest.needs};
+  smaller.needs.device += freed.more.device;
+  smaller.needs.host += freed.more.host;
+  smaller.needs.disk += freed.more.disk;
+  const plan::MemoryNeeds lacking = lacking_beside(smaller.needs, budget);
+  if (plan::all_bytes(lacking) > 0)
+    return fmt::format(
+        "still lacks {} of {}, ",
+        format_bytes((lacking.host > 0 ? lacking.host : lacking.disk) * budget.local_ranks),
+        lacking.host > 0 ? "host memory" : "the drives");
+  const std::int64_t least = least_target(smaller, config, budget);
+  if (is_beyond(least, budget))
+    return fmt::format("about {} as a target, which still is more than there is, ",
+                       byte_size_text(least));
+  return fmt::format("about --target-memory {} would do, ", byte_size_text(least));
+}
+
 std::string forbidden_text(const PlannedRun& planned, const ResolvedConfig& config,
                            const MemoryBudget& budget) {
   const plan::PlannerAnswer& answer = planned.answer;
@@ -128,17 +149,7 @@ std::string forbidden_text(const PlannedRun& planned, const ResolvedConfig& conf
       changes.push_back("without " + given);
     if (lacks_folder(config.options, freed.choices)) changes.emplace_back("with --nvme-path DIR");
     text += fmt::format("\n    {}: ", fmt::join(changes, ", "));
-    if (plan::scarce_bytes(freed.more, budget.machine) < 0) {
-      plan::PlannedStep smaller{.needs = answer.smallest->needs};
-      smaller.needs.device += freed.more.device;
-      smaller.needs.host += freed.more.host;
-      const std::int64_t least = least_target(smaller, config, budget);
-      if (is_beyond(least, budget))
-        text += fmt::format("about {} as a target, which still is more than there is, ",
-                            byte_size_text(least));
-      else
-        text += fmt::format("about --target-memory {} would do, ", byte_size_text(least));
-    }
+    text += reached_text(*answer.smallest, freed, config, budget);
     text += price_text(freed, budget.machine);
   }
   return text;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "train/config/make_plan.h"
 #include "train/config/option_fields.h"
 #include "train/planning/planning_text.h"
 
@@ -12,8 +13,9 @@ bool may_use_drive(const RunRequest& request) {
   const TrainOptions& options = request.config.options;
   const bool names_disk = options.target.offload == plan::Home::disk &&
                           request.config.origin_of("target.offload") != Origin::default_value;
-  return !options.offload.nvme_paths.empty() || names_disk ||
-         (request.hardware && request.hardware->disk.bytes.known());
+  if (names_disk || choices_of(options).uses(plan::Home::disk)) return true;
+  return request.hardware ? request.hardware->disk.bytes.known()
+                          : !options.offload.nvme_paths.empty();
 }
 
 std::int64_t host_bytes_for(const RunRequest& request) {
@@ -46,6 +48,8 @@ MemoryBudget target_budget(const RunRequest& request, const PlanningSite& site) 
                      .taken_by = "what driver and libraries hold"};
   if (request.hardware && request.hardware->disk.bytes.known())
     found.disk_bytes = request.hardware->disk.bytes.whole();
+  else if (request.hardware && !found.has_drive)
+    found.disk_bytes = 0;
   if (request.hardware && !site.machine.host_is_device()) {
     found.owner = request.hardware->name;
     found.device_bytes = request.hardware->device.memory_bytes.whole();

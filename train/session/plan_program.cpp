@@ -8,14 +8,17 @@
 #include <utility>
 #include <vector>
 
+#include "core/byte_size.h"
 #include "core/error.h"
 #include "core/file.h"
+#include "core/format_bytes.h"
 #include "core/freed_memory.h"
 #include "core/program_main.h"
 #include "machine/hardware_override.h"
 #include "plan/disk_writes.h"
 #include "plan/foresee.h"
 #include "plan/memory_needs.h"
+#include "train/config/make_plan.h"
 #include "train/planning/planned_config.h"
 #include "train/planning/planning_text.h"
 #include "train/report/compare_reports.h"
@@ -92,12 +95,27 @@ void take_given_plan(const RunRequest& request, const PlanningSite& site, Planne
                         .disk_written_bytes = plan::bytes_written_per_step(set)};
 }
 
+/// Notes flags that the machine of --hardware cannot obey.
+void note_machine(const RunRequest& request, PlannedMachine& machine) {
+  if (!request.hardware) return;
+  const OffloadOptions& offload = request.config.options.offload;
+  if (!offload.nvme_paths.empty() && !machine.budget.has_drive)
+    machine.config.notes.emplace_back(
+        "--nvme-path: accepted, unused: the machine of --hardware has no drive");
+  const std::int64_t most = machine.budget.most_host_bytes;
+  if (offload.host_memory_bytes != kUnlimitedMemory && most > 0 && offload.host_memory_bytes > most)
+    machine.config.notes.push_back(fmt::format(
+        "--host-memory {}: the host of {} has {}, which is what is planned for",
+        byte_size_text(offload.host_memory_bytes), request.hardware->name, format_bytes(most)));
+}
+
 PlannedMachine plan_for(const RunRequest& request, const std::string& name) {
   const PlanningSite site = planning_site(request);
   PlannedMachine machine;
   machine.name = name;
   machine.budget = target_budget(request, site);
   machine.asked = machine.config = request.config;
+  note_machine(request, machine);
   if (!request.config.options.plan.empty()) {
     take_given_plan(request, site, machine);
     return machine;
@@ -145,8 +163,31 @@ void print_machine(const PlannedMachine& machine, bool explains) {
                 describe_attempts(machine.planned, machine.asked, machine.budget).c_str());
 }
 
+void print_file_note(const std::string& note) { std::fprintf(stderr, "note: %s\n", note.c_str()); }
+
+/// Says what files of a plan without --output lack for a run that saves.
+void note_saving(const PlanCommandLine& line, const TrainOptions& options) {
+  const bool writes = !line.config_to_write.empty() || !options.write_plan.empty();
+  if (!writes || !options.output.empty()) return;
+  const bool both = !line.config_to_write.empty() && !options.write_plan.empty();
+  print_file_note(fmt::format(
+      "{}{}{}: for a run that saves nothing; to train with --output DIR, give plan --output DIR, "
+      "too: saving takes memory",
+      options.write_plan, both ? ", " : "", line.config_to_write));
+}
+
+/// Says what is needed beside a file whose settings use a drive that no folder stands for.
+void note_folder(const std::string& file, const ResolvedConfig& config) {
+  if (choices_of(config.options).uses(plan::Home::disk) &&
+      config.options.offload.nvme_paths.empty())
+    print_file_note(file +
+                    ": the settings use a drive and name no folder there; give plan --nvme-path "
+                    "DIR, or it to each run of the file");
+}
+
 void write_config(const std::string& file, const ResolvedConfig& config) {
   write_file_atomically(file, planned_config(config));
+  note_folder(file, config);
   if (const std::string left = flags_beside_config(config); !left.empty())
     std::fprintf(stderr, "note: %s leaves to flags what needs files; give train, too: %s\n",
                  file.c_str(), left.c_str());
@@ -155,6 +196,7 @@ void write_config(const std::string& file, const ResolvedConfig& config) {
 /// Writes what the flags ask for of the first machine. `request`: that it was planned for.
 void write_files(const PlanCommandLine& line, RunRequest request, const PlannedMachine& machine) {
   if (!machine.refusal.empty()) return;
+  note_saving(line, machine.config.options);
   if (!line.config_to_write.empty()) write_config(line.config_to_write, machine.config);
   write_plan(machine.config.options, machine.planned.answer.chosen->plan);
   if (machine.config.options.memory_report.empty()) return;
