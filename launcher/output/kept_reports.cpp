@@ -58,6 +58,12 @@ std::string KeptReports::place() {
       {std::getenv("STRATA_RUNS_DIR"), std::getenv("XDG_STATE_HOME"), std::getenv("HOME")});
 }
 
+std::string KeptReports::folder_of(const std::string& run_id) const {
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::path(place_) / run_id;
+  return !place_.empty() && std::filesystem::is_directory(folder, error) ? folder.string() : "";
+}
+
 std::string KeptReports::keep(const std::string& run_id, const std::string& name,
                               const std::string& text) const {
   if (place_.empty()) return "";

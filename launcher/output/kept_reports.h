@@ -31,6 +31,9 @@ class KeptReports {
   /// Makes nothing yet. `place`: "" keeps nothing.
   explicit KeptReports(std::string place) : place_(std::move(place)) {}
 
+  /// Returns the folder of what is kept of the run; "": nothing is.
+  [[nodiscard]] std::string folder_of(const std::string& run_id) const;
+
   /// Writes a file of the run, as "attempt_0/report.txt"; it is whole or not there. Makes folders
   /// (mode 0700) as needed, and removes those of the oldest runs. Returns the file's path; "":
   /// nothing is kept. Throws HostError or IoError.

@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/json_writer.h"
+#include "launcher/output/kept_reports.h"
 #include "launcher/views/asked_run.h"
 #include "launcher/views/print_text.h"
 #include "launcher/views/status_text.h"
@@ -63,8 +64,13 @@ std::string past_text(const JsonValue& end) {
   const auto ended_at = end.find("ended_at"), folder = end.find("log_folder");
   std::string text = describe_end(end);
   if (ended_at) text += "\nit ended at " + ended_at->as_string();
-  if (folder && folder->as_string().empty())
-    text += "\nnothing else was kept of it; with mlaunch --log-dir DIR the next one leaves logs";
+  if (folder && folder->as_string().empty()) {
+    const auto run = end.find("run");
+    const std::string reports =
+        run ? KeptReports(KeptReports::place()).folder_of(run->as_string()) : "";
+    text += reports.empty() ? "\nnothing else was kept of it" : "\nits reports are in " + reports;
+    text += "; with mlaunch --log-dir DIR the next one leaves logs";
+  }
   return text + "\n";
 }
 

@@ -109,6 +109,13 @@ class RunLogs(ProgramTest):
         self.assertIn("no run is there", self.logs(expect=USAGE).stderr)
         self.assertIn("mlaunch -- logs", self.logs("--steps", expect=USAGE).stderr)
 
+    def test_says_where_the_reports_of_a_run_that_failed_are(self):
+        run = self.launch(1, "echo here; sleep 1; exit 3", ["--max-restarts", "0"])
+        self.wait_for("here")
+        (status,) = json.loads(self.run_program([str(BIN / "mlaunch"), "status", "--json"]).stdout)["runs"]
+        run.wait(timeout=20)
+        self.assertRegex(self.run_program([str(BIN / "mlaunch"), "status", status["run"]]).stdout, rf"its reports are in \S*{status['run']};")
+
     def test_help_of_all_views_and_of_secret(self):
         for command in ("status", "stop", "logs", "secret"):
             done = self.run_program([str(BIN / "mlaunch"), command, "--help"])
