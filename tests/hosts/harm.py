@@ -98,9 +98,9 @@ class Harmed(LastingHosts):
         return left
 
     def start_run(self):
-        self.hosts = {host: self.start_host(host) for host in range(self.HOSTS)}
+        self.hosts = {host: self.start_mlaunch(host) for host in range(self.HOSTS)}
 
-    def start_host(self, host):
+    def start_mlaunch(self, host):
         return self.join(host, self.scenario.ranks, self.job(self.scenario, self.name), ["--max-restarts", "1000"])
 
     def last_step(self):
@@ -182,7 +182,7 @@ class Harmed(LastingHosts):
     def kill_an_mlaunch(self, harm):
         self.signal_all(self.processes(harm.host, "mlaunch"), signal.SIGKILL)
         self.hosts[harm.host].wait()
-        self.hosts[harm.host] = self.start_host(harm.host)
+        self.hosts[harm.host] = self.start_mlaunch(harm.host)
 
     def kill_the_first_mlaunch(self, harm):
         """The run is over, and its other hosts wait for nobody when the scheduler ends and starts it again."""
@@ -202,7 +202,7 @@ class Harmed(LastingHosts):
         self.power_off(harm.host)
         self.hosts[harm.host].wait()
         self.boot(harm.host)
-        self.hosts[harm.host] = self.start_host(harm.host)
+        self.hosts[harm.host] = self.start_mlaunch(harm.host)
 
     def stop_a_host(self, harm):
         self.stand_still(harm, self.processes(harm.host))
