@@ -19,7 +19,7 @@ constexpr std::chrono::milliseconds kLeftoverPoll{20};
 /// For the stacks of all ranks: the lease of this host must not end meanwhile.
 constexpr std::chrono::milliseconds kForStacks{3000};
 /// So many ranks are looked at that wait for the one to blame.
-constexpr int kMostWaiting = 2;
+constexpr int kMostThatWait = 2;
 
 /// True for the ranks that are stopped or frozen; else for the first that is behind.
 bool is_to_blame(const Hang& hang, int rank) {
@@ -121,7 +121,7 @@ HangDescribed Attempt::describe_hang(const Hang& hang) const {
   };
   for (int rank = 0; rank < ranks_.size(); ++rank)
     if (ranks_.pid_of(rank) > 0 && is_to_blame(hang, first_rank() + rank)) add(rank, blamed);
-  for (int rank = 0; rank < ranks_.size() && std::ssize(waiting) < kMostWaiting; ++rank) {
+  for (int rank = 0; rank < ranks_.size() && std::ssize(waiting) < kMostThatWait; ++rank) {
     const bool waits = std::ranges::count(hang.waiting, first_rank() + rank) > 0;
     if (ranks_.pid_of(rank) < 0 || !waits || is_to_blame(hang, first_rank() + rank)) continue;
     add(rank, waiting);

@@ -17,13 +17,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kRunIdLength = 16;
+constexpr std::size_t kIdLength = 16;
 
 bool is_absolute(const char* path) { return path != nullptr && path[0] == '/'; }
 
 /// True for the names of folders that this class makes: ids of runs.
 bool is_run_id(const std::string& name) {
-  return name.size() == kRunIdLength &&
+  return name.size() == kIdLength &&
          name.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 

@@ -211,8 +211,7 @@ class Resumed(TargetTest):
         self.addCleanup(kept.unlink)
         profile = json.loads(kept.read_text())
         for time in profile["times"]:
-            if "attention" in time["operation"]:
-                time["ns"] *= 1000
+            time["ns"] += 50_000_000  # few large micro-steps, though something is computed again
         kept.write_text(json.dumps(profile))
 
     def test_settings_stay_though_others_would_be_planned_now(self):

@@ -34,7 +34,7 @@ class Findings {
   std::vector<Finding> all_;
 };
 
-std::string rate_text(double rate) { return fmt::format("{:.2f} GB/s", rate / 1e9); }
+std::string bandwidth_text(double rate) { return fmt::format("{:.2f} GB/s", rate / 1e9); }
 std::string trip_text(double seconds) { return fmt::format("{:.2f} ms", seconds * 1e3); }
 
 /// Says for which hosts a fact is another one than for the first; "": for none.
@@ -145,8 +145,8 @@ void judge_speed(const HostsReport& report, Findings& findings) {
         findings.add(Level::note, "network",
                      fmt::format("{} sends {} to {}, where {} is usual; look at its cable, port or "
                                  "load (ethtool)",
-                                 report.hosts[from].name, rate_text(stream.bytes_per_second),
-                                 name(stream.host), rate_text(usual)));
+                                 report.hosts[from].name, bandwidth_text(stream.bytes_per_second),
+                                 name(stream.host), bandwidth_text(usual)));
   }
   if (rates.empty())
     findings.add(Level::note, "network", "its speed is not known, as no host reaches another");
@@ -154,7 +154,7 @@ void judge_speed(const HostsReport& report, Findings& findings) {
     findings.conclude(
         "network",
         fmt::format("there and back in {} at most; {} to {} from host to host", trip_text(longest),
-                    rate_text(rates.front()), rate_text(rates.back())));
+                    bandwidth_text(rates.front()), bandwidth_text(rates.back())));
 }
 
 void judge_folder(const HostsReport& report, Findings& findings) {
