@@ -16,4 +16,8 @@ std::string make_run_id() {
   return fmt::format("{:02x}", fmt::join(bytes, ""));
 }
 
+bool is_run_id(std::string_view text) {
+  return text.size() == 16 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 }  // namespace strata

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace strata {
 
 /// Returns 16 random hexadecimal digits.
 std::string make_run_id();
+/// True for what make_run_id may return, and for nothing else.
+bool is_run_id(std::string_view text);
 
 }  // namespace strata

@@ -3,7 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -11,37 +13,15 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/run_id.h"
+#include "launcher/output/make_folders.h"
 
 namespace strata::launcher {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kIdLength = 16;
-
 bool is_absolute(const char* path) { return path != nullptr && path[0] == '/'; }
-
-/// True for the names of folders that this class makes: ids of runs.
-bool is_run_id(const std::string& name) {
-  return name.size() == kIdLength &&
-         name.find_first_not_of("0123456789abcdef") == std::string::npos;
-}
-
-/// Makes a folder and those above it, which only their user may enter.
-void make_folders(const fs::path& folder) {
-  std::error_code error;
-  for (fs::path path; const fs::path& part : folder) {
-    path /= part;
-    if (!fs::create_directory(path, error)) {
-      if (!error) continue;  // it was there
-      break;
-    }
-    fs::permissions(path, fs::perms::owner_all, error);
-    if (error) break;
-  }
-  if (error)
-    throw HostError(fmt::format("cannot make the folder {}: {}", folder.string(), error.message()));
-}
 
 }  // namespace
 
@@ -67,10 +47,13 @@ std::string KeptReports::folder_of(const std::string& run_id) const {
 std::string KeptReports::keep(const std::string& run_id, const std::string& name,
                               const std::string& text) const {
   if (place_.empty()) return "";
-  const fs::path run = fs::absolute(place_) / run_id;
-  if (!fs::exists(run)) make_room();
+  std::error_code error;
+  const fs::path run = fs::absolute(place_, error) / run_id;
+  if (!fs::exists(run, error)) make_room();
   const fs::path file = run / name;
-  make_folders(file.parent_path());
+  const std::string folder = file.parent_path().string();
+  if (std::vector<std::string> made; !make_folders(folder, made))
+    throw HostError(fmt::format("cannot make the folder {}: {}", folder, std::strerror(errno)));
   write_file_atomically(file.string(), text);
   return file.string();
 }
@@ -79,10 +62,10 @@ std::string KeptReports::keep(const std::string& run_id, const std::string& name
 void KeptReports::make_room() const {
   std::vector<std::pair<fs::file_time_type, fs::path>> runs;
   std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(place_, error)) {
-    if (!is_run_id(entry.path().filename().string()) || entry.is_symlink(error)) continue;
-    const fs::file_time_type changed = entry.last_write_time(error);
-    if (!error) runs.emplace_back(changed, entry.path());
+  for (fs::directory_iterator it(place_, error), end; it != end; it.increment(error)) {
+    if (!is_run_id(it->path().filename().string()) || it->is_symlink(error)) continue;
+    const fs::file_time_type changed = it->last_write_time(error);
+    if (!error) runs.emplace_back(changed, it->path());
   }
   std::ranges::sort(runs);
   for (std::size_t i = 0; i + kMostRuns <= runs.size(); ++i) fs::remove_all(runs[i].second, error);

@@ -55,6 +55,8 @@ TEST(KeptReports, SayWhyTheyCannotBeKept) {
   const TestDirectory home;
   write_file_atomically(home / "file", "");
   EXPECT_THROW(KeptReports(home / "file/runs").keep(id(1), "report.txt", "x"), HostError);
+  fs::create_symlink("loop", home / "loop");
+  EXPECT_THROW(KeptReports(home / "loop").keep(id(1), "report.txt", "x"), HostError);
   EXPECT_EQ(KeptReports("").keep(id(1), "report.txt", "x"), "");
 }
 

@@ -13,26 +13,13 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "launcher/output/make_folders.h"
 
 namespace strata::launcher {
 namespace {
 
 constexpr mode_t kFolderMode = 0700, kFileMode = 0600;
 constexpr std::size_t kProbeBytes = 4096;
-
-/// Makes a folder and those above it; those that are there stay as they are. Adds those that it
-/// made to `made`. Returns false, with errno, if that cannot be done.
-bool make_folders(const std::string& path, std::vector<std::string>& made) {
-  if (::mkdir(path.c_str(), kFolderMode) != 0) {
-    if (errno == EEXIST) return true;
-    const std::string parent = std::filesystem::path(path).parent_path().string();
-    if (errno != ENOENT || parent.empty() || parent == path) return false;
-    if (!make_folders(parent, made)) return false;
-    if (::mkdir(path.c_str(), kFolderMode) != 0) return errno == EEXIST;
-  }
-  made.push_back(path);
-  return true;
-}
 
 void remove_folders(const std::vector<std::string>& made) {
   for (auto folder = made.rbegin(); folder != made.rend(); ++folder) (void)::rmdir(folder->c_str());

@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/run_id.h"
 #include "core/system_call.h"
 
 namespace strata::launcher {
@@ -28,12 +29,6 @@ namespace {
 constexpr std::string_view kUnfinished = ".new";  ///< a socket that does not listen yet
 constexpr int kMostWaiting = 128;                 ///< connections that are not accepted yet
 constexpr timeval kConnectTime{5, 0};
-constexpr std::size_t kRunIdLength = 16;
-
-bool is_run_id(std::string_view text) {
-  return text.size() == kRunIdLength &&
-         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
 
 bool is_folder_of(const char* path, uid_t user) {
   struct stat info {};
