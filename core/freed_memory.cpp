@@ -21,7 +21,8 @@ void keep_freed_memory() {
 
 void return_freed_memory() {
 #ifdef __GLIBC__
-  // Either setting ends that the C library raises both, up to 64 MiB, with what is freed.
+  // Setting either one stops the C library from raising both, up to 64 MiB, as large blocks are
+  // freed.
   mallopt(M_MMAP_THRESHOLD, kMiB / 4);
   mallopt(M_TRIM_THRESHOLD, kMiB);
 #endif

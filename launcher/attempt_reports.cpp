@@ -12,7 +12,7 @@
 namespace strata::launcher {
 namespace {
 
-/// Of what ranks printed last, kept of a run that gave up.
+/// Bytes that are kept of the last lines of ranks, of a run that gave up.
 constexpr std::size_t kLastOutputBytes = std::size_t{1} << 20;
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What is told of attempts that did not end well: on the screen, and in files: where logs are kept,
-// else, of failures, in a place of the user's.
+// Tells of attempts that did not end well: on the screen, and in files, which lie with the logs or,
+// of failures without logs, in a place of the user's.
 #pragma once
 
 #include <string>

@@ -57,8 +57,7 @@ std::unique_ptr<RunControl> make_control(RunControl::TimePoint now, const Run& r
       run.options.hang_timeout);
 }
 
-/// What hosts may be told in their own way is not among it: their ranks, logs, devices, and the
-/// time that their ranks get to save.
+/// Lists what all hosts must be told alike; ranks, logs, devices and the time to save may differ.
 AgreedFacts facts_of(const Options& options) {
   return {.build = own_build(STRATA_VERSION),
           .options = {{"--nnodes", range_text(options.hosts.least, options.hosts.count)},

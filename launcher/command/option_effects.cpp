@@ -9,7 +9,7 @@
 namespace strata::launcher {
 namespace {
 
-/// What differs between runs for options.
+/// Says how a run is started, on which the effect of options depends.
 enum class Where {
   mpirun,  ///< mpirun starts the ranks, and mlaunch is gone
   alone,   ///< on this host, and nothing says how many hosts there are

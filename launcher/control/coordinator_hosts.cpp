@@ -70,7 +70,7 @@ void Coordinator::on(const HostCannotCome& event) {
   if (!can_do_without_some()) finish(static_cast<int>(ExitCode::host));
 }
 
-/// It tries again and again, or something starts it again and again: that is said once.
+/// Says once why a host is refused, however often it tries or is started again.
 void Coordinator::on(const HostRefused& event) {
   const auto known = std::ranges::find_if(refused_, [&](const HostRefused& one) {
     return one.host == event.host && one.host_name == event.host_name &&
@@ -84,7 +84,7 @@ void Coordinator::on(const HostRefused& event) {
                                              joined(event.host_name, event.address), event.why)});
 }
 
-/// What a host is told that may leave alone is no word to the run.
+/// Takes a signal to one host as one to the whole run, unless that host may leave alone.
 void Coordinator::hear(Host& host, const SignalCame& came) {
   const std::string source = host.name + "/" + host.agent;
   if (!signal_filter_.is_news(source, came.number, came.index) || let_leave(host, came.number))

@@ -1,4 +1,4 @@
-// What a coordinator shows of its run.
+// Shows a coordinator's run to those who ask: its hosts, and what it waits for.
 #include <algorithm>
 
 #include "launcher/control/coordinator.h"

@@ -1,4 +1,4 @@
-// What is shown of a run's hosts: which take part, and which the run waits for.
+// Describes a run's hosts for those who look: which take part, and which the run waits for.
 #pragma once
 
 #include <array>

@@ -63,7 +63,7 @@ struct SignalCame {
   int index = 0;  ///< among the signals of this number to the agent
 };
 
-/// What holds the ranks of this host that Collect asked for.
+/// Tells what holds the ranks of this host that Collect asked for.
 struct Evidence {
   int attempt = 0;
   std::string text;         ///< several lines for people

@@ -161,7 +161,7 @@ void HostsCheck::reach(int host) {
 
 void HostsCheck::reach_all() {
   for (int step = 1; step < context_.world; ++step) reach((context_.rank + step) % context_.world);
-  // What is measured next disturbs nobody who still asks.
+  // Waits until all hosts have asked, since streams would disturb their round trips.
   store_.put(key("reached", context_.rank), "");
   if (is_first()) {
     for (int rank = 0; rank < context_.world; ++rank) (void)get(key("reached", rank));
