@@ -18,6 +18,7 @@ void settle_hosts_doctor(Options& options) {
         "them, as in mlaunch -H a,b doctor --hosts (or --hostfile, --launcher slurm, --nnodes)");
   options.ranks = 1;
   options.ranks_given = true;
+  options.hosts.worlds = {};
   for (ListedHost& host : options.hosts.listed) {
     host.slots = 1;
     host.devices.clear();

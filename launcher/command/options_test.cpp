@@ -304,6 +304,9 @@ TEST(Options, TheDoctorOfHostsHasOneRankOnEach) {
   EXPECT_EQ(options.hosts.listed, (std::vector<ListedHost>{{"localhost", 1}, {"b", 1}}));
   EXPECT_EQ(options.restarts.most_restarts, 0);
   EXPECT_EQ(parse_options({"-H", "localhost:8,b:4", "doctor"}).ranks, 8);
+  const Options elastic = parse_options(
+      {"-H", "localhost:8,b:4", "--nnodes", "1:2", "--elastic", "4:8", "doctor", "--hosts"});
+  EXPECT_EQ(elastic.hosts.worlds.least, 1) << "it has a rank on each host, not on each slot";
   EXPECT_NE(refusal({"doctor", "--hosts"}).find("mlaunch -H a,b doctor --hosts"),
             std::string::npos);
 }
