@@ -1,6 +1,7 @@
 """mlaunch logs: what the ranks of a run on this host have printed, while it lives."""
 import json
 import os
+import pathlib
 import signal
 import subprocess
 import time
@@ -115,6 +116,14 @@ class RunLogs(ProgramTest):
         (status,) = json.loads(self.run_program([str(BIN / "mlaunch"), "status", "--json"]).stdout)["runs"]
         run.wait(timeout=20)
         self.assertRegex(self.run_program([str(BIN / "mlaunch"), "status", status["run"]]).stdout, rf"its reports are in \S*{status['run']};")
+
+    def test_the_last_words_of_a_run_that_gave_up_are_kept(self):
+        run = self.launch(4, 'seq -f "%0100.0f" 20000; echo last words; sleep 0.5; exit 3', ["--max-restarts", "9"])
+        self.assertEqual(run.wait(timeout=60), 93)
+        (kept,) = pathlib.Path(os.environ["STRATA_RUNS_DIR"]).glob("*/output.txt")
+        self.addCleanup(kept.unlink)
+        self.assertIn("[2] last words\n", kept.read_text())
+        self.assertLess(kept.stat().st_size, 1_200_000)
 
     def test_help_of_all_views_and_of_secret(self):
         for command in ("status", "stop", "logs", "secret"):
