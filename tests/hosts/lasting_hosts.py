@@ -49,14 +49,8 @@ class LastingHosts(Namespaces):
         with open(self.home / name, "ab") as output:
             process = subprocess.Popen(inside, env=self.environment_of_hosts(), stdin=subprocess.DEVNULL, stdout=output, stderr=output,
                                        start_new_session=True)
-        self.addCleanup(self.end_all, process)
+        self.addCleanup(self._end, process)
         return process
-
-    @staticmethod
-    def end_all(process):
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
 
     @staticmethod
     def environment_of_hosts():

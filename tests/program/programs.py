@@ -97,8 +97,8 @@ class ProgramTest(unittest.TestCase):
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        process.stdout.close()
-        process.stderr.close()
+        for stream in filter(None, (process.stdout, process.stderr)):
+            stream.close()
 
     def wait_until(self, condition, what, limit_s=LIMIT_S):
         end = time.monotonic() + limit_s
