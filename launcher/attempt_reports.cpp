@@ -61,15 +61,9 @@ std::string AttemptReports::keep(const std::string& name, const std::string& tex
 /// Returns what ranks of this host printed last, and mlaunch itself.
 std::string AttemptReports::last_output() {
   std::string text;
-  AskLogs asked{.number = 10'000, .from_end = true};
-  for (RecentOutput::Piece piece{.end = 1}; piece.more(); asked = {.number = piece.next}) {
-    piece = output_.recent().read(asked, kLastOutputBytes);
-    for (const OutputLine& line : piece.lines)
-      text += (line.rank == OutputLine::kMlaunch ? "" : fmt::format("[{}] ", line.rank)) +
-              line.text + "\n";
-    if (text.size() > kLastOutputBytes)
-      text.erase(0, text.find('\n', text.size() - kLastOutputBytes) + 1);
-  }
+  for (const OutputLine& line : output_.recent().last_of_each(kLastOutputBytes))
+    text += (line.rank == OutputLine::kMlaunch ? "" : fmt::format("[{}] ", line.rank)) +
+            line.text + "\n";
   return text;
 }
 

@@ -1,7 +1,7 @@
 #include "launcher/output/recent_output.h"
 
 #include <algorithm>
-#include <queue>
+#include <iterator>
 #include <utility>
 
 #include "launcher/output/terminal_text.h"
@@ -78,28 +78,47 @@ RecentOutput::Piece RecentOutput::read_rank(const AskLogs& asked, const OfRank& 
   return piece;
 }
 
+std::vector<OutputLine> RecentOutput::merge(std::vector<Head>& heads, std::size_t most_bytes) {
+  const auto later = [](const Head& a, const Head& b) { return a.first->number > b.first->number; };
+  std::ranges::make_heap(heads, later);
+  std::vector<OutputLine> lines;
+  for (std::size_t bytes = 0; !heads.empty() && bytes < most_bytes;) {
+    std::ranges::pop_heap(heads, later);
+    Head& first = heads.back();
+    lines.push_back(first.first->line);
+    bytes += lines.back().text.size() + kLineOverhead;
+    if (++first.first == first.second)
+      heads.pop_back();
+    else
+      std::ranges::push_heap(heads, later);
+  }
+  return lines;
+}
+
 RecentOutput::Piece RecentOutput::read_all(const AskLogs& asked, std::size_t most_bytes) const {
   const std::uint64_t begin = begin_of(asked, count_);
-  // The ranks' lines are each in order: the next one of all is the smallest of their first ones.
-  using Lines = std::deque<Kept>::const_iterator;
-  using Head = std::pair<Lines, Lines>;
-  const auto later = [](const Head& a, const Head& b) { return a.first->number > b.first->number; };
-  std::priority_queue<Head, std::vector<Head>, decltype(later)> heads(later);
+  std::vector<Head> heads;
   for (const auto& [number, rank] : ranks_) {
     const auto first = std::ranges::lower_bound(rank.lines, begin, {}, &Kept::number);
-    if (first != rank.lines.end()) heads.emplace(first, rank.lines.end());
+    if (first != rank.lines.end()) heads.emplace_back(first, rank.lines.end());
   }
-  Piece piece{.next = count_, .end = count_};
-  for (std::size_t bytes = 0; !heads.empty() && bytes < most_bytes;) {
-    auto [line, end] = heads.top();
-    heads.pop();
-    piece.lines.push_back(line->line);
-    bytes += line->line.text.size() + kLineOverhead;
-    if (++line != end) heads.emplace(line, end);
-  }
-  if (!heads.empty()) piece.next = heads.top().first->number;
+  Piece piece{.lines = merge(heads, most_bytes), .next = count_, .end = count_};
+  if (!heads.empty()) piece.next = heads.front().first->number;
   piece.dropped = piece.next - begin - piece.lines.size();
   return piece;
+}
+
+std::vector<OutputLine> RecentOutput::last_of_each(std::size_t most_bytes) const {
+  std::vector<Head> heads;
+  for (const auto& [number, rank] : ranks_) {
+    auto first = rank.lines.end();
+    for (std::size_t bytes = 0; first != rank.lines.begin(); --first) {
+      bytes += std::prev(first)->line.text.size() + kLineOverhead;
+      if (bytes > most_bytes / ranks_.size()) break;
+    }
+    if (first != rank.lines.end()) heads.emplace_back(first, rank.lines.end());
+  }
+  return merge(heads, most_bytes);
 }
 
 }  // namespace strata::launcher

@@ -9,6 +9,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "launcher/control/view_question.h"
@@ -58,6 +59,10 @@ class RecentOutput {
   /// Returns what is asked for, as far as it is kept: at most about `most_bytes`, at least a line.
   [[nodiscard]] Piece read(const AskLogs& asked, std::size_t most_bytes) const;
 
+  /// Returns the last lines of all, in order: an equal share of about `most_bytes` for each rank
+  /// and for mlaunch.
+  [[nodiscard]] std::vector<OutputLine> last_of_each(std::size_t most_bytes) const;
+
  private:
   struct Kept {
     std::uint64_t number;  ///< among the lines of all
@@ -70,6 +75,12 @@ class RecentOutput {
     std::array<std::string, 2> partial;
   };
 
+  /// The lines of a rank, from one on to the last.
+  using Head = std::pair<std::deque<Kept>::const_iterator, std::deque<Kept>::const_iterator>;
+
+  /// Takes lines from the heads in order, to about `most_bytes`; what is left has a next line.
+  [[nodiscard]] static std::vector<OutputLine> merge(std::vector<Head>& heads,
+                                                     std::size_t most_bytes);
   [[nodiscard]] static Piece read_rank(const AskLogs& asked, const OfRank& rank,
                                        std::size_t most_bytes);
   [[nodiscard]] Piece read_all(const AskLogs& asked, std::size_t most_bytes) const;

@@ -77,6 +77,19 @@ TEST(RecentOutput, OldLinesGoAndAreCounted) {
   EXPECT_EQ(slow.dropped, 4U);
 }
 
+TEST(RecentOutput, TheLastLinesOfEachRankAreKeptInOrder) {
+  RecentOutput output(kMuch);
+  output.feed(1, kOutput, "early\n");
+  for (int i = 0; i < 1000; ++i) output.feed(0, kOutput, std::to_string(1000 + i) + "\n");
+  output.feed(1, kOutput, "late\n");
+  const auto texts_of = [&](std::size_t most_bytes) {
+    return texts({.lines = output.last_of_each(most_bytes)});
+  };
+  EXPECT_EQ(texts_of(2 * 2 * (RecentOutput::kLineOverhead + 5)), "early|1998|1999|late|");
+  EXPECT_EQ(texts_of(2 * (RecentOutput::kLineOverhead + 5)), "1999|late|");
+  EXPECT_EQ(texts_of(0), "");
+}
+
 TEST(RecentOutput, ALineIsWhatATerminalShowsOfIt) {
   RecentOutput output(kMuch);
   output.feed(0, kOutput, "10 %\r20 %\r30 %\n");

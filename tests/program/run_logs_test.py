@@ -7,7 +7,7 @@ import subprocess
 import time
 import unittest
 
-from programs import BIN, ProgramTest, children, clean_environment
+from programs import BIN, LIMIT_S, SOON_S, ProgramTest, children, clean_environment
 
 ACTOR = str(BIN.parent / "tests" / "rank_actor")
 USAGE = 2
@@ -49,8 +49,8 @@ class RunLogs(ProgramTest):
         run = self.start([str(BIN / "mlaunch"), "-np", "2", "--max-restarts", "1", ACTOR, "commit", "5", "ks"])
         self.wait_until(lambda: children(run.pid), "ranks")
         follower = self.follow("--json")
-        run.communicate(timeout=40)
-        output, error = follower.communicate(timeout=20)
+        run.communicate(timeout=LIMIT_S)
+        output, error = follower.communicate(timeout=SOON_S)
         self.assertEqual((follower.returncode, error), (0, ""))
         lines = [json.loads(line) for line in output.splitlines()]
         self.assertEqual({line["attempt"] for line in lines if line["rank"] is not None}, {0, 1})
@@ -63,8 +63,8 @@ class RunLogs(ProgramTest):
         self.wait_for("first")
         begin = time.monotonic()
         follower = self.follow("0")
-        self.assertEqual(run.wait(timeout=20), 7)
-        output, _ = follower.communicate(timeout=20)
+        self.assertEqual(run.wait(timeout=SOON_S), 7)
+        output, _ = follower.communicate(timeout=SOON_S)
         self.assertEqual(output, "first\nlast\nfailed\n")
         self.assertLess(time.monotonic() - begin, 6)
 
@@ -95,7 +95,7 @@ class RunLogs(ProgramTest):
         follower = self.follow()  # nobody reads its pipe, and it stops
         time.sleep(0.3)
         os.kill(follower.pid, signal.SIGSTOP)
-        self.assertEqual(run.wait(timeout=20), 0)
+        self.assertEqual(run.wait(timeout=SOON_S), 0)
         self.assertTrue(self.read("printed").endswith("done\n"))
         os.kill(follower.pid, signal.SIGCONT)
 
@@ -103,7 +103,7 @@ class RunLogs(ProgramTest):
         run = self.launch(1, "echo gone; sleep 1", ["--log-dir", "logs"])
         self.wait_for("gone")
         (status,) = json.loads(self.run_program([str(BIN / "mlaunch"), "status", "--json"]).stdout)["runs"]
-        run.wait(timeout=20)
+        run.wait(timeout=SOON_S)
         kept = self.logs(status["run"])
         self.assertEqual(kept.stdout.strip(), "[0] gone")
         self.assertIn(f"run {status['run']} has ended; these are its files in ", kept.stderr)
@@ -114,12 +114,15 @@ class RunLogs(ProgramTest):
         run = self.launch(1, "echo here; sleep 1; exit 3", ["--max-restarts", "0"])
         self.wait_for("here")
         (status,) = json.loads(self.run_program([str(BIN / "mlaunch"), "status", "--json"]).stdout)["runs"]
-        run.wait(timeout=20)
+        run.wait(timeout=SOON_S)
         self.assertRegex(self.run_program([str(BIN / "mlaunch"), "status", status["run"]]).stdout, rf"its reports are in \S*{status['run']};")
 
     def test_the_last_words_of_a_run_that_gave_up_are_kept(self):
-        run = self.launch(4, 'seq -f "%0100.0f" 20000; echo last words; sleep 0.5; exit 3', ["--max-restarts", "9"])
-        self.assertEqual(run.wait(timeout=60), 93)
+        # No rank ends before the last words of all are on their way.
+        run = self.launch(4, 'seq -f "%0100.0f" 20000; echo last words; touch "said-$STRATA_ATTEMPT-$RANK"; '
+                             'while [ $(ls said-$STRATA_ATTEMPT-* | wc -l) -lt 4 ]; do sleep 0.05; done; sleep 0.5; exit 3',
+                          ["--max-restarts", "9"])
+        self.assertEqual(run.wait(timeout=LIMIT_S), 93)
         (kept,) = pathlib.Path(os.environ["STRATA_RUNS_DIR"]).glob("*/output.txt")
         self.addCleanup(kept.unlink)
         self.assertIn("[2] last words\n", kept.read_text())
