@@ -3,7 +3,7 @@ import json
 import signal
 import unittest
 
-from several_hosts import BIN, HostsTest, children
+from several_hosts import BIN, SOON_S, HostsTest, children
 
 JOB = ["--device", "cpu", "--threads", "1", "--sequence-length", "32", "--micro-batch", "1", "--calibrate", "off"]
 
@@ -39,7 +39,7 @@ class Elastic(HostsTest):
         before = len(self.metrics("metrics"))
         self.wait_until(lambda: len(self.metrics("metrics")) > before, "steps of one host")
         again = self.start_host(1, "1:2", run)
-        ends = [self.ended(host, 60) for host in (first, again)]
+        ends = [self.ended(host) for host in (first, again)]
         self.assertEqual([end[0] for end in ends], [0, 0], ends)
         text = ends[0][2]
         for words in ("host 1", "is lost", "2 ranks instead of 1", "start again on all hosts that are there"):
@@ -55,7 +55,7 @@ class Elastic(HostsTest):
         first.kill()
         first.communicate()
         again = self.start_host(0, "2", run)
-        ends = [self.ended(host, 60) for host in (again, second)]
+        ends = [self.ended(host) for host in (again, second)]
         self.assertEqual([end[0] for end in ends], [0, 0], ends)
         self.assertRegex(ends[0][2], r"run \w+, in which other hosts have taken part, goes on here instead of run \w+\n")
         self.assertRegex(ends[0][1] + ends[0][2], r"attempt 1: goes on from step \d+ of this run")
@@ -68,7 +68,7 @@ class Elastic(HostsTest):
         self.wait_until(lambda: children(second.pid), "its rank")
         first.kill()
         again = self.start_host(0, "2", self.train("--steps", 5))
-        code, _, said = self.ended(second, 20)
+        code, _, said = self.ended(second, SOON_S)
         self.assertEqual(code, 78, said)
         self.assertIn("is '100000' on this host and '5' there", said)
         self.assertIsNone(again.poll())
@@ -80,10 +80,10 @@ class Elastic(HostsTest):
         first, second = (self.start_host(node, "1:2", run) for node in range(2))
         self.wait_until(lambda: len(self.metrics("metrics")) > 10, "steps of two hosts")
         second.send_signal(signal.SIGTERM)
-        code, _, said = self.ended(second, 20)
+        code, _, said = self.ended(second, SOON_S)
         self.assertEqual(code, 75, said)
         self.assertIn("it was told to end, and the run goes on without it", said)
-        code, _, said = self.ended(first, 60)
+        code, _, said = self.ended(first)
         self.assertEqual(code, 0, said)
         self.assertRegex(said, r"host 1 \(.+\) got SIGTERM: it leaves, and the run goes on as 1 rank on the other hosts once all have saved")
         self.assertNotIn("restart 1 of", said)
@@ -92,7 +92,7 @@ class Elastic(HostsTest):
     def test_ranks_that_do_not_fit(self):
         run = self.train("--global-batch", 4, "--steps", 3, "--metrics", "metrics")
         hosts = [self.start_host(node, "1:3", run) for node in range(3)]
-        ends = [self.ended(host, 60) for host in hosts]
+        ends = [self.ended(host) for host in hosts]
         self.assertEqual([end[0] for end in ends], [0, 0, 0], ends)
         self.assertIn("3 ranks do not fit the configuration, which admits 1 or 2 ranks", ends[0][2])
         self.assertIn("2 ranks (hosts)", ends[0][1])
@@ -104,7 +104,7 @@ class Elastic(HostsTest):
         first = self.start_host(0, "1:2", run)
         self.wait_until(lambda: (self.home / "out" / "latest").exists(), "a checkpoint of one host")
         second = self.start_host(1, "1:2", run)
-        ends = [self.ended(host, 60) for host in (first, second)]
+        ends = [self.ended(host) for host in (first, second)]
         self.assertEqual([end[0] for end in ends], [0, 0], ends)
         self.assertIn("2 ranks instead of 1", ends[0][2])
         self.assertIn("start again on all hosts that are there", ends[0][2])
@@ -112,14 +112,14 @@ class Elastic(HostsTest):
 
     def test_one_host_with_too_many_ranks(self):
         host = self.start_host(0, "1:2", self.train("--global-batch", 4, "--steps", 3), ranks=3)
-        code, output, error = self.ended(host, 60)
+        code, output, error = self.ended(host)
         self.assertEqual(code, 0, error)
         self.assertIn("3 ranks do not fit the configuration, which admits 1 or 2 ranks", error)
 
     def test_bounds_of_the_number_of_ranks(self):
         run = self.train("--global-batch", 4, "--steps", 3)
         hosts = [self.start_host(node, "1:2", run, ["--elastic", "1:1"]) for node in range(2)]
-        ends = [self.ended(host, 60) for host in hosts]
+        ends = [self.ended(host) for host in hosts]
         self.assertEqual([end[0] for end in ends], [0, 0], ends)
         self.assertIn("1 rank", ends[0][1])
 
@@ -130,7 +130,7 @@ class Elastic(HostsTest):
         self.wait_until(lambda: (self.home / "out" / "latest").exists(), "a checkpoint")
         hosts[1].kill()
         hosts[2].kill()
-        code, _, error = self.ended(hosts[0], 60)
+        code, _, error = self.ended(hosts[0])
         self.assertEqual(code, 75, error)
         self.assertIn("1 of 3 hosts are there, and the run needs 2", error)
         self.assertRegex(error, r"Start it again when they are: --resume auto goes on from step \d+, saved in .*out/")
@@ -145,7 +145,7 @@ class Elastic(HostsTest):
         for rank in children(second.pid):
             self.assertGreater(rank, 0)
         second.send_signal(signal.SIGKILL)
-        code, _, error = self.ended(first, 60)
+        code, _, error = self.ended(first)
         self.assertEqual(code, 0, error)
         self.assertEqual((self.home / "worlds").read_text().splitlines()[-1], "0 of 1")
 

@@ -102,7 +102,7 @@ class OnOneHost(SkippedCollectives, HostsTest):
     # Fault 8.
     def test_a_rank_that_does_not_end_after_its_work(self):
         mlaunch = self.launch([2], [ACTOR, "linger", "1"], ["--hang-timeout", "10", "--max-restarts", "3"])[0]
-        code, _, error = self.ended(mlaunch, 90)
+        code, _, error = self.ended(mlaunch)
         self.assertEqual(code, 75, error)
         self.assertIn("mlaunch: rank 1 has ended its work, but its process does not end; nothing got done for 60 s", error)
         self.assertNotIn("starting the ranks again", error, "all is done")
@@ -121,7 +121,7 @@ class OnOneHost(SkippedCollectives, HostsTest):
     # Fault 8.
     def test_the_report_has_all_in_its_members_and_is_kept(self):
         mlaunch = self.launch([3], [ACTOR, "skip", "1", "20", "2"], ["--hang-timeout", "8", "--max-restarts", "0"])[0]
-        _, _, error = self.ended(mlaunch, 60)
+        _, _, error = self.ended(mlaunch)
         path = re.search(r"(?m)^  report  (/.+/attempt_0/report\.json)$", error)
         self.assertTrue(path, error)
         report = json.loads(pathlib.Path(path[1]).read_text())

@@ -7,7 +7,7 @@ import signal
 import time
 import unittest
 
-from several_hosts import ACTOR, BIN, HostsTest, children, is_running
+from several_hosts import ACTOR, BIN, SOON_S, HostsTest, children, is_running
 
 SAY_WHO = ["sh", "-c", 'echo "rank $RANK of $WORLD_SIZE, $LOCAL_RANK of $LOCAL_WORLD_SIZE on $GROUP_RANK of '
                        '$GROUP_WORLD_SIZE, first $STRATA_FIRST_RANKS, at $STRATA_HOST_ADDRESS, cross $CROSS_RANK of '
@@ -75,7 +75,7 @@ class Hosts(HostsTest):
         time.sleep(1.5)  # until a heartbeat has told of the commit
         os.kill(second.pid, signal.SIGKILL)
         third = self.start_host(self.command(1, 2, 1, [ACTOR, "commit", "5", "ws"], ["--max-restarts", "2"]))
-        code, _, said = self.ended(first, 60)
+        code, _, said = self.ended(first)
         self.assertEqual((code, self.ended(third)[0]), (0, 0), said)
         self.assertIn("starting the ranks again", said)
 
@@ -117,7 +117,7 @@ class Hosts(HostsTest):
         time.sleep(1)
         os.kill(first.pid, signal.SIGKILL)
         os.kill(second.pid, signal.SIGTERM)
-        code, _, said = self.ended(second, 10)
+        code, _, said = self.ended(second, SOON_S)
         self.assertEqual(code, 75, said)
 
     # Fault 36.
@@ -246,7 +246,7 @@ class Hosts(HostsTest):
             agent = self.start_host(self.command(1, 2, 1, ["true"]))
             time.sleep(0.5)
             agent.send_signal(number)
-            ended, _, said = self.ended(agent, 5)
+            ended, _, said = self.ended(agent, SOON_S)
             self.assertEqual(ended, code, said)
 
     def test_what_is_mistyped_is_said(self):

@@ -46,7 +46,7 @@ class Mpirun(Namespaces):
         self.wait_until(lambda: len(agents(self.home)) == 2, "two agents")
         self.wait_until(lambda: "attempt 0" in run.stdout.readline(), "a commit")
         os.kill(agents(self.home)[0], signal.SIGKILL)
-        code, _, error = self.ended(run, 60)
+        code, _, error = self.ended(run)
         self.assertEqual(code, 0, error)
         self.assertIn("starting the ranks again from step 5", error)
 

@@ -29,7 +29,7 @@ class Ray(Namespaces):
         self.on_host(1, ["sh", "-c", f"until {START} --address={head} --node-ip-address={self.address(1)} --block; do sleep 1; done >ray-1.out 2>&1"])
         run = self.on_host(0, ["sh", "-c", f"{START} --head --include-dashboard=false --node-ip-address={self.address(0)} --port=6379 >ray-0.out 2>&1 && "
                                f"exec {PYTHON} {EXAMPLE} --nodes 2 --ranks 2 --address {head} {BIN}/train {JOB} ray"])
-        code, output, error = self.ended(run, 150)
+        code, output, error = self.ended(run)
         self.assertEqual(code, 0, output + error)
         self.run_program([str(BIN / "mlaunch"), "-np", "4", str(BIN / "train"), *JOB.split(), "one"])
         self.assertEqual(self.read("ray"), self.read("one"))

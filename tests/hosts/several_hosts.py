@@ -6,7 +6,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "program"))
 from memory_watch import MemoryWatch
-from programs import BIN, ProgramTest, children  # noqa: F401 (for the tests)
+from programs import BIN, LIMIT_S, SOON_S, ProgramTest, children  # noqa: F401 (for the tests)
 
 ACTOR = str(BIN.parent / "tests" / "rank_actor")
 HAS_MODULE = (BIN.parent / "lib" / "libstrata_control.so").exists()
@@ -47,7 +47,7 @@ class HostsTest(ProgramTest):
         """Starts hosts with as many ranks as `ranks` says of each; returns their mlaunch processes, host 0 first."""
         return [self.start_host(self.command(node, len(ranks), here, program, options)) for node, here in enumerate(ranks)]
 
-    def ended(self, host, limit_s=30):
+    def ended(self, host, limit_s=LIMIT_S):
         """Waits for an mlaunch; returns its exit code, standard output and standard error."""
         output, error = host.communicate(timeout=limit_s)
         return host.returncode, output, error

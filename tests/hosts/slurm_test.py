@@ -9,7 +9,7 @@ import subprocess
 import unittest
 
 from namespaces import Namespaces
-from several_hosts import BIN, agents
+from several_hosts import BIN, LIMIT_S, agents
 
 DAEMONS = [shutil.which(name, path="/usr/sbin:/usr/bin:/sbin:/bin") for name in ("slurmctld", "slurmd", "srun")]
 CONFIGURATION = """ClusterName=played
@@ -78,7 +78,7 @@ class SlurmTest(Namespaces):
         text = self.slurm("scontrol", "show", "job", number).stdout
         return re.search(r"JobState=(\S+)", text)[1], re.search(r" ExitCode=(\d+:\d+)", text)[1]
 
-    def ended_job(self, number, limit_s=60):
+    def ended_job(self, number, limit_s=LIMIT_S):
         self.wait_until(lambda: self.job(number)[0] not in ("PENDING", "RUNNING", "COMPLETING", "CONFIGURING"), "the end of a job", limit_s)
         return self.job(number)
 

@@ -9,7 +9,7 @@ import subprocess
 import time
 import unittest
 
-from several_hosts import ACTOR, BIN, HostsTest, agents, children, free_port, is_running
+from several_hosts import ACTOR, BIN, SOON_S, HostsTest, agents, children, free_port, is_running
 
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/bin:/sbin:/bin")
 CLIENT = """Host b c
@@ -87,7 +87,7 @@ class Ssh(HostsTest):
         time.sleep(1)  # until both ranks have set up their handlers
         self.run_program([str(BIN / "mlaunch"), "stop", *logs[4:]])
         self.assertEqual(self.ended(run)[0], 75)
-        self.assertIn("saved after signal", follower.communicate(timeout=20)[0])
+        self.assertIn("saved after signal", follower.communicate(timeout=SOON_S)[0])
 
     def test_a_hostfile_may_leave_this_host_out(self):
         self.write("hosts", "b slots=1\nc slots=1 # both play on this machine\n")
@@ -124,7 +124,7 @@ class Ssh(HostsTest):
 
     def test_the_doctor_says_that_hosts_can_work_together(self):
         run = self.launch("-H", "localhost:4,b:4", "doctor", "--hosts", "--output", "out")
-        code, output, error = self.ended(run, 60)
+        code, output, error = self.ended(run)
         self.assertEqual(code, 0, output + error)
         name = os.uname().nodename
         self.assertRegex(output, rf"(?m)^{name} +127\.0\.0\.1 \(lo\) +{len(os.sched_getaffinity(0))} ")
@@ -140,7 +140,7 @@ class Ssh(HostsTest):
         hidden = f"mount -t tmpfs tmpfs {self.home}/mine && exec \"$@\""
         run = self.start(["unshare", "--mount", "sh", "-c", hidden, "sh", str(BIN / "mlaunch"), "--master-addr", "127.0.0.1",
                           "-H", "localhost,b", "doctor", "--hosts", "--output", "mine"])
-        code, output, error = self.ended(run, 60)
+        code, output, error = self.ended(run)
         if "unshare" in error or "mount:" in error:
             self.skipTest(f"this system allows no mount namespaces: {error}")
         self.assertEqual(code, 69, output + error)
@@ -161,7 +161,7 @@ class Ssh(HostsTest):
         time.sleep(1.5)
         for agent in agents(self.home):
             os.kill(agent, signal.SIGKILL)
-        code, _, error = self.ended(run, 60)
+        code, _, error = self.ended(run)
         self.assertEqual(code, 0, error)
         self.assertIn("starting the ranks again from step 5", error)
 

@@ -27,7 +27,7 @@ class Training(Namespaces):
         for number, (ranks, stage) in enumerate(cases):
             with self.subTest(ranks=ranks, stage=stage):
                 job = ["--zero", stage, "--steps", 4]
-                ends = [self.ended(host, 60) for host in self.launch(ranks, self.train(*job, "--dump-state", f"hosts{number}"))]
+                ends = [self.ended(host) for host in self.launch(ranks, self.train(*job, "--dump-state", f"hosts{number}"))]
                 self.assertEqual([end[0] for end in ends], [0] * len(ranks), ends)
                 self.assertIn(f"{sum(ranks)} ranks (hosts)", ends[0][1])
                 self.assertEqual(self.read(f"hosts{number}"), self.digest_of_one_host(sum(ranks), f"one{number}", *job))
@@ -47,7 +47,7 @@ class Training(Namespaces):
     # Fault 8.
     def test_a_rank_that_starts_a_minute_late_is_waited_for(self):
         late = ["sh", "-c", '[ "$RANK" = 0 ] || sleep 65; exec "$@"', "sh"]
-        ends = [self.ended(host, 120) for host in self.launch([1, 1], [*late, *self.train("--zero", 3, "--steps", 2)])]
+        ends = [self.ended(host) for host in self.launch([1, 1], [*late, *self.train("--zero", 3, "--steps", 2)])]
         self.assertEqual([end[0] for end in ends], [0, 0], ends)
 
     @staticmethod
@@ -70,7 +70,7 @@ class Training(Namespaces):
                 hosts = self.launch([1, 1], self.train(*job, out, "--metrics", f"metrics{number}", "--dump-state", f"digest{number}"))
                 self.wait_until(lambda: (self.home / out / "latest").exists(), "a checkpoint")
                 harm(hosts)
-                ends = [self.ended(host, 60) for host in hosts]
+                ends = [self.ended(host) for host in hosts]
                 self.assertEqual([end[0] for end in ends], [0, 0], ends)
                 self.assertIn("starting the ranks again from step", ends[0][2])
                 self.assertEqual(self.read(f"digest{number}"), undisturbed)

@@ -7,7 +7,7 @@ import threading
 import time
 import unittest
 
-from several_hosts import ACTOR, BIN, HostsTest, children
+from several_hosts import ACTOR, BIN, LIMIT_S, SOON_S, HostsTest, children
 
 CHATTER = ["sh", "-c", 'i=0; while [ $i -lt 120 ]; do i=$((i + 1)); echo "line $i of $RANK"; sleep 0.05; done']
 
@@ -68,7 +68,7 @@ class Views(HostsTest):
         self.start_and_wait()
         watch = self.start([str(BIN / "mlaunch"), "status", "--watch", "--at", f"127.0.0.1:{self.port}", "--run-secret", "secret"])
         self.at("stop")
-        output, error = watch.communicate(timeout=20)
+        output, error = watch.communicate(timeout=SOON_S)
         self.assertEqual(watch.returncode, 0, error)
         self.assertRegex(output, r"run \w+ has ended with code 75\n$")
 
@@ -84,7 +84,7 @@ class Views(HostsTest):
         self.assertTrue(all(line.endswith(" of 2") for line in one), one)
         follower = self.start([str(BIN / "mlaunch"), "logs", "-f", "--at", f"127.0.0.1:{self.port}", "--run-secret", "secret"])
         self.assertEqual([self.ended(host)[0] for host in hosts], [0, 0])
-        output, error = follower.communicate(timeout=20)
+        output, error = follower.communicate(timeout=SOON_S)
         self.assertEqual(follower.returncode, 0, error)
         for rank in range(3):
             lines = [line for line in output.splitlines() if line.startswith(f"[{rank}]")]
@@ -176,7 +176,7 @@ class Views(HostsTest):
         askers = [self.start([str(BIN / "mlaunch"), "status", "--json", "--at", f"127.0.0.1:{self.port}", "--run-secret", "secret"])
                   for _ in range(20)]
         for asker in askers:
-            output, error = asker.communicate(timeout=60)
+            output, error = asker.communicate(timeout=LIMIT_S)
             self.assertEqual(asker.returncode, 0, error)
             self.assertEqual(len(json.loads(output)["runs"][0]["ranks"]), 3)
         self.assertIsNone(hosts[0].poll())

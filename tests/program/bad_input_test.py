@@ -6,7 +6,7 @@ import shutil
 import struct
 import unittest
 
-from programs import HAS_MPI, QUICK, ProgramTest, SafetensorsFile, mlaunch, mpirun, train
+from programs import HAS_MPI, LIMIT_S, QUICK, SOON_S, ProgramTest, SafetensorsFile, mlaunch, mpirun, train
 
 USAGE, DATA, HOST, IO, CONFIGURATION = 2, 65, 69, 74, 78
 WEIGHTS = "model.safetensors"
@@ -14,7 +14,7 @@ TENSOR = "transformer.h.0.mlp.c_fc.weight"
 
 
 class BadInput(ProgramTest):
-    def refuse(self, code, words, *arguments, ranks=2, limit_s=20):
+    def refuse(self, code, words, *arguments, ranks=2, limit_s=SOON_S):
         """Runs train on `ranks` ranks; expects an error that has all words, is printed once, and comes last."""
         done = self.run_program(mlaunch(ranks, *arguments), expect=code, limit_s=limit_s)
         lines = done.stderr.splitlines()
@@ -221,7 +221,7 @@ class BadModel(BadInput):
     def test_too_little_memory(self):
         """Refuses by the plan alone: none of the 100 GiB are touched."""
         done = self.refuse(HOST, ["out of memory", "2 ranks on this host plan 1", "changes of one setting, those first that save most"],
-                           "--model", "qwen2.5-7b", "--zero", "0", limit_s=90)  # both ranks look for advice
+                           "--model", "qwen2.5-7b", "--zero", "0", limit_s=LIMIT_S)  # both ranks look for advice
         self.assertRegex(done.stdout, r"arena +1\d\d\.\d+ GiB")
         error = next(line for line in done.stderr.splitlines() if "out of memory" in line)
         self.assertNotRegex(error, r"\d{6}")  # people are not told bytes
@@ -289,7 +289,7 @@ class OneRankAlone(BadInput):
         text = self.write("text", "What is trained on. " * 20)
         command = mlaunch(3, *QUICK, "--zero", "3", "--model", "a", "--data", text, "--output", self.home / "c")
         at = command.index("3") + 1
-        done = self.run_program(command[:at] + [str(script)] + command[at:], expect=DATA, limit_s=15)
+        done = self.run_program(command[:at] + [str(script)] + command[at:], expect=DATA, limit_s=SOON_S)
         self.assertRegex(done.stderr.splitlines()[0], "^mlaunch: rank 1 of 3 failed")
         return done.stderr
 
@@ -317,7 +317,7 @@ class UnderMpirun(BadInput):
                 (DATA, "data file nosuch.txt: cannot open", [*QUICK, "--data", "nosuch.txt"]),
                 (IO, "nosuch: cannot create the file of --metrics", [*QUICK, "--metrics", "nosuch/m"])]:
             with self.subTest(arguments=arguments):
-                done = self.run_program(mpirun(4, *arguments), expect=code, limit_s=20)
+                done = self.run_program(mpirun(4, *arguments), expect=code, limit_s=SOON_S)
                 self.assertEqual(done.stderr.count(word), 1, done.stderr)
 
     def test_a_rank_that_fails_alone_is_heard(self):
@@ -329,7 +329,7 @@ class UnderMpirun(BadInput):
                 command = mpirun(3, *QUICK)
                 at = command.index(train()[0])
                 done = self.run_program(command[:at] + [str(script)] + command[at:],
-                                        expect=USAGE, limit_s=20)
+                                        expect=USAGE, limit_s=SOON_S)
                 self.assertEqual(done.stderr.count("--steps: found 'none'"), 1, done.stderr)
 
 

@@ -5,7 +5,7 @@ import shutil
 import struct
 import unittest
 
-from programs import BIN, QUICK, ProgramTest, SafetensorsFile, mlaunch, train
+from programs import BIN, QUICK, SOON_S, ProgramTest, SafetensorsFile, mlaunch, train
 
 QUICK = [*QUICK, "--output", ""]  # these runs keep nothing of a stored model
 
@@ -36,7 +36,7 @@ class Tokenizer:
 
 class DataTest(ProgramTest):
     def refuse(self, code, words, *arguments):
-        done = self.run_program(train(*arguments), expect=code, limit_s=20)
+        done = self.run_program(train(*arguments), expect=code, limit_s=SOON_S)
         for word in words:
             self.assertIn(word, done.stderr)
         self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)

@@ -4,7 +4,7 @@ import os
 import pathlib
 import unittest
 
-from programs import BIN, ProgramTest
+from programs import BIN, LIMIT_S, ProgramTest
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
 os.environ["STRATA_BIN"] = str(BIN.resolve())
@@ -12,7 +12,7 @@ os.environ["STRATA_BIN"] = str(BIN.resolve())
 
 class Examples(ProgramTest):
     def run_example(self, folder, *arguments):
-        return self.run_program([str(EXAMPLES / folder / "run.sh"), *map(str, arguments)], limit_s=120)
+        return self.run_program([str(EXAMPLES / folder / "run.sh"), *map(str, arguments)], limit_s=LIMIT_S)
 
     def count_gathers(self, trace):
         events = json.loads(self.read(trace))["traceEvents"]

@@ -9,7 +9,7 @@ import time
 import unittest
 import unittest.mock
 
-from programs import BIN, HAS_MPI, ProgramTest, children, living, mlaunch
+from programs import BIN, HAS_MPI, LIMIT_S, SOON_S, ProgramTest, children, living, mlaunch
 
 ENDLESS = ["--zero", "3", "--steps", "1000000", "--threads", "1", "--sequence-length", "32",
            "--micro-batch", "1", "--metrics", "metrics"]
@@ -52,7 +52,7 @@ class Failure(ProgramTest):
     def ended(self, process, ranks):
         """Checks that all ended in time; returns the lines of standard error."""
         begin = time.monotonic()
-        _, error = process.communicate(timeout=10)
+        _, error = process.communicate(timeout=SOON_S)
         self.wait_until(lambda: not living(ranks), "all ranks end", 5)
         self.assertLess(time.monotonic() - begin, 10)
         return error.splitlines()
@@ -86,7 +86,7 @@ class Failure(ProgramTest):
                 process = self.start(mlaunch(2, *job, "resumed", "--output", "out", "--overwrite-output-dir"))
                 self.wait_until(lambda: (self.home / "out" / "latest").exists(), "a checkpoint")
                 os.kill(children(process.pid)[1], number)
-                output, error = process.communicate(timeout=60)
+                output, error = process.communicate(timeout=LIMIT_S)
                 self.assertEqual(process.returncode, 0, error)
                 self.assertRegex(error, report)
                 self.assertNotIn("--resume", error)  # nobody has to do anything
@@ -124,7 +124,7 @@ class Failure(ProgramTest):
         process, ranks = self.start_training()
         frozen_at = time.monotonic()
         self.freeze(group, ranks[1], "cgroup.freeze", "1")
-        _, said = process.communicate(timeout=30)
+        _, said = process.communicate(timeout=SOON_S)
         self.assertLess(time.monotonic() - frozen_at, 20)  # named after 5 s; this machine may be busy
         self.assertRegex(said, r"mlaunch: rank 1 has been stopped or frozen for \d+ s")
         self.assertIn("held    in a frozen control group", said)
@@ -140,7 +140,7 @@ class Failure(ProgramTest):
         self.freeze(group, rank, "freezer.state", "FROZEN")
         shown = []
         self.wait_until(lambda: shown.append(self.shown_by_status()) or "(frozen)" in shown[-1], "mlaunch status to say so", 5)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=LIMIT_S)
         self.assertEqual(process.returncode, 75, said)
         (report,) = (self.home / "logs").rglob("report.txt")
         for text in (said, report.read_text()):
@@ -164,7 +164,7 @@ class Failure(ProgramTest):
         asked = self.run_program([str(BIN / "mlaunch"), "stop"])
         self.assertRegex(asked.stdout, r"run \w+ is asked to save and end\nranks 1, 3 are stopped or frozen, so nothing can be saved until they go on "
                          r"\(kill -CONT \d+ \d+\); after 5 s they are killed\n")
-        _, said = process.communicate(timeout=30)
+        _, said = process.communicate(timeout=SOON_S)
         self.assertRegex(said, r"mlaunch: ranks 1, 3 are stopped or frozen, rank 1 for \d+ s")
         self.assertRegex(said, r"\n  held    rank 1: stopped by a signal .*\n          rank 3: stopped by a signal")
 
@@ -187,7 +187,7 @@ class Failure(ProgramTest):
         process = self.start(mlaunch(2, *ENDLESS, "--save-every", "5", "--output", "out"))
         self.wait_until(lambda: (self.home / "out" / "latest").exists(), "a checkpoint")
         os.killpg(process.pid, signal.SIGINT)
-        _, said = process.communicate(timeout=20)
+        _, said = process.communicate(timeout=SOON_S)
         self.assertEqual(process.returncode, 130)
         self.assertRegex(said.splitlines()[-1], r"^  resume  step \d+ is saved in /.*/out/step-\d+; the same command with --resume auto")
 
@@ -198,7 +198,7 @@ class Failure(ProgramTest):
         self.wait_until(lambda: self.steps_done() >= 5, "five steps")
         stopped = self.run_program([str(BIN / "mlaunch"), "stop", "--now"])
         self.assertIn("has ended with code 130", stopped.stdout)
-        _, said = process.communicate(timeout=10)
+        _, said = process.communicate(timeout=SOON_S)
         self.assertRegex(said.splitlines()[-1], "mlaunch: ended by mlaunch stop --now; rank 0 was at " + PLACE)
         self.assertNotIn("ended by Ctrl-C", said)
         self.assertFalse((self.home / "out" / "latest").exists())
@@ -229,7 +229,7 @@ class Failure(ProgramTest):
         self.wait_until(lambda: self.steps_done() >= 5, "five steps")
         ranks = children(process.pid)
         os.kill(ranks[1], signal.SIGSTOP)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=LIMIT_S)
         self.assertEqual(process.returncode, 75, said)
         self.assertRegex(said, r"mlaunch: rank 1 has been stopped or frozen for \d+ s")
         (report,) = (self.home / "logs").rglob("report.json")

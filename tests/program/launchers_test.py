@@ -5,7 +5,7 @@ import socket
 import sys
 import unittest
 
-from programs import BIN, HAS_MPI, QUICK, ProgramTest, mlaunch, train
+from programs import BIN, HAS_MPI, LIMIT_S, QUICK, ProgramTest, mlaunch, train
 
 USAGE, CONFIGURATION = 2, 78
 PEERS = os.environ.get("STRATA_PEERS")
@@ -31,7 +31,7 @@ class RanksOfTorchrun(ProgramTest):
         job = [*QUICK, "--zero", "3", "--param-persistence-threshold", "0"]
         ranks = [self.start(as_rank(rank, 2, train(*job, "--dump-state", "torchrun.txt"),
                                     MASTER_PORT=port)) for rank in (1, 0)]
-        outputs = [rank.communicate(timeout=60) for rank in ranks]
+        outputs = [rank.communicate(timeout=LIMIT_S) for rank in ranks]
         self.assertEqual([rank.returncode for rank in ranks], [0, 0], outputs)
         self.assertEqual(outputs[0], ("", ""), "rank 1 speaks")
         self.assertIn("over 2 ranks", outputs[1][0])
@@ -42,7 +42,7 @@ class RanksOfTorchrun(ProgramTest):
                          "STRATA_PEERS names no Python environment with torch")
     def test_torchrun_itself(self):
         done = self.run_program([f"{PEERS}/bin/torchrun", "--standalone", "--nproc_per_node", "2",
-                                 "--no-python", *train(*QUICK)], limit_s=120)
+                                 "--no-python", *train(*QUICK)], limit_s=LIMIT_S)
         self.assertIn("over 2 ranks", done.stdout)
         self.assertEqual(done.stdout.count("step 2/2"), 1, done.stdout)
 
@@ -109,7 +109,7 @@ print("sum", total.item())
 dist.destroy_process_group()
 """)
         done = self.run_program([str(BIN / "mlaunch"), "-np", "2", f"{PEERS}/bin/python", str(script)],
-                                limit_s=120)
+                                limit_s=LIMIT_S)
         self.assertEqual(done.stdout.count("sum 3.0"), 2, done.stdout)
 
     @unittest.skipUnless(HAS_MPI, "no mpirun here")

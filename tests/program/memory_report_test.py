@@ -12,7 +12,7 @@ import sys
 import time
 import unittest
 
-from programs import BIN, QUICK, ProgramTest, mlaunch, train
+from programs import BIN, LIMIT_S, QUICK, ProgramTest, mlaunch, train
 
 FILES = {"summary.txt", "about.json", "operations.csv", "layers.csv", "timeline.csv", "steps.csv", "trace.json", "report.html"}
 USAGE, HOST, CANNOT_WRITE, DO_NOT_RESTART, CONFIGURATION = 2, 69, 74, 93, 78
@@ -139,7 +139,7 @@ class MemoryReport(ProgramTest):
         time.sleep(0.05)
         self.assertFalse(list((self.home / "report").iterdir()), "nothing is written before the end")
         run.send_signal(signal.SIGTERM)
-        run.communicate(timeout=60)
+        run.communicate(timeout=LIMIT_S)
         self.assertEqual(len(self.table("report/steps.csv")), len(self.step_metrics("metrics")))
 
     def check_failed(self, done, folder, reason, steps):

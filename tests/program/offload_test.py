@@ -11,7 +11,7 @@ import subprocess
 import sys
 import unittest
 
-from programs import ProgramTest, children, living, mlaunch, parent, train
+from programs import SOON_S, ProgramTest, children, living, mlaunch, parent, train
 
 WITHOUT_IO_URING = "--without-io-uring"
 DATA, HOST, IO, TRY_AGAIN, DO_NOT_RESTART = 65, 69, 74, 75, 93
@@ -141,7 +141,7 @@ class SameResult(OffloadTest):
         self.wait_until(lambda: (self.home / "out/latest").exists() or process.poll() is not None, "a checkpoint")
         self.assertIsNone(process.poll(), "it goes on")
         os.kill(children(process.pid)[0], signal.SIGKILL)
-        process.communicate(timeout=20)
+        process.communicate(timeout=SOON_S)
         state, printed = self.state([*limited, "--resume", "auto", "--print-plan"])
         self.assertIn("resumed from out/step-", printed)
         self.assertIn('"gradient": "disk"', printed)
@@ -173,7 +173,7 @@ class SameResult(OffloadTest):
         self.assertEqual(state, expected["2"])
         for pid in ranks:
             os.kill(pid, signal.SIGCONT)
-        _, error = first.communicate(timeout=30)
+        _, error = first.communicate(timeout=SOON_S)
         self.assertEqual(first.returncode, 0, error)
         self.assertEqual(self.read("first"), expected["1"])
         self.assert_nothing_left(ranks)
@@ -210,7 +210,7 @@ class Failing(OffloadTest):
         process, ranks = self.start_training(2)
         self.assertTrue(all(swap_files(pid, self.swap) for pid in ranks), "the check below is able to fail")
         os.kill(ranks[1], signal.SIGKILL)
-        _, error = process.communicate(timeout=20)
+        _, error = process.communicate(timeout=SOON_S)
         self.assertEqual(process.returncode, 128 + signal.SIGKILL)
         self.assertRegex(error, r"mlaunch: rank 1 of 2 failed: .*killed by signal 9 \(SIGKILL\)")
         self.assert_nothing_left(ranks)
@@ -251,7 +251,7 @@ class Failing(OffloadTest):
                 os.kill(ranks[1], signal.SIGCONT)
             return process.poll() is not None
         self.wait_until(spoilt, "the flipped bits to be found")
-        _, error = process.communicate(timeout=20)
+        _, error = process.communicate(timeout=SOON_S)
         self.assertEqual(process.returncode, DATA, error)
         self.assertRegex(error, "mlaunch: rank 1 of 2 failed")
         self.assertRegex(error, r"swap at byte \d+: \d+ bytes of (read|read ahead|write) \w+/[\w.]+(/\d+)? are not what was written")
@@ -328,7 +328,7 @@ class SmallDrive(OffloadTest):
         full = self.steps_done()
         self.wait_until(lambda: self.steps_done() > full + 5, "steps on a full drive")
         process.send_signal(signal.SIGTERM)
-        _, error = process.communicate(timeout=20)
+        _, error = process.communicate(timeout=SOON_S)
         self.assertEqual(process.returncode, TRY_AGAIN, error)
 
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import unittest
 
-from programs import BIN, ProgramTest, children, train
+from programs import BIN, SOON_S, ProgramTest, children, train
 
 ENDLESS = train("--model", "gpt2-tiny", "--steps", "1000000", "--sequence-length", "16", "--micro-batch", "1", "--threads", "1",
                 "--save-every", "20", "--output", "out")
@@ -107,7 +107,7 @@ class WebPage(Pages):
                 peer.sendall(os.urandom(100))
         for peer in lazy[::2]:
             peer.close()
-        output, error = run.communicate(timeout=20)
+        output, error = run.communicate(timeout=SOON_S)
         self.assertEqual(run.returncode, 0, error)
         self.assertEqual(output.count("done"), 2)
 
@@ -149,7 +149,7 @@ class Browser(Pages):
     def test_a_run_that_has_ended_is_said_to_have(self):
         run = self.start_run(["sh", "-c", "sleep 1.5"])
         page = self.ask("/")[1]
-        run.wait(timeout=20)
+        run.wait(timeout=SOON_S)
         self.assertIn("the run has ended, or its mlaunch is suspended", page)
 
 
