@@ -62,8 +62,8 @@ std::string AttemptReports::keep(const std::string& name, const std::string& tex
 std::string AttemptReports::last_output() {
   std::string text;
   for (const OutputLine& line : output_.recent().last_of_each(kLastOutputBytes))
-    text += (line.rank == OutputLine::kMlaunch ? "" : fmt::format("[{}] ", line.rank)) +
-            line.text + "\n";
+    text += (line.rank == OutputLine::kMlaunch ? "" : fmt::format("[{}] ", line.rank)) + line.text +
+            "\n";
   return text;
 }
 
