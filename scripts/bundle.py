@@ -211,7 +211,7 @@ def pack(top, archive):
     tar = ["tar", "-C", top.parent, "--sort=name", "--owner=0", "--group=0", "--numeric-owner",
            f"--mtime={STAMP}", "-cf", "-", top.name]
     # The dictionary reaches from one test program to the next, because they hold the same kernels.
-    xz = ["xz", "--lzma2=preset=1,dict=128MiB", "-T1"]
+    xz = ["xz", "--x86", "--lzma2=preset=4,dict=128MiB", "-T1"]
     with open(archive, "wb") as file:
         producer = subprocess.Popen(list(map(str, tar)), stdout=subprocess.PIPE)
         done = subprocess.run(xz, stdin=producer.stdout, stdout=file)
