@@ -18,6 +18,7 @@ std::int64_t nanoseconds_of(clockid_t clock) {
 }  // namespace
 
 std::int64_t monotonic_ns() { return nanoseconds_of(CLOCK_MONOTONIC); }
+std::int64_t coarse_monotonic_ns() { return nanoseconds_of(CLOCK_MONOTONIC_COARSE); }
 std::int64_t boot_time_ns() { return nanoseconds_of(CLOCK_BOOTTIME); }
 
 std::string utc_text(std::chrono::system_clock::time_point time) {

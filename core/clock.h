@@ -10,6 +10,9 @@ namespace strata {
 /// CLOCK_MONOTONIC in nanoseconds: the same for all processes of a host.
 std::int64_t monotonic_ns();
 
+/// The same clock at its last tick, at most some milliseconds ago: several times cheaper to read.
+std::int64_t coarse_monotonic_ns();
+
 /// CLOCK_BOOTTIME in nanoseconds: the same, but it goes on while the host sleeps, so that what was
 /// to end meanwhile has ended.
 std::int64_t boot_time_ns();

@@ -4,8 +4,11 @@
 #include <link.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <span>
+#include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "core/error.h"
@@ -15,10 +18,19 @@
 namespace strata {
 namespace fs = std::filesystem;
 
-static fs::path find_module(const ModuleSearch& search) {
+namespace {
+constexpr std::string_view kModulePrefix = "libstrata_";
+
+/// The folders in which modules may lie, the preferred one first.
+std::array<fs::path, 2> module_folders() {
   const fs::path programs = own_directory();
+  return {programs / ".." / "lib", programs};
+}
+}  // namespace
+
+static fs::path find_module(const ModuleSearch& search) {
   std::string looked;
-  for (const fs::path& folder : {programs / ".." / "lib", programs}) {
+  for (const fs::path& folder : module_folders()) {
     const fs::path candidate = (folder / search.file).lexically_normal();
     if (fs::exists(candidate)) return candidate;
     looked += (looked.empty() ? "" : ", ") + candidate.string();
@@ -49,11 +61,28 @@ static std::uint64_t hash_of_file(const std::string& path) {
 
 std::uint64_t hash_of_program() { return hash_of_file("/proc/self/exe"); }
 
+std::map<std::string, std::uint64_t> hashes_of_installed(const std::vector<std::string>& programs) {
+  std::map<std::string, std::uint64_t> hashes;
+  const fs::path folder_of_programs = own_directory();
+  for (const std::string& name : programs)
+    if (const fs::path path = folder_of_programs / name; fs::exists(path))
+      hashes.emplace(name, hash_of_file(path));
+  for (const fs::path& folder : module_folders()) {
+    std::error_code none;  // there may be no such folder
+    for (fs::directory_iterator it(folder, none), end; it != end; it.increment(none)) {
+      const std::string name = it->path().filename();
+      if (name.starts_with(kModulePrefix) && name.ends_with(".so") && !hashes.contains(name))
+        hashes.emplace(name, hash_of_file(it->path()));
+    }
+  }
+  return hashes;
+}
+
 std::vector<OpenedModule> opened_modules() {
   std::vector<fs::path> paths;
   const auto collect = [](dl_phdr_info* object, std::size_t, void* found) {
     const fs::path path(object->dlpi_name);
-    if (path.filename().string().starts_with("libstrata_"))
+    if (path.filename().string().starts_with(kModulePrefix))
       static_cast<std::vector<fs::path>*>(found)->push_back(path);
     return 0;
   };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,11 @@ std::string own_directory();
 
 /// Returns a hash of the running program's file, all of which it reads. Throws IoError.
 std::uint64_t hash_of_program();
+
+/// Returns hashes of what is installed beside the running program, by name: of `programs`, as far
+/// as they are there, and of all modules of Strata, there and in ../lib. Reads all of these files.
+/// Copies of one build are equal. Throws HostError without /proc, IoError.
+std::map<std::string, std::uint64_t> hashes_of_installed(const std::vector<std::string>& programs);
 
 /// A module of Strata that this process has opened.
 struct OpenedModule {

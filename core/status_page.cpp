@@ -17,13 +17,14 @@
 #include "core/check.h"
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/shown_text.h"
 #include "core/system_call.h"
 
 namespace strata {
 namespace {
 
 constexpr std::uint64_t kPageMagic = 0x6567'6170'5441'5453;  // "STATpage"
-constexpr std::uint32_t kVersion = 7;
+constexpr std::uint32_t kVersion = 8;
 constexpr const char* kSameBuild = "; start programs and launcher from the same build";
 constexpr std::array<std::string_view, 11> kPhaseNames{"starting", "loading", "planning", "forward",
                                                        "backward", "update",  "evaluate", "running",
@@ -45,15 +46,6 @@ void copy_text(char (&target)[Size], std::string_view text) {
   const std::size_t count = std::min(text.size(), Size - 1);
   std::memcpy(target, text.data(), count);
   target[count] = '\0';
-}
-
-/// Returns the text with control characters replaced: a rank wrote it, and it goes to a terminal.
-template <std::size_t Size>
-std::string shown_text(const char (&source)[Size]) {
-  std::string text(source, ::strnlen(source, Size));
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  return text;
 }
 
 }  // namespace
@@ -134,17 +126,25 @@ void StatusPage::add_work(double seconds) {
 void StatusPage::set_instruction(std::int64_t index, std::string_view name) {
   copy_text(data_->instruction_name, name);
   data_->instruction.store(index, std::memory_order_relaxed);
+  if (index >= 0)
+    data_->events.begin(RankEvent::Kind::instruction, index, name);
+  else
+    end_instruction();
   beat();
 }
+
+void StatusPage::end_instruction() { data_->events.end(RankEvent::Kind::instruction); }
 
 void StatusPage::begin_collective(std::int64_t number, std::string_view name) {
   copy_text(data_->collective_name, name);
   data_->collective.store(number, std::memory_order_relaxed);
+  data_->events.begin(RankEvent::Kind::collective, number, name);
   beat();
 }
 
 void StatusPage::end_collective() {
   data_->collective_name[0] = '\0';
+  data_->events.end(RankEvent::Kind::collective);
   beat();
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/event_ring.h"
 #include "core/unique_fd.h"
 
 namespace strata {
@@ -55,6 +56,7 @@ struct StatusPageData {
   std::atomic<std::int64_t> tier_bytes[4];   ///< arenas on the device, pinned, pageable, on disk
   std::atomic<std::int64_t> work_ns;       ///< in which this rank waited for no other; 0: not known
   std::atomic<std::int64_t> worked_steps;  ///< over which work_ns was added up
+  EventRing events;                        ///< instructions and collectives, the last ones
 
   // What follows is written by the launcher.
   std::atomic<std::int64_t> lease_until_ns;  ///< boot_time_ns; after it the rank must not commit
@@ -82,8 +84,10 @@ class StatusPage {
   void set_step(std::int64_t step);
   /// Time in the phase starts again only if it is another phase.
   void set_phase(Phase phase);
-  /// `name` is copied, and truncated if it is too long.
+  /// `name` is copied, and truncated if it is too long. `index` -1: none is under way.
   void set_instruction(std::int64_t index, std::string_view name);
+  /// It stays shown as the one begun last.
+  void end_instruction();
   /// `number` is what comm::Communicator::begun returns during the collective.
   void begin_collective(std::int64_t number, std::string_view name);
   void end_collective();

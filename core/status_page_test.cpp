@@ -75,6 +75,21 @@ TEST(StatusPage, TimesAPhaseFromWhenItWasEntered) {
   EXPECT_LE(page.data().phase_since_ns.load(), boot_time_ns());
 }
 
+TEST(StatusPage, RemembersItsLastInstructionsAndCollectives) {
+  StatusPage page = StatusPage::create(0);
+  page.set_instruction(3, "linear");
+  page.begin_collective(7, "gather layer5");
+  page.end_collective();
+  page.set_instruction(4, "norm");
+  page.end_instruction();
+  page.set_instruction(-1, "");  // a Program that begins is no instruction
+  page.begin_collective(8, "reduce layer5");
+  std::string told;
+  for (const RankEvent& event : StatusPage::open(page.fd()).data().events.last(16))
+    told += event.name + (event.ended_ns == 0 ? " open, " : ", ");
+  EXPECT_EQ(told, "linear, gather layer5, norm, reduce layer5 open, ");
+}
+
 TEST(StatusPage, BeatsWithWhateverARankDoes) {
   StatusPage page = StatusPage::create(0);
   const auto beats = [&](const auto& act) {

@@ -20,6 +20,7 @@ constexpr std::chrono::milliseconds kLeftoverPoll{20};
 constexpr std::chrono::milliseconds kForStacks{3000};
 /// So many ranks are looked at that wait for the one to blame.
 constexpr int kMostThatWait = 2;
+constexpr std::size_t kEventsOfARank = 16;
 
 /// True for the ranks that are stopped or frozen; else for the first that is behind.
 bool is_to_blame(const Hang& hang, int rank) {
@@ -129,7 +130,17 @@ HangDescribed Attempt::describe_hang(const Hang& hang) const {
   }
   const std::string advice = hang_advice(hang, blamed);
   blamed.insert(blamed.end(), waiting.begin(), waiting.end());
-  return {describe_evidence(hang, blamed), advice};
+  return {describe_evidence(hang, blamed), advice, last_events()};
+}
+
+/// Says what each rank of this host did last, the newest at the end.
+std::string Attempt::last_events() const {
+  std::string text;
+  for (int rank = 0; rank < ranks_.size(); ++rank)
+    text += fmt::format(
+        "{}rank {}:\n{}", text.empty() ? "" : "\n", first_rank() + rank,
+        describe_events(ranks_.page(rank).events.last(kEventsOfARank), coarse_monotonic_ns()));
+  return text;
 }
 
 void Attempt::kill_held(const Hang& hang) {

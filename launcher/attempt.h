@@ -71,6 +71,7 @@ class Attempt {
   void watch_leftovers();
   [[nodiscard]] std::optional<Failure> failure_to_report() const;
   [[nodiscard]] HangEvidence evidence_of(int rank) const;
+  [[nodiscard]] std::string last_events() const;
   [[nodiscard]] EndedRank ended_rank(int rank) const;
   [[nodiscard]] std::string why_it_stays(int rank) const;
   [[nodiscard]] bool ended_as_it_meant(int rank) const;

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "core/error.h"
@@ -14,6 +15,8 @@ namespace {
 
 /// Bytes that are kept of the last lines of ranks, of a run that gave up.
 constexpr std::size_t kLastOutputBytes = std::size_t{1} << 20;
+/// Less than the leases of agents, which get no answers meanwhile.
+constexpr std::chrono::milliseconds kForAFile{2000};
 
 }  // namespace
 
@@ -49,13 +52,29 @@ void AttemptReports::keep_all(const std::string& why) {
 /// Keeps a file of the run where there are no logs, and returns its path; "": it cannot be kept,
 /// which is said once.
 std::string AttemptReports::keep(const std::string& name, const std::string& text) {
+  const std::string path = kept_.path_of(run_.run_id, name);
+  if (path.empty()) return "";
+  std::optional<std::string> failure;
+  bool is_there = false;
   try {
-    return kept_.keep(run_.run_id, name, text);
-  } catch (const Error& error) {
-    if (!std::exchange(failure_told_, true))
-      output_.say(std::string("note: reports are not kept: ") + error.what());
+    const bool was_idle = files_.wait(std::chrono::milliseconds(0));
+    files_.add([kept = kept_, run = run_.run_id, name, text] { kept.keep(run, name, text); });
+    is_there = was_idle && files_.wait(kForAFile);
+    failure = files_.take_complaint();
+  } catch (const HostError& error) {
+    failure = error.what();
+  }
+  if (failure) {
+    say_once(failure_told_, "note: reports are not kept: " + *failure);
     return "";
   }
+  if (!is_there)
+    say_once(delay_told_, "note: " + path + " is still being written; is its file system slow?");
+  return path;
+}
+
+void AttemptReports::say_once(bool& told, const std::string& text) {
+  if (!std::exchange(told, true)) output_.say(text);
 }
 
 /// Returns what ranks of this host printed last, and mlaunch itself.

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <optional>
 
+#include "core/child_end.h"
 #include "core/error.h"
 #include "core/spawn_settings.h"
 #include "core/system_call.h"
@@ -23,6 +24,8 @@ namespace strata::launcher {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kForEnd{1};  ///< of a program that was killed
 
 /// Reads all until its writers have closed it; nullopt: they have not before `end`.
 std::optional<std::string> read_until(const UniqueFd& output, Clock::time_point end) {
@@ -40,13 +43,6 @@ std::optional<std::string> read_until(const UniqueFd& output, Clock::time_point 
   }
 }
 
-int wait_for(pid_t pid) {
-  int status = 0;
-  while (::waitpid(pid, &status, 0) < 0)
-    if (errno != EINTR) throw_system_error("waiting for a program");
-  return status;
-}
-
 }  // namespace
 
 std::string output_of(const std::vector<std::string>& command, std::chrono::milliseconds limit) {
@@ -62,14 +58,18 @@ std::string output_of(const std::vector<std::string>& command, std::chrono::mill
   if (const int error = settings.start(command, pid); error != 0)
     throw HostError(fmt::format("cannot start {}: {}", command.front(), std::strerror(error)));
   input.close();
-  const auto text = read_until(output, Clock::now() + limit);
-  if (!text) (void)::kill(pid, SIGKILL);
-  const int status = wait_for(pid);
-  if (!text)
+  const Clock::time_point end = Clock::now() + limit;
+  const auto text = read_until(output, end);
+  // It may run on after it has closed its output.
+  const auto status = text ? wait_for_child(pid, end) : std::nullopt;
+  if (!status) {
+    (void)::kill(pid, SIGKILL);
+    (void)wait_for_child(pid, Clock::now() + kForEnd);
     throw HostError(fmt::format("{} has not ended within {} s; does it work in a shell?",
                                 fmt::join(command, " "),
                                 std::chrono::duration<double>(limit).count()));
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+  }
+  if (!WIFEXITED(*status) || WEXITSTATUS(*status) != 0)
     throw HostError(fmt::format("{} has failed: {}", fmt::join(command, " "), *text));
   return *text;
 }

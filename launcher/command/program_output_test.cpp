@@ -49,5 +49,16 @@ TEST(ProgramOutput, WhatDoesNotEndIsKilled) {
   }
 }
 
+TEST(ProgramOutput, WhatRunsOnWithoutItsOutputIsKilled) {
+  try {
+    (void)output_of({"sh", "-c", "exec >&- 2>&-; exec sleep 60"}, std::chrono::milliseconds(100));
+    FAIL();
+  } catch (const HostError& error) {
+    EXPECT_STREQ(error.what(),
+                 "sh -c exec >&- 2>&-; exec sleep 60 has not ended within 0.1 s; "
+                 "does it work in a shell?");
+  }
+}
+
 }  // namespace
 }  // namespace strata::launcher

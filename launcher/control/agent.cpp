@@ -67,7 +67,7 @@ void Agent::on(const RankAsks& event) {
 }
 
 void Agent::on(const HangDescribed& event) {
-  send(Evidence{hello_.newest, event.text, event.advice});
+  send(Evidence{hello_.newest, event.text, event.advice, event.details});
 }
 
 void Agent::on(const AgentTick& event) {

@@ -40,6 +40,7 @@ struct RankAsks {  ///< for a value that all hosts share
 struct HangDescribed {  ///< as DescribeHang asked
   std::string text;
   std::string advice;
+  std::string details = {};  ///< as Evidence has them
 };
 struct AgentTick {                    ///< next_deadline() has passed
   std::vector<RankState> ranks = {};  ///< as they are now

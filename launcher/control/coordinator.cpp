@@ -156,7 +156,7 @@ bool Coordinator::has_any(const Host& host, const std::vector<int>& ranks) const
 
 void Coordinator::hear(const Host& host, const Evidence& evidence) {
   if (evidence.attempt != attempt() || !is_in_attempt(host) || !cause_ || !cause_->hang) return;
-  cause_->evidence.push_back({shown(host), evidence.text});
+  cause_->evidence.push_back({shown(host), evidence.text, evidence.details});
   if (host.node == cause_->node) cause_->advice = evidence.advice;
 }
 

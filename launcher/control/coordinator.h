@@ -85,8 +85,9 @@ struct AttemptReport {
   std::string lost_because = {};  ///< not empty: a host was lost, and no rank is to blame
   std::optional<Hang> hang = {};  ///< because of which the attempt was ended
   struct OfRanks {
-    std::string host;  ///< for people
-    std::string text;  ///< as Evidence has it
+    std::string host;     ///< for people
+    std::string text;     ///< as Evidence has it
+    std::string details;  ///< likewise
   };
   std::vector<OfRanks> evidence = {};  ///< of ranks that hung, or waited for those that did
   std::string advice = {};             ///< how to mend the hang

@@ -68,6 +68,8 @@ struct Evidence {
   int attempt = 0;
   std::string text;         ///< several lines for people
   std::string advice = {};  ///< what to do, as far as this host can tell
+  /// More lines, for files alone: the last events of all ranks of this host.
+  std::string details = {};
 };
 
 /// A rank of the host asks for a value that all hosts share. Told again on each new connection

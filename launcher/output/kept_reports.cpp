@@ -44,18 +44,21 @@ std::string KeptReports::folder_of(const std::string& run_id) const {
   return !place_.empty() && std::filesystem::is_directory(folder, error) ? folder.string() : "";
 }
 
-std::string KeptReports::keep(const std::string& run_id, const std::string& name,
-                              const std::string& text) const {
-  if (place_.empty()) return "";
+std::string KeptReports::path_of(const std::string& run_id, const std::string& name) const {
   std::error_code error;
-  const fs::path run = fs::absolute(place_, error) / run_id;
-  if (!fs::exists(run, error)) make_room();
-  const fs::path file = run / name;
-  const std::string folder = file.parent_path().string();
+  return place_.empty() ? "" : (fs::absolute(place_, error) / run_id / name).string();
+}
+
+void KeptReports::keep(const std::string& run_id, const std::string& name,
+                       const std::string& text) const {
+  if (place_.empty()) return;
+  std::error_code error;
+  if (!fs::exists(fs::path(place_) / run_id, error)) make_room();
+  const std::string file = path_of(run_id, name);
+  const std::string folder = fs::path(file).parent_path().string();
   if (std::vector<std::string> made; !make_folders(folder, made))
     throw HostError(fmt::format("cannot make the folder {}: {}", folder, std::strerror(errno)));
-  write_file_atomically(file.string(), text);
-  return file.string();
+  write_file_atomically(file, text);
 }
 
 /// Removes the oldest runs, so that one more may come.

@@ -34,11 +34,13 @@ class KeptReports {
   /// Returns the folder of what is kept of the run; "": nothing is.
   [[nodiscard]] std::string folder_of(const std::string& run_id) const;
 
+  /// Returns the path that a file of the run has once it is kept; "": nothing is.
+  [[nodiscard]] std::string path_of(const std::string& run_id, const std::string& name) const;
+
   /// Writes a file of the run, as "attempt_0/report.txt"; it is whole or not there. Makes folders
-  /// (mode 0700) as needed, and removes those of the oldest runs. Returns the file's path; "":
-  /// nothing is kept. Throws HostError or IoError.
-  std::string keep(const std::string& run_id, const std::string& name,
-                   const std::string& text) const;
+  /// (mode 0700) as needed, and removes those of the oldest runs. Throws HostError or
+  /// IoError. Any thread may call.
+  void keep(const std::string& run_id, const std::string& name, const std::string& text) const;
 
  private:
   void make_room() const;

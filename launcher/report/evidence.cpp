@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include <sstream>
 #include <system_error>
 
+#include "core/child_end.h"
 #include "core/error.h"
 #include "core/integer.h"
 #include "core/spawn_settings.h"
@@ -24,6 +24,7 @@ namespace strata::launcher {
 namespace {
 
 constexpr std::size_t kMostStackBytes = 16 * 1024;
+constexpr std::chrono::milliseconds kForEnd{500};  ///< of a tool that was killed
 
 std::string line_of(const std::filesystem::path& file) {
   std::ifstream stream(file);
@@ -185,7 +186,12 @@ std::string stacks_of(pid_t pid, std::chrono::milliseconds limit) {
   input.close();
   std::string text = read_for(output.get(), limit);
   (void)::kill(tool, SIGKILL);  // it has ended, or has had its time
-  while (::waitpid(tool, nullptr, 0) < 0 && errno == EINTR) continue;
+  try {
+    // One that waits inside the kernel is reaped with what ranks leave behind, once it ends.
+    (void)wait_for_child(tool, std::chrono::steady_clock::now() + kForEnd);
+  } catch (const HostError&) {
+    // The text is whole all the same.
+  }
   return text;
 }
 

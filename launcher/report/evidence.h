@@ -30,7 +30,8 @@ std::string what_holds(const std::vector<ThreadFacts>& threads);
 std::string describe_threads(const std::vector<ThreadFacts>& threads, bool frozen = false);
 
 /// Returns the innermost functions of each thread as `eu-stack` (elfutils) finds them, at most
-/// `limit` waited for; "" where that program is missing or may not look.
+/// `limit` waited for, and half a second more for its end; "" where that program is missing or may
+/// not look.
 std::string stacks_of(pid_t pid, std::chrono::milliseconds limit = std::chrono::seconds(3));
 
 }  // namespace strata::launcher

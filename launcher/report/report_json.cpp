@@ -58,8 +58,10 @@ void write_hang(JsonWriter& json, const AttemptReport& report) {
   write_numbers(json, "held", hang.held);
   json.end_object();
   json.key("evidence").begin_array();
-  for (const AttemptReport::OfRanks& one : report.evidence)
-    json.begin_object().member("host", one.host).member("text", one.text).end_object();
+  for (const AttemptReport::OfRanks& one : report.evidence) {
+    json.begin_object().member("host", one.host).member("text", one.text);
+    json.member("details", one.details).end_object();
+  }
   json.end_array();
 }
 

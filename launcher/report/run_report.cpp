@@ -135,6 +135,8 @@ std::string report_file(const Run& run, const AttemptReport& report, const std::
                         std::chrono::system_clock::time_point ended_at) {
   std::string file = fmt::format("run {}, attempt {}, ended at {} on host {}\n{}\n", run.run_id,
                                  report.attempt, utc_text(ended_at), run.host, text);
+  for (const AttemptReport::OfRanks& one : report.evidence)
+    add_field(file, "details", (one.host.empty() ? "" : one.host + "\n") + one.details);
   if (report.is_started_again)
     add_field(file, "resume",
               report.committed >= 0

@@ -14,7 +14,7 @@ namespace strata::launcher {
 std::string attempt_text(const Run& run, const AttemptReport& report, const std::string& kept);
 
 /// Returns the file report.txt: `text`, which is that of attempt_text(), with what is on the screen
-/// elsewhere: when it was, and what came of it.
+/// elsewhere: when it was, and what came of it; and details of the evidence, which are on none.
 std::string report_file(const Run& run, const AttemptReport& report, const std::string& text,
                         std::chrono::system_clock::time_point ended_at);
 

@@ -134,7 +134,13 @@ class OnOneHost(SkippedCollectives, HostsTest):
         [evidence] = report["evidence"]
         for words in ("  held    rank 1: asleep", "  waits   rank 0: step 20, backward, in collective 83", "rank 2: step 20"):
             self.assertIn(words, evidence["text"])
-        self.assertIn(evidence["text"], pathlib.Path(path[1]).with_suffix(".txt").read_text())
+        text = pathlib.Path(path[1]).with_suffix(".txt").read_text()
+        self.assertIn(evidence["text"], text)
+        self.assertEqual(re.findall(r"(?m)^rank \d+:$", evidence["details"]), ["rank 0:", "rank 1:", "rank 2:"])
+        for words in (r"collective 83 'gather layer2', not ended\nrank 1:\n", r"collective 82 '.*', ended after \d+\.\d\d s\nrank 2:\n"):
+            self.assertRegex(evidence["details"], words)
+        self.assertIn("collective 83 'gather layer2', not ended", text)
+        self.assertNotIn("collective 83 'gather layer2', not ended", error, "events are for the files")
         self.assertEqual(error.count("has not come to collective"), 2, "once at once, and in the report at the end")
 
 

@@ -68,7 +68,9 @@ HostFacts look_at_host(const RankContext& context) {
   HostFacts facts;
   facts.name = context.host;
   facts.programs = own_directory();
-  facts.build = fmt::format("{:016x}", hash_of_program());
+  for (const auto& [file, hash] :
+       hashes_of_installed({"doctor", "generate", "inspect", "mlaunch", "plan", "train"}))
+    facts.build[file] = fmt::format("{:016x}", hash);
   facts.processor = host.processor.name;
   facts.cores = static_cast<int>(host.processor.cores.whole());
   facts.available_bytes = machine::available_host_bytes();

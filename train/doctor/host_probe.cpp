@@ -12,6 +12,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <optional>
 
@@ -94,6 +95,15 @@ void answer(const UniqueFd& socket, const std::string& word) {
   }
 }
 
+/// A thread's whole work: nothing may leave it.
+void serve_one(const UniqueFd& socket, const std::string& word) noexcept {
+  try {
+    prepare(socket);
+    answer(socket, word);
+  } catch (const std::exception&) {  // the connection ends, which its other side tells
+  }
+}
+
 }  // namespace
 
 ProbeServer::ProbeServer(const std::string& address) {
@@ -125,10 +135,11 @@ void ProbeServer::accept_all(const std::string& word) {
     UniqueFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!socket.valid() && (errno == EINTR || errno == ECONNABORTED)) continue;
     if (!socket.valid()) return;  // the destructor has ended it
-    connections_.emplace_back([word, socket = std::move(socket)] {
-      prepare(socket);
-      answer(socket, word);
-    });
+    // A connection that cannot be served is closed, and who has made it says so.
+    try {
+      connections_.emplace_back([word, socket = std::move(socket)] { serve_one(socket, word); });
+    } catch (const std::exception&) {  // the system has no thread for it, or no memory
+    }
   }
 }
 

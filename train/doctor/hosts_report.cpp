@@ -59,19 +59,40 @@ std::string gpus_of(const HostFacts& host) {
   return text;
 }
 
+/// Says what of a build is missing or another one than on the first host: "has another train, has
+/// no plan"; "": nothing is.
+std::string difference_of_builds(const HostFacts& first, const HostFacts& host) {
+  std::string text;
+  const auto add = [&](const char* how, const std::string& file) {
+    text += fmt::format("{}has {} {}", text.empty() ? "" : ", ", how, file);
+  };
+  for (const auto& [file, hash] : first.build) {
+    const auto own = host.build.find(file);
+    if (own == host.build.end())
+      add("no", file);
+    else if (own->second != hash)
+      add("another", file);
+  }
+  for (const auto& [file, hash] : host.build)
+    if (!first.build.contains(file)) add("also", file);
+  return text;
+}
+
 void judge_programs(const HostsReport& report, Findings& findings) {
   const auto& hosts = report.hosts;
   for (const HostFacts& host : hosts)
-    if (host.build != hosts.front().build)
+    if (const std::string difference = difference_of_builds(hosts.front(), host);
+        !difference.empty())
       findings.add(
           Level::bad, "strata",
-          fmt::format("{} has another build in {} than {} in {}; install the same", host.name,
-                      host.programs, hosts.front().name, hosts.front().programs));
+          fmt::format("{} (in {}), compared with {} (in {}), {}; install the same build", host.name,
+                      host.programs, hosts.front().name, hosts.front().programs, difference));
   if (const auto paths =
           others_than_first(hosts, [](const HostFacts& host) { return host.programs; });
       !paths.empty())
     findings.add(Level::note, "strata", paths + "; with -H it must be one path on all hosts");
-  findings.conclude("strata", "the same build in " + hosts.front().programs + " on all hosts");
+  findings.conclude("strata",
+                    "the same programs and modules in " + hosts.front().programs + " on all hosts");
 }
 
 void judge_machines(const HostsReport& report, Findings& findings) {

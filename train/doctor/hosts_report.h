@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,8 @@ struct HostFacts {
   int port = 0;           ///< at which its rank listens
   std::string no_port;    ///< why it does not; empty: it does
   std::string programs;   ///< folder of the programs
-  std::string build;      ///< differs for each build of the program
+  /// Hashes of programs and modules by file name, as hashes_of_installed() has them.
+  std::map<std::string, std::string> build;
   std::string processor;
   int cores = 0;
   std::int64_t available_bytes = 0;

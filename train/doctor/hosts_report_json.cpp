@@ -15,7 +15,9 @@ std::string to_json(const HostFacts& facts) {
   json.member("name", facts.name).member("address", facts.address);
   json.member("interface", facts.interface).member("port", facts.port);
   json.member("no_port", facts.no_port).member("programs", facts.programs);
-  json.member("build", facts.build).member("processor", facts.processor);
+  json.key("build").begin_object();
+  for (const auto& [file, hash] : facts.build) json.member(file, hash);
+  json.end_object().member("processor", facts.processor);
   json.member("cores", facts.cores).member("available_bytes", facts.available_bytes);
   json.member("locked_bytes", facts.locked_bytes);
   json.member("shared_memory_bytes", facts.shared_memory_bytes).key("gpus").begin_array();
@@ -31,12 +33,14 @@ HostFacts read_host_facts(const std::string& text) {
                   .port = static_cast<int>(json.at("port").as_integer()),
                   .no_port = json.at("no_port").as_string(),
                   .programs = json.at("programs").as_string(),
-                  .build = json.at("build").as_string(),
+                  .build = {},
                   .processor = json.at("processor").as_string(),
                   .cores = static_cast<int>(json.at("cores").as_integer()),
                   .available_bytes = json.at("available_bytes").as_integer(),
                   .locked_bytes = json.at("locked_bytes").as_integer(),
                   .shared_memory_bytes = json.at("shared_memory_bytes").as_integer()};
+  for (const auto& [file, hash] : json.at("build").members())
+    facts.build.emplace(file, hash.as_string());
   for (const JsonValue& gpu : json.at("gpus").elements()) facts.gpus.push_back(gpu.as_string());
   return facts;
 }

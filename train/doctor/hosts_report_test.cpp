@@ -17,7 +17,7 @@ HostFacts host(const std::string& name) {
           .port = 40000,
           .no_port = "",
           .programs = "/opt/strata/bin",
-          .build = "0011",
+          .build = {{"mlaunch", "0011"}, {"train", "0022"}},
           .processor = "Some CPU",
           .cores = 8,
           .available_bytes = std::int64_t{4} << 30,
@@ -65,7 +65,11 @@ TEST(HostsReport, WhatIsWrongIsSaidWithItsHostAndWhatToChange) {
     std::string said;
   };
   const std::vector<Case> cases{
-      {[](HostsReport& r) { r.hosts[1].build = "2"; }, "bad strata: b has another build"},
+      {[](HostsReport& r) {
+         r.hosts[1].build = {{"train", "2"}, {"plan", "3"}};
+       },
+       "bad strata: b (in /opt/strata/bin), compared with a (in /opt/strata/bin), has no mlaunch, "
+       "has another train, has also plan; install the same build"},
       {[](HostsReport& r) { r.hosts[2].programs = "/c"; },
        "note strata: a has /opt/strata/bin; c has /c"},
       {[](HostsReport& r) { r.hosts[1].no_port = "no address"; },

@@ -56,9 +56,9 @@ class StatusListener final : public runtime::Observer {
   }
   void seen_end(const runtime::Program&, int) override { page_.end_collective(); }
   void end(const runtime::Program& program, int instruction) override {
-    if (program.instructions[static_cast<std::size_t>(instruction)].queue ==
-        runtime::Queue::communication)
-      page_.end_collective();
+    const runtime::Queue queue = program.instructions[static_cast<std::size_t>(instruction)].queue;
+    if (queue == runtime::Queue::communication) page_.end_collective();
+    if (queue == runtime::Queue::compute && !is_ahead()) page_.end_instruction();
   }
 
  private:

@@ -59,6 +59,11 @@ TEST(StatusListener, ShowsThePassOfTheInstructionThatComputes) {
   EXPECT_EQ(at(1), "backward, instruction 1 'linear_backward'");
   EXPECT_EQ(at(2), "update, instruction 2 'adamw'");
   EXPECT_EQ(at(3), "update, instruction 2 'adamw'") << "the page has one writer per field";
+  const auto is_open = [&] { return page.data().events.last(1).back().ended_ns == 0; };
+  status.end(program, 3);
+  EXPECT_TRUE(is_open()) << "it is of another queue";
+  status.end(program, 2);
+  EXPECT_FALSE(is_open());
   program.name = "evaluate";
   EXPECT_EQ(at(0), "evaluate, instruction 0 'linear'");
 }

@@ -230,6 +230,7 @@ void set(const Evidence& evidence, proto::Evidence& out) {
   out.set_attempt(evidence.attempt);
   out.set_text(evidence.text);
   out.set_advice(evidence.advice);
+  out.set_details(evidence.details);
 }
 
 StoreRequest store_request_of(const proto::StoreRequest& in) {
@@ -306,7 +307,8 @@ AgentMessage from_proto(const proto::FromAgent& message) {
       return store_request_of(message.store_request());
     case proto::FromAgent::kEvidence:
       return Evidence{within(message.evidence().attempt(), 0, kMostInt, "attempt"),
-                      message.evidence().text(), message.evidence().advice()};
+                      message.evidence().text(), message.evidence().advice(),
+                      message.evidence().details()};
     case proto::FromAgent::kOutput:  // is no message of the machines: output_of()
     case proto::FromAgent::MESSAGE_NOT_SET:
       break;

@@ -82,9 +82,10 @@ TEST(MessageCodec, AgentsMessagesArriveAsTheyWereSent) {
   EXPECT_EQ(failed.reason, "rank 5 fell");
   EXPECT_TRUE(failed.blames_a_peer);
   EXPECT_EQ(there<SignalCame>(SignalCame{15, 3}).index, 3);
-  const auto evidence = there<Evidence>(Evidence{3, "held\xff", "wait \xfe"});
+  const auto evidence = there<Evidence>(Evidence{3, "held\xff", "wait \xfe", "events \xfd"});
   EXPECT_EQ(evidence.text, "held\xff");
   EXPECT_EQ(evidence.advice, "wait \xfe");
+  EXPECT_EQ(evidence.details, "events \xfd");
   const ValueRequest request{
       .id = 4, .is_put = true, .key = "k", .value = "v\xff", .timeout_ms = 9};
   EXPECT_EQ(there<StoreRequest>(StoreRequest{2, request}).attempt, 2);
