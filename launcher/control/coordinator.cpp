@@ -109,6 +109,7 @@ bool Coordinator::ends_the_run(int signal) {
 void Coordinator::take_signal(int number) {
   // To suspend this mlaunch alone would end all ranks with their leases.
   if (number == SIGTSTP && settings_.lease) return;
+  const bool is_asked_again = asked_to_stop_;
   if (ends_the_run(number)) user_signal_ = number;
   // A scheduler warns with SIGUSR1, and ranks may take it as SIGTERM.
   asked_to_stop_ |= user_signal_ != 0 || number == SIGUSR1;
@@ -117,7 +118,7 @@ void Coordinator::take_signal(int number) {
     return;
   }
   // They save and stop already, and would take another word as haste.
-  if (is_regrouping_ && stops_well(number)) return;
+  if (is_regrouping_ && stops_well(number) && !is_asked_again) return;
   signal_ranks(number);
 }
 
@@ -241,6 +242,11 @@ void Coordinator::learn(std::int64_t committed, const std::string& checkpoint, s
 /// Keeps the first cause; but one that only blames a peer gives way to one that does not.
 void Coordinator::fail(Cause cause, const std::string& reason) {
   if (!cause_ || (cause_->blames_a_peer && !cause.blames_a_peer)) cause_ = std::move(cause);
+  stop_ranks(reason);
+}
+
+/// Ends the attempt: all its ranks end as if a peer had failed.
+void Coordinator::stop_ranks(const std::string& reason) {
   if (state_ != State::running) return;
   state_ = State::ending;
   stop_reason_ = reason;

@@ -232,6 +232,7 @@ class Coordinator {
   void dismiss(Host& host, const std::string& agent, const std::string& why);
   void send_away(Host& host, const std::string& why);
   bool let_leave(Host& host, int number);
+  void hasten_leave(const Host& host);
   void send_leaving_away();
   [[nodiscard]] std::optional<std::vector<int>> place_without(const Host& host);
   [[nodiscard]] std::string_view state_of(const Host& host) const;
@@ -253,9 +254,12 @@ class Coordinator {
   [[nodiscard]] bool can_do_without_some() const {
     return settings_.least_hosts < std::ssize(hosts_);
   }
+  [[nodiscard]] std::chrono::seconds lock_wait_after(const AttemptReport& report,
+                                                     const AttemptEnd& end) const;
   void blame_host();
   [[nodiscard]] std::string why_with_other_ranks(const AttemptReport& report,
                                                  const AttemptEnd& end);
+  [[nodiscard]] std::string begins_from() const;
   [[nodiscard]] std::string hosts_that_miss() const;
   void start(const std::vector<Host*>& hosts, const std::vector<int>& ranks);
   void remind(Host& host);
@@ -263,6 +267,7 @@ class Coordinator {
   void learn(const AttemptFacts& facts);
   void learn(std::int64_t committed, const std::string& checkpoint, std::int64_t step);
   void fail(Cause cause, const std::string& reason);
+  void stop_ranks(const std::string& reason);
   void lose(Host& host, const std::string& why);
   void conclude();
   [[nodiscard]] AttemptReport report() const;
@@ -302,6 +307,7 @@ class Coordinator {
   std::optional<std::int64_t> spare_since_;  ///< newest checkpoint when a spare host was seen
   /// The attempt was asked to save and stop, to start again on more hosts, or without one.
   bool is_regrouping_ = false;
+  bool is_hastened_ = false;  ///< and then to end at once, without saving
   int restarts_ = 0, regroupings_ = 0;
   std::deque<HostRefused> refused_;  ///< that have not been let in since; the last kMostRefused
   std::int64_t committed_ = -1;

@@ -150,6 +150,25 @@ TEST_F(CoordinatorTest, StartsThatALockKeptOutWaitLongerAndDoNotEndTheRun) {
   EXPECT_EQ(done<EndRun>().value().exit_code, 69) << "and not 93: another start may help later";
 }
 
+TEST_F(CoordinatorTest, WaitsForTheLockOfALostHostUntilAnAttemptHasHadIt) {
+  open({"a", "b"});
+  const auto next = [&](AttemptFacts of_a, AttemptFacts of_b) {
+    ended("a", std::move(of_a));
+    ended("b", std::move(of_b));
+    return sent<StartAttempt>("a").value();
+  };
+  tell(AgentSaid{"b", "1", AttemptEnded{0, killed(1, 57, 40), true}});
+  ended("a", blames_a_peer(40));
+  EXPECT_EQ(sent<StartAttempt>("a").value().lock_wait, kLostHostsLock) << "b was lost";
+  AttemptFacts unbegun = blames_a_peer(-1);
+  unbegun.ranks[0].step = -1;
+  EXPECT_EQ(next(killed(0, -1, -1), unbegun).lock_wait, kLostHostsLock)
+      << "nobody knows whether this attempt has had the lock";
+  const auto start = next(killed(0, 70, 60), blames_a_peer(60));
+  EXPECT_EQ(start.placement.attempt, 3);
+  EXPECT_EQ(start.lock_wait, kKilledRanksLock);
+}
+
 TEST_F(CoordinatorTest, AFirstStartThatALockKeepsOutIsAFailureLikeOthers) {
   open({"a"});
   ended("a", kept_out());
