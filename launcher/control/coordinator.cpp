@@ -58,6 +58,7 @@ std::optional<Coordinator::TimePoint> Coordinator::next_deadline() const {
     if (!has_part && !(state_ == State::gathering && has_lease(host))) continue;
     if (state_ == State::running && host.broke) consider(*host.broke + kReconnect);
     if (const auto end = lease_ends(host)) consider(*end);
+    if (const auto begin = silence_begins(host); begin && has_part) consider(*begin);
   }
   return next;
 }
@@ -171,12 +172,29 @@ void Coordinator::on(const CoordinatorTick&) {
       host.is_over = true;  // its agent has killed what it had, or is gone with all of it
     } else if (state_ == State::running && host.broke && *host.broke + kReconnect <= now_) {
       lose(host, "its agent has ended, or the connection to it broke");
+    } else if (const auto begin = silence_begins(host); begin && *begin <= now_) {
+      note_silence(host);
     }
   }
 }
 
-void Coordinator::hear(Host& host, const Heartbeat& heartbeat) {
+/// Says long before a host is lost that nothing comes from it.
+void Coordinator::note_silence(Host& host) {
+  host.is_silent = true;
+  const auto in_seconds = [](auto time) { return std::chrono::duration<double>(time).count(); };
+  actions_.emplace_back(Announce{fmt::format(
+      "host {} has been silent for {:.1f} s; it counts as lost after {:.1f} s", shown(host),
+      in_seconds(now_ - host.last_beat), in_seconds(*settings_.lease + kLeaseMargin))});
+}
+
+void Coordinator::note_life(Host& host) {
+  if (std::exchange(host.is_silent, false))
+    actions_.emplace_back(Announce{fmt::format("host {} answers again", shown(host))});
   host.last_beat = now_;
+}
+
+void Coordinator::hear(Host& host, const Heartbeat& heartbeat) {
+  note_life(host);
   host.newest = heartbeat.newest;
   host.has_ranks = heartbeat.has_ranks;
   if (settings_.lease) send(host, Lease{heartbeat.number, attempt()});
@@ -279,6 +297,13 @@ Coordinator::Host* Coordinator::find(const std::string& name) {
 std::optional<Coordinator::TimePoint> Coordinator::lease_ends(const Host& host) const {
   if (!settings_.lease) return {};
   return host.last_beat + *settings_.lease + kLeaseMargin;
+}
+
+/// Returns when the silence of a host is worth a word; nullopt: it was said, or its connection
+/// broke.
+std::optional<Coordinator::TimePoint> Coordinator::silence_begins(const Host& host) const {
+  if (!settings_.lease || !host.connected || host.is_silent) return {};
+  return host.last_beat + kSilence;
 }
 
 /// True if the host is there and answers.

@@ -35,6 +35,9 @@ namespace strata::launcher {
 /// After the last heartbeat of a host came, its ranks have ended for certain: a lease, and a margin
 /// for clocks whose rates differ by up to 10 % and for late timers.
 inline constexpr std::chrono::milliseconds kLeaseMargin{1500};
+/// A host of the attempt from which nothing came for so long is called silent: three heartbeats
+/// are missing. It is lost only once its lease has ended for certain.
+inline constexpr std::chrono::milliseconds kSilence{3000};
 /// Time that ranks of an attempt wait for the lock of a process that was killed; and of one whose
 /// host is gone, for which a file server keeps locks (NFS: 90 s).
 inline constexpr std::chrono::seconds kKilledRanksLock{5};
@@ -188,6 +191,7 @@ class Coordinator {
     int newest = -1;
     bool has_ranks = false;
     TimePoint last_beat{};
+    bool is_silent = false;                ///< in the attempt, which was said
     std::optional<TimePoint> broke = {};   ///< when its connection broke
     int node = -1;                         ///< in the attempt; -1: not in it
     std::vector<TimePoint> failures = {};  ///< ends of attempts because of it
@@ -263,6 +267,8 @@ class Coordinator {
   [[nodiscard]] std::string hosts_that_miss() const;
   void start(const std::vector<Host*>& hosts, const std::vector<int>& ranks);
   void remind(Host& host);
+  void note_life(Host& host);
+  void note_silence(Host& host);
   void forward_signals(const Host& host, std::size_t first);
   void learn(const AttemptFacts& facts);
   void learn(std::int64_t committed, const std::string& checkpoint, std::int64_t step);
@@ -280,6 +286,7 @@ class Coordinator {
   [[nodiscard]] static std::string shown(const Host& host);
   [[nodiscard]] bool is_in_attempt(const Host& host) const { return host.node >= 0; }
   [[nodiscard]] std::optional<TimePoint> lease_ends(const Host& host) const;
+  [[nodiscard]] std::optional<TimePoint> silence_begins(const Host& host) const;
   [[nodiscard]] bool has_lease(const Host& host) const;
   [[nodiscard]] bool is_free(const Host& host) const;
 

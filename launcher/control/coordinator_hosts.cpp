@@ -54,7 +54,7 @@ void Coordinator::adopt(Host& host, const Hello& hello) {
   host.connected = true;
   host.is_given_up = host.is_spare_said = false;
   host.broke.reset();
-  host.last_beat = now_;
+  note_life(host);
   std::erase_if(refused_, [&](const HostRefused& refused) {
     return refused.host == host.name && refused.host_name == host.host_name;
   });

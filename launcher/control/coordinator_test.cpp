@@ -192,6 +192,29 @@ TEST_F(CoordinatorTest, WaitsForTheLeaseOfASilentHost) {
   EXPECT_EQ(sent<StartAttempt>("a").value().placement.slots, std::vector{1}) << "b is not there";
 }
 
+// Fault 10.
+TEST_F(CoordinatorTest, SaysThatAHostIsSilentLongBeforeItIsLost) {
+  open({"a", "b"});
+  beat("a", 0, true);
+  beat("b", 0, true);
+  now_ += milliseconds(2900);
+  beat("a", 0, true);
+  forget();
+  EXPECT_EQ(run_->next_deadline(), now_ + milliseconds(100));
+  tick_after(milliseconds(100));
+  EXPECT_EQ(done<Announce>().value().text,
+            "host b has been silent for 3.0 s; it counts as lost after 6.5 s");
+  EXPECT_EQ(run_->hosts()[1].state, kIsSilent);
+  EXPECT_EQ(run_->hosts()[1].ranks, 1);
+  forget();
+  tick_after(milliseconds(900));
+  EXPECT_FALSE(done<Announce>()) << "it was said";
+  beat("b", 0, true);
+  EXPECT_EQ(done<Announce>().value().text, "host b answers again");
+  EXPECT_EQ(run_->hosts()[1].state, kHasRanks);
+  EXPECT_TRUE(run_->is_running());
+}
+
 TEST_F(CoordinatorTest, SeesAnAgentEndAtOnceButWaitsForItsLease) {
   open({"a", "b"}, 1);
   beat("a", 0, true);
