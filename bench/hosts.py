@@ -88,16 +88,17 @@ class Hosts(Namespaces):
         return seen
 
     def silent_host(self):
-        """Seconds from cutting a host off until its ranks are gone, and until it is called lost."""
+        """Seconds from cutting a host off until it is called silent, until its ranks are gone, and until it is called lost."""
         hosts, _ = self.waiting_ranks()
         ranks = self.programs(hosts[1], "rank_actor")
         begin = time.monotonic()
         self.cut(1)
+        silent = self.line(hosts[0].stderr, "has been silent") - begin
         ended = self.wait_gone(ranks) - begin
-        seen = self.line(hosts[0].stderr, "is lost") - begin
+        lost = self.line(hosts[0].stderr, "is lost: ") - begin
         self.mend(1)
         self.finish(hosts)
-        return ended, seen
+        return silent, ended, lost
 
     def killed_rank_to_next_step(self, ranks):
         """Seconds from the death of a rank of a tiny model until a step that had not been done before."""
@@ -180,9 +181,10 @@ def main():
         for _ in range(options.repeat):
             times.setdefault("a rank's death until ranks elsewhere are told", []).append(bench.death_of_a_rank())
             times.setdefault("an mlaunch's death until its host is lost", []).append(bench.death_of_an_agent())
-            ended, seen = bench.silent_host()
+            silent, ended, lost = bench.silent_host()
+            times.setdefault("a cut until the host is called silent", []).append(silent)
             times.setdefault("a cut until the ranks there are gone", []).append(ended)
-            times.setdefault("a cut until the host is lost", []).append(seen)
+            times.setdefault("a cut until the host is lost", []).append(lost)
             times.setdefault("a killed rank until a new step, 1 + 1 ranks", []).append(bench.killed_rank_to_next_step([1, 1]))
             times.setdefault("a killed rank until a new step, 4 + 4 ranks", []).append(bench.killed_rank_to_next_step([4, 4]))
             times.setdefault("a stopped rank until it is named", []).append(bench.stopped_rank())

@@ -58,6 +58,7 @@ std::optional<Coordinator::TimePoint> Coordinator::next_deadline() const {
     if (!has_part && !(state_ == State::gathering && has_lease(host))) continue;
     if (state_ == State::running && host.broke) consider(*host.broke + kReconnect);
     if (const auto end = lease_ends(host)) consider(*end);
+    if (const auto begin = silence_begins(host); begin && has_part) consider(*begin);
   }
   return next;
 }
@@ -109,6 +110,7 @@ bool Coordinator::ends_the_run(int signal) {
 void Coordinator::take_signal(int number) {
   // To suspend this mlaunch alone would end all ranks with their leases.
   if (number == SIGTSTP && settings_.lease) return;
+  const bool is_asked_again = asked_to_stop_;
   if (ends_the_run(number)) user_signal_ = number;
   // A scheduler warns with SIGUSR1, and ranks may take it as SIGTERM.
   asked_to_stop_ |= user_signal_ != 0 || number == SIGUSR1;
@@ -117,7 +119,7 @@ void Coordinator::take_signal(int number) {
     return;
   }
   // They save and stop already, and would take another word as haste.
-  if (is_regrouping_ && stops_well(number)) return;
+  if (is_regrouping_ && stops_well(number) && !is_asked_again) return;
   signal_ranks(number);
 }
 
@@ -170,12 +172,29 @@ void Coordinator::on(const CoordinatorTick&) {
       host.is_over = true;  // its agent has killed what it had, or is gone with all of it
     } else if (state_ == State::running && host.broke && *host.broke + kReconnect <= now_) {
       lose(host, "its agent has ended, or the connection to it broke");
+    } else if (const auto begin = silence_begins(host); begin && *begin <= now_) {
+      note_silence(host);
     }
   }
 }
 
-void Coordinator::hear(Host& host, const Heartbeat& heartbeat) {
+/// Says long before a host is lost that nothing comes from it.
+void Coordinator::note_silence(Host& host) {
+  host.is_silent = true;
+  const auto in_seconds = [](auto time) { return std::chrono::duration<double>(time).count(); };
+  actions_.emplace_back(Announce{fmt::format(
+      "host {} has been silent for {:.1f} s; it counts as lost after {:.1f} s", shown(host),
+      in_seconds(now_ - host.last_beat), in_seconds(*settings_.lease + kLeaseMargin))});
+}
+
+void Coordinator::note_life(Host& host) {
+  if (std::exchange(host.is_silent, false))
+    actions_.emplace_back(Announce{fmt::format("host {} answers again", shown(host))});
   host.last_beat = now_;
+}
+
+void Coordinator::hear(Host& host, const Heartbeat& heartbeat) {
+  note_life(host);
   host.newest = heartbeat.newest;
   host.has_ranks = heartbeat.has_ranks;
   if (settings_.lease) send(host, Lease{heartbeat.number, attempt()});
@@ -241,6 +260,11 @@ void Coordinator::learn(std::int64_t committed, const std::string& checkpoint, s
 /// Keeps the first cause; but one that only blames a peer gives way to one that does not.
 void Coordinator::fail(Cause cause, const std::string& reason) {
   if (!cause_ || (cause_->blames_a_peer && !cause.blames_a_peer)) cause_ = std::move(cause);
+  stop_ranks(reason);
+}
+
+/// Ends the attempt: all its ranks end as if a peer had failed.
+void Coordinator::stop_ranks(const std::string& reason) {
   if (state_ != State::running) return;
   state_ = State::ending;
   stop_reason_ = reason;
@@ -273,6 +297,13 @@ Coordinator::Host* Coordinator::find(const std::string& name) {
 std::optional<Coordinator::TimePoint> Coordinator::lease_ends(const Host& host) const {
   if (!settings_.lease) return {};
   return host.last_beat + *settings_.lease + kLeaseMargin;
+}
+
+/// Returns when the silence of a host is worth a word; nullopt: it was said, or its connection
+/// broke.
+std::optional<Coordinator::TimePoint> Coordinator::silence_begins(const Host& host) const {
+  if (!settings_.lease || !host.connected || host.is_silent) return {};
+  return host.last_beat + kSilence;
 }
 
 /// True if the host is there and answers.

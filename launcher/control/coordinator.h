@@ -35,6 +35,9 @@ namespace strata::launcher {
 /// After the last heartbeat of a host came, its ranks have ended for certain: a lease, and a margin
 /// for clocks whose rates differ by up to 10 % and for late timers.
 inline constexpr std::chrono::milliseconds kLeaseMargin{1500};
+/// A host of the attempt from which nothing came for so long is called silent: three heartbeats
+/// are missing. It is lost only once its lease has ended for certain.
+inline constexpr std::chrono::milliseconds kSilence{3000};
 /// Time that ranks of an attempt wait for the lock of a process that was killed; and of one whose
 /// host is gone, for which a file server keeps locks (NFS: 90 s).
 inline constexpr std::chrono::seconds kKilledRanksLock{5};
@@ -189,6 +192,7 @@ class Coordinator {
     int newest = -1;
     bool has_ranks = false;
     TimePoint last_beat{};
+    bool is_silent = false;                ///< in the attempt, which was said
     std::optional<TimePoint> broke = {};   ///< when its connection broke
     int node = -1;                         ///< in the attempt; -1: not in it
     std::vector<TimePoint> failures = {};  ///< ends of attempts because of it
@@ -233,6 +237,7 @@ class Coordinator {
   void dismiss(Host& host, const std::string& agent, const std::string& why);
   void send_away(Host& host, const std::string& why);
   bool let_leave(Host& host, int number);
+  void hasten_leave(const Host& host);
   void send_leaving_away();
   [[nodiscard]] std::optional<std::vector<int>> place_without(const Host& host);
   [[nodiscard]] std::string_view state_of(const Host& host) const;
@@ -254,16 +259,22 @@ class Coordinator {
   [[nodiscard]] bool can_do_without_some() const {
     return settings_.least_hosts < std::ssize(hosts_);
   }
+  [[nodiscard]] std::chrono::seconds lock_wait_after(const AttemptReport& report,
+                                                     const AttemptEnd& end) const;
   void blame_host();
   [[nodiscard]] std::string why_with_other_ranks(const AttemptReport& report,
                                                  const AttemptEnd& end);
+  [[nodiscard]] std::string begins_from() const;
   [[nodiscard]] std::string hosts_that_miss() const;
   void start(const std::vector<Host*>& hosts, const std::vector<int>& ranks);
   void remind(Host& host);
+  void note_life(Host& host);
+  void note_silence(Host& host);
   void forward_signals(const Host& host, std::size_t first);
   void learn(const AttemptFacts& facts);
   void learn(std::int64_t committed, const std::string& checkpoint, std::int64_t step);
   void fail(Cause cause, const std::string& reason);
+  void stop_ranks(const std::string& reason);
   void lose(Host& host, const std::string& why);
   void conclude();
   [[nodiscard]] AttemptReport report() const;
@@ -276,6 +287,7 @@ class Coordinator {
   [[nodiscard]] static std::string shown(const Host& host);
   [[nodiscard]] bool is_in_attempt(const Host& host) const { return host.node >= 0; }
   [[nodiscard]] std::optional<TimePoint> lease_ends(const Host& host) const;
+  [[nodiscard]] std::optional<TimePoint> silence_begins(const Host& host) const;
   [[nodiscard]] bool has_lease(const Host& host) const;
   [[nodiscard]] bool is_free(const Host& host) const;
 
@@ -303,6 +315,7 @@ class Coordinator {
   std::optional<std::int64_t> spare_since_;  ///< newest checkpoint when a spare host was seen
   /// The attempt was asked to save and stop, to start again on more hosts, or without one.
   bool is_regrouping_ = false;
+  bool is_hastened_ = false;  ///< and then to end at once, without saving
   int restarts_ = 0, regroupings_ = 0;
   std::deque<HostRefused> refused_;  ///< that have not been let in since; the last kMostRefused
   std::int64_t committed_ = -1;

@@ -173,7 +173,7 @@ void Coordinator::start(const std::vector<Host*>& hosts, const std::vector<int>&
   signals_.clear();
   enough_since_.reset();
   spare_since_.reset();
-  is_regrouping_ = false;
+  is_regrouping_ = is_hastened_ = false;
   state_ = State::running;
   values_.begin();
   for (const Host* host : hosts)
@@ -227,13 +227,13 @@ void Coordinator::tell_of_spares(const std::vector<Host*>& hosts) {
 void Coordinator::conclude() {
   AttemptReport told = report();
   const AttemptEnd end = end_of_attempt(told);
+  lock_wait_ = lock_wait_after(told, end);
   if (const std::string why = why_with_other_ranks(told, end); !why.empty()) {
     actions_.emplace_back(Announce{why});
     ++regroupings_;
     return wait_for_hosts();
   }
   if (cause_ && !cause_->blames_a_peer) blame_host();
-  if (!told.lost_because.empty() || end.is_kept_out) lock_wait_ = kLostHostsLock;
   const RestartPolicy::Decision decision = policy_.after(now_, end);
   told.is_started_again = decision.restart;
   if (cause_ || user_signal_ != 0 || end.exit_code != 0) actions_.emplace_back(TellReport{told});
@@ -243,13 +243,24 @@ void Coordinator::conclude() {
     return finish(decision.exit_code);
   }
   ++restarts_;
-  const std::string from = committed_ >= 0
-                               ? fmt::format("step {}, saved in {}", committed_, checkpoint_)
-                               : std::string("the beginning: nothing has been saved");
   actions_.emplace_back(
-      Announce{fmt::format("starting the ranks again from {} (restart {} of {} in an hour)", from,
-                           policy_.restarts_within(now_), policy_.most_restarts())});
+      Announce{fmt::format("starting the ranks again from {} (restart {} of {} in an hour)",
+                           begins_from(), policy_.restarts_within(now_), policy_.most_restarts())});
   wait_for_hosts();
+}
+
+/// Says where the next attempt begins: "step 40, saved in out/step-40".
+std::string Coordinator::begins_from() const {
+  return committed_ >= 0 ? fmt::format("step {}, saved in {}", committed_, checkpoint_)
+                         : "the beginning: nothing has been saved";
+}
+
+/// Returns how long ranks of the next attempt wait for locks that may be left: once an attempt has
+/// made a step it had the lock itself, so that of a host lost before is gone.
+std::chrono::seconds Coordinator::lock_wait_after(const AttemptReport& report,
+                                                  const AttemptEnd& end) const {
+  if (!report.lost_because.empty() || end.is_kept_out) return kLostHostsLock;
+  return newest_step(report) >= 0 ? kKilledRanksLock : lock_wait_;
 }
 
 /// Notes that the attempt ended because of a host.
@@ -267,7 +278,10 @@ void Coordinator::blame_host() {
 std::string Coordinator::why_with_other_ranks(const AttemptReport& report, const AttemptEnd& end) {
   // Ranks of a host that the word has not reached yet stop with the others, as if by themselves; a
   // host that is lost once all have saved is no failure either.
-  const bool have_stopped = end.exit_code == kTryAgain && (!cause_ || all_stopped(report));
+  const bool have_stopped =
+      end.exit_code == kTryAgain && (!cause_ || all_stopped_on_request(report));
+  if (is_hastened_ && !asked_to_stop_ && (!cause_ || cause_->blames_a_peer))
+    return fmt::format("the ranks start again on all hosts that stay, from {}", begins_from());
   if (is_regrouping_ && !asked_to_stop_ && have_stopped)
     return fmt::format("the ranks have saved step {} and start again on all hosts that {}",
                        committed_,

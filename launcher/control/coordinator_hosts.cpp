@@ -54,7 +54,7 @@ void Coordinator::adopt(Host& host, const Hello& hello) {
   host.connected = true;
   host.is_given_up = host.is_spare_said = false;
   host.broke.reset();
-  host.last_beat = now_;
+  note_life(host);
   std::erase_if(refused_, [&](const HostRefused& refused) {
     return refused.host == host.name && refused.host_name == host.host_name;
   });
@@ -104,7 +104,10 @@ bool Coordinator::let_leave(Host& host, int number) {
     return true;
   }
   if (number != SIGTERM || asked_to_stop_) return false;
-  if (host.is_leaving) return true;
+  if (host.is_leaving) {
+    hasten_leave(host);
+    return true;
+  }
   const auto ranks = place_without(host);
   if (!ranks || (state_ == State::running && !worlds_.may_grow())) return false;
   const int world = std::accumulate(ranks->begin(), ranks->end(), 0);
@@ -118,6 +121,16 @@ bool Coordinator::let_leave(Host& host, int number) {
   else if (state_ == State::running && !std::exchange(is_regrouping_, true))
     signal_ranks(SIGUSR1);
   return true;
+}
+
+/// A second word to a host that leaves: its ranks, and so all, end now. Saving may take too long.
+void Coordinator::hasten_leave(const Host& host) {
+  if (state_ != State::running) return;
+  const std::string reason =
+      fmt::format("host {} got SIGTERM again: the ranks end without saving", shown(host));
+  actions_.emplace_back(Announce{reason});
+  is_hastened_ = true;
+  stop_ranks(reason);
 }
 
 /// Returns the ranks of the other hosts that are there; nullopt: the run cannot do without it.

@@ -150,6 +150,25 @@ TEST_F(CoordinatorTest, StartsThatALockKeptOutWaitLongerAndDoNotEndTheRun) {
   EXPECT_EQ(done<EndRun>().value().exit_code, 69) << "and not 93: another start may help later";
 }
 
+TEST_F(CoordinatorTest, WaitsForTheLockOfALostHostUntilAnAttemptHasHadIt) {
+  open({"a", "b"});
+  const auto next = [&](AttemptFacts of_a, AttemptFacts of_b) {
+    ended("a", std::move(of_a));
+    ended("b", std::move(of_b));
+    return sent<StartAttempt>("a").value();
+  };
+  tell(AgentSaid{"b", "1", AttemptEnded{0, killed(1, 57, 40), true}});
+  ended("a", blames_a_peer(40));
+  EXPECT_EQ(sent<StartAttempt>("a").value().lock_wait, kLostHostsLock) << "b was lost";
+  AttemptFacts unbegun = blames_a_peer(-1);
+  unbegun.ranks[0].step = -1;
+  EXPECT_EQ(next(killed(0, -1, -1), unbegun).lock_wait, kLostHostsLock)
+      << "nobody knows whether this attempt has had the lock";
+  const auto start = next(killed(0, 70, 60), blames_a_peer(60));
+  EXPECT_EQ(start.placement.attempt, 3);
+  EXPECT_EQ(start.lock_wait, kKilledRanksLock);
+}
+
 TEST_F(CoordinatorTest, AFirstStartThatALockKeepsOutIsAFailureLikeOthers) {
   open({"a"});
   ended("a", kept_out());
@@ -171,6 +190,29 @@ TEST_F(CoordinatorTest, WaitsForTheLeaseOfASilentHost) {
   ended("a", blames_a_peer(40));
   EXPECT_FALSE(done<TellReport>().value().report.lost_because.empty());
   EXPECT_EQ(sent<StartAttempt>("a").value().placement.slots, std::vector{1}) << "b is not there";
+}
+
+// Fault 10.
+TEST_F(CoordinatorTest, SaysThatAHostIsSilentLongBeforeItIsLost) {
+  open({"a", "b"});
+  beat("a", 0, true);
+  beat("b", 0, true);
+  now_ += milliseconds(2900);
+  beat("a", 0, true);
+  forget();
+  EXPECT_EQ(run_->next_deadline(), now_ + milliseconds(100));
+  tick_after(milliseconds(100));
+  EXPECT_EQ(done<Announce>().value().text,
+            "host b has been silent for 3.0 s; it counts as lost after 6.5 s");
+  EXPECT_EQ(run_->hosts()[1].state, kIsSilent);
+  EXPECT_EQ(run_->hosts()[1].ranks, 1);
+  forget();
+  tick_after(milliseconds(900));
+  EXPECT_FALSE(done<Announce>()) << "it was said";
+  beat("b", 0, true);
+  EXPECT_EQ(done<Announce>().value().text, "host b answers again");
+  EXPECT_EQ(run_->hosts()[1].state, kHasRanks);
+  EXPECT_TRUE(run_->is_running());
 }
 
 TEST_F(CoordinatorTest, SeesAnAgentEndAtOnceButWaitsForItsLease) {

@@ -24,7 +24,9 @@ std::vector<Coordinator::AgentOfHost> Coordinator::agents() const {
 }
 
 std::string_view Coordinator::state_of(const Host& host) const {
-  const std::string_view with_ranks = host.is_leaving ? kIsLeaving : kHasRanks;
+  const std::string_view with_ranks = host.is_silent    ? kIsSilent
+                                      : host.is_leaving ? kIsLeaving
+                                                        : kHasRanks;
   if (state_ == State::running && is_in_attempt(host)) return with_ranks;
   if (host.agent.empty()) return kIsMissing;
   if (!has_lease(host)) return kIsLost;
@@ -47,7 +49,7 @@ std::vector<HostView> Coordinator::hosts() const {
       refused.erase(instead);
       continue;
     }
-    const bool has_ranks = state == kHasRanks || state == kIsLeaving;
+    const bool has_ranks = state == kHasRanks || state == kIsSilent || state == kIsLeaving;
     const int slots = state == kIsMissing ? 0 : host.slots;
     views.push_back({host.name, host.host_name, host.address, slots,
                      has_ranks ? placement_->ranks_of(host.node) : 0, state});

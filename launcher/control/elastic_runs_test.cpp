@@ -198,11 +198,61 @@ TEST_F(ElasticTest, AHostThatIsToldToEndLeavesOnceAllHaveSaved) {
 }
 
 // Fault 36.
+TEST_F(ElasticTest, AHostThatIsToldTwiceLeavesWithoutWaitingForASave) {
+  open_elastic({"a", "b", "c"});
+  say_worlds("a", "1 2 4 6");
+  commit("a", 10);
+  tell(AgentSaid{"b", "1", SignalCame{SIGTERM, 0}});
+  tell(AgentSaid{"b", "1", SignalCame{SIGTERM, 0}});
+  EXPECT_FALSE(sent<StopAttempt>("a")) << "the same word came twice";
+  tell(AgentSaid{"b", "1", SignalCame{SIGTERM, 1}});
+  for (const char* host : {"a", "b", "c"}) EXPECT_TRUE(sent<StopAttempt>(host)) << host;
+  EXPECT_FALSE(run_->is_asked_to_end());
+  AttemptFacts ended_at_once = killed(0, 12, 10);
+  ended_at_once.failed.reset();
+  ended_at_once.exit_code = 75;
+  ended_at_once.ranks.resize(2);
+  for (const char* host : {"a", "b"}) ended(host, ended_at_once);
+  forget();
+  AttemptFacts blaming = ended_at_once;
+  blaming.failed = AttemptFacts::Failed{4, "", ""};
+  ended("c", blaming);
+  EXPECT_EQ(sent<Dismiss>("b").value().exit_code, 75);
+  EXPECT_FALSE(done<TellReport>());
+  EXPECT_EQ(run_->restarts(), 0) << "this is no failure";
+  EXPECT_EQ(started("c"), (std::vector{2, 2}));
+}
+
+TEST_F(ElasticTest, WhoAsksARunToEndThatGrowsASecondTimeHastensIt) {
+  open_elastic({"a"});
+  pass(seconds(15), {"a"});
+  say_worlds("a", "2 4");
+  come("b");
+  commit("a", 10);
+  tell(RunSignal{SIGTERM});
+  forget();
+  tell(RunSignal{SIGTERM});
+  EXPECT_EQ(sent<ForwardSignal>("a").value(), (ForwardSignal{SIGTERM, 0, 1}));
+}
+
+TEST_F(ElasticTest, AHangOfRanksThatWereToSaveIsReported) {
+  open_elastic({"a"});
+  pass(seconds(15), {"a"});
+  say_worlds("a", "2 4");
+  come("b");
+  commit("a", 10);
+  ASSERT_TRUE(sent<ForwardSignal>("a"));
+  tell(RanksHang{{.kind = Hang::Kind::in_it}});
+  ended("a", stopped(2));
+  EXPECT_TRUE(done<TellReport>().value().report.hang) << "they end alike if they are told to end";
+  EXPECT_EQ(run_->restarts(), 1);
+}
+
+// Fault 36.
 TEST_F(ElasticTest, HostsLeaveUntilTooFewAreLeft) {
   open_elastic({"a", "b", "c"});
   say_worlds("a", "1 2 4 6");
   tell(AgentSaid{"b", "1", SignalCame{SIGTERM, 0}});
-  tell(AgentSaid{"b", "1", SignalCame{SIGTERM, 1}});
   forget();
   tell(AgentSaid{"c", "1", SignalCame{SIGTERM, 0}});
   EXPECT_FALSE(sent<ForwardSignal>("a")) << "the ranks save already";

@@ -10,6 +10,7 @@ namespace strata::launcher {
 
 /// States of hosts, as they are shown.
 inline constexpr std::string_view kHasRanks = "ranks";      ///< of the attempt
+inline constexpr std::string_view kIsSilent = "silent";     ///< so it is, and nothing comes from it
 inline constexpr std::string_view kIsReady = "ready";       ///< it is there, and the run waits
 inline constexpr std::string_view kIsSpare = "spare";       ///< it is there, without a rank
 inline constexpr std::string_view kIsLeaving = "leaving";   ///< it was told to end
@@ -17,8 +18,8 @@ inline constexpr std::string_view kIsLeftOut = "left out";  ///< too many attemp
 inline constexpr std::string_view kIsLost = "lost";         ///< it was there, and does not answer
 inline constexpr std::string_view kIsMissing = "missing";   ///< it has not come
 inline constexpr std::string_view kIsRefused = "refused";   ///< it may not take part
-inline constexpr std::array kHostStates{kHasRanks,  kIsReady, kIsSpare,   kIsLeaving,
-                                        kIsLeftOut, kIsLost,  kIsMissing, kIsRefused};
+inline constexpr std::array kHostStates{kHasRanks,  kIsSilent, kIsReady,   kIsSpare,  kIsLeaving,
+                                        kIsLeftOut, kIsLost,   kIsMissing, kIsRefused};
 
 struct HostView {
   std::string number;   ///< its name in the run: a number, if the run has several hosts

@@ -21,7 +21,7 @@ bool is_final(int exit_code) {
 
 /// Failures whose step nobody knows are alike only if the run has not got on between them.
 bool fail_alike(const AttemptEnd& a, const AttemptEnd& b) {
-  if (a.is_kept_out || a.step != b.step || a.signature != b.signature) return false;
+  if (a.step != b.step || a.signature != b.signature) return false;
   return a.step >= 0 || a.committed == b.committed;
 }
 
@@ -76,10 +76,15 @@ int RestartPolicy::restarts_within(TimePoint now) const {
       std::ranges::count_if(restarts_, [&](TimePoint time) { return now - time < kWindow; }));
 }
 
+/// Counts the last attempts that failed like the newest one.
 int RestartPolicy::alike_in_a_row() const {
+  if (ends_.back().is_kept_out) return 0;
   int count = 0;
-  for (auto end = ends_.rbegin(); end != ends_.rend() && fail_alike(*end, ends_.back()); ++end)
+  for (auto end = ends_.rbegin(); end != ends_.rend(); ++end) {
+    if (end->is_kept_out) continue;
+    if (!fail_alike(*end, ends_.back())) break;
     ++count;
+  }
   return count;
 }
 

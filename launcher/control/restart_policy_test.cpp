@@ -126,6 +126,17 @@ TEST_F(RestartPolicyTest, StartsThatWereKeptOutAreNoSignThatTheRunFails) {
   EXPECT_EQ(last.exit_code, static_cast<int>(ExitCode::host));
 }
 
+// Fault 37.
+TEST_F(RestartPolicyTest, StartsThatWereKeptOutBreakNoRowOfEqualFailures) {
+  policy_ = RestartPolicy({.most_restarts = 9});
+  AttemptEnd kept_out = killed(-1, 45);
+  kept_out.is_kept_out = true;
+  EXPECT_TRUE(after(killed(57, 40)).restart);
+  EXPECT_TRUE(after(killed(57, 45)).restart);
+  EXPECT_TRUE(after(kept_out).restart);
+  EXPECT_EQ(after(killed(57, 50)).why, "3 starts failed alike at step 57");
+}
+
 // Fault 24.
 TEST_F(RestartPolicyTest, EndsAfterTwoKillsForLackOfMemoryAtOneStep) {
   AttemptEnd end = killed(57, 40);

@@ -89,7 +89,8 @@ class Hosts(HostsTest):
         code, _, report = self.ended(first)
         took = time.monotonic() - begin
         self.assertEqual(code, 75, report)
-        self.assertRegex(report, r"host 1 \(.+\) is lost: it has given no sign of life for [56] s")
+        self.assertRegex(report, r"(?s)host 1 \(.+\) has been silent for .+ s; it counts as lost after 6\.5 s"
+                                 r".*host 1 \(.+\) is lost: it has given no sign of life for [56] s")
         self.assertTrue(4.5 < took < 9, took)
         os.kill(second.pid, signal.SIGCONT)
         self.wait_until(lambda: not is_running(ranks[0]), "the end of a rank whose lease has ended", 2)

@@ -29,7 +29,7 @@ bool Network::can_connect(int host) const {
 }
 
 int Network::connect(int host, const std::string& agent, AgentEnd& end) {
-  streams_.push_back({.host = host, .agent = agent, .end = &end});
+  streams_.push_back({.coordinator = number_, .host = host, .agent = agent, .end = &end});
   return static_cast<int>(streams_.size()) - 1;
 }
 
@@ -41,7 +41,8 @@ void Network::send(int stream, const AgentMessage& message) {
 void Network::arrive(int stream, const AgentMessage& message) {
   coordinator_host_.when_it_runs([this, stream, message] {
     Stream& s = at(stream);
-    if (!s.coordinator_knows && coordinator_ != nullptr) hear(s, message);
+    if (s.coordinator == number_ && !s.coordinator_knows && coordinator_ != nullptr)
+      hear(s, message);
   });
 }
 
@@ -65,7 +66,8 @@ void Network::send(const std::string& host, const std::string& agent,
   if (stream < 0 || at(stream).is_broken) return;
   deliver(stream, to_agent, [this, stream, message] {
     host_of(at(stream)).when_it_runs([this, stream, message] {
-      if (!at(stream).agent_knows) at(stream).end->hear(message);
+      const Stream& s = at(stream);
+      if (!s.agent_knows) s.end->hear(s.coordinator, message);
     });
   });
 }
@@ -135,10 +137,11 @@ void Network::cut(int host, Direction direction, Duration lasts) {
   if (patience < lasts) queue_.after(patience, [this, host] { break_streams_of(host); });
 }
 
-/// Returns -1 if there is none.
+/// Returns -1 if there is none to the coordinator of now.
 int Network::newest_heard(const std::string& host, const std::string& agent) const {
   for (std::size_t i = streams_.size(); i-- > 0;)
-    if (streams_[i].is_heard && streams_[i].agent == agent && host_of(streams_[i]).name() == host)
+    if (streams_[i].coordinator == number_ && streams_[i].is_heard && streams_[i].agent == agent &&
+        host_of(streams_[i]).name() == host)
       return static_cast<int>(i);
   return -1;
 }

@@ -18,7 +18,8 @@ namespace strata::launcher::simulation {
 class AgentEnd {
  public:
   virtual ~AgentEnd() = default;
-  virtual void hear(const CoordinatorMessage& message) = 0;
+  /// `coordinator`: the number of the one that sent it.
+  virtual void hear(int coordinator, const CoordinatorMessage& message) = 0;
   virtual void stream_broke(int stream) = 0;
 };
 class CoordinatorEnd {
@@ -37,7 +38,12 @@ class Network {
   Network(EventQueue& queue, Draws& draws, NetworkTraits traits, std::deque<SimulatedHost>& hosts,
           SimulatedHost& coordinator_host);
 
-  void serve(CoordinatorEnd* coordinator) { coordinator_ = coordinator; }
+  /// Coordinators of a run are numbered; streams lead to the one that was there when they were
+  /// made.
+  void serve(int number, CoordinatorEnd* coordinator) {
+    number_ = number;
+    coordinator_ = coordinator;
+  }
   /// The coordinator's process is gone: no stream can be made any more, and those that are break.
   void stop_serving();
 
@@ -62,6 +68,7 @@ class Network {
 
  private:
   struct Stream {
+    int coordinator;
     int host;
     std::string agent;
     AgentEnd* end;
@@ -87,7 +94,8 @@ class Network {
   const NetworkTraits traits_;
   std::deque<SimulatedHost>& hosts_;
   SimulatedHost& coordinator_host_;
-  CoordinatorEnd* coordinator_ = nullptr;
+  int number_ = -1;                        ///< of the newest coordinator
+  CoordinatorEnd* coordinator_ = nullptr;  ///< nullptr: its process is gone
   std::deque<Stream> streams_;
   std::vector<std::array<Time, 2>> cut_until_;
 };

@@ -35,7 +35,7 @@ class RestartRules {
   [[nodiscard]] End judge(const AttemptReport& report) const;
   [[nodiscard]] bool are_alike(const End& a, const End& b) const;
 
-  const RestartPolicy::Limits limits_;
+  RestartPolicy::Limits limits_;
   std::vector<End> ends_;
   std::int64_t known_ = -1;
 };

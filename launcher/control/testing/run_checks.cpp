@@ -59,17 +59,27 @@ bool RunChecks::suffice(const std::vector<int>& slots) const {
   return std::ssize(slots) >= scenario_.least_hosts && world >= scenario_.least_hosts;
 }
 
-void RunChecks::on_start_of_ranks(int attempt) {
-  if (has_ended()) throw CheckFailed("end", "ranks start after the end of the run");
-  if (attempt + 1 > static_cast<int>(placements_.size()))
-    throw CheckFailed("start", "ranks start of an attempt that nobody began");
+void RunChecks::note_coordinator_begins(int number) {
+  coordinator_ = number;
+  of_before_ = std::ssize(starts_);
+  coordinator_lost_ = false;
+  rules_ = RestartRules(scenario_.limits);
+  no_restart_.reset();
+  worlds_told_ = is_warned_ = may_leave_ = may_stop_ = false;
+  user_signal_ = 0;
+  dismissed_.clear();
+  gathering_since_ = queue_.now();
 }
 
-void RunChecks::on_commit(int attempt, std::int64_t step) {
-  const int newest = static_cast<int>(placements_.size()) - 1;
-  if (attempt != newest)
-    throw CheckFailed("two writers",
-                      fmt::format("attempt {} commits, and attempt {} has begun", attempt, newest));
+void RunChecks::on_start_of_ranks(StartId id) const {
+  if (has_ended()) throw CheckFailed("end", "ranks start after the end of the run");
+  if (id > newest()) throw CheckFailed("start", "ranks start of an attempt that nobody began");
+}
+
+void RunChecks::on_commit(StartId id, std::int64_t step) const {
+  if (id != newest())
+    throw CheckFailed("two writers", fmt::format("attempt {} commits, and attempt {} has begun",
+                                                 id.attempt, newest().attempt));
   if (step < disk_.newest)
     throw CheckFailed("regress",
                       fmt::format("a commit of step {} after one of step {}", step, disk_.newest));
@@ -81,12 +91,11 @@ void RunChecks::on_signal_of_ranks(int times) {
                       fmt::format("ranks got {} signals, and the user sent {}", times, signals_));
 }
 
-void RunChecks::on_living(const std::set<int>& attempts) const {
+void RunChecks::on_living(const std::set<StartId>& attempts) const {
   if (attempts.size() > 1) throw CheckFailed("two attempts", "two attempts have living ranks");
-  const int newest = static_cast<int>(placements_.size()) - 1;
-  if (!attempts.empty() && *attempts.begin() != newest)
+  if (!attempts.empty() && *attempts.begin() != newest())
     throw CheckFailed("two attempts", fmt::format("attempt {} has living ranks, and {} has begun",
-                                                  *attempts.begin(), newest));
+                                                  attempts.begin()->attempt, newest().attempt));
   if (has_ended() && !attempts.empty())
     throw CheckFailed("end", "ranks live after the end of the run");
 }
@@ -111,34 +120,39 @@ void RunChecks::on_message(const SendToAgent& send) {
     throw CheckFailed("dismiss", "a message to " + send.host + " after it was dismissed");
   if (dismisses) dismissed_.insert(send.host + send.agent);
   if (const auto* signal = std::get_if<ForwardSignal>(&send.message)) on_signal_to_ranks(*signal);
-  const auto* start = std::get_if<StartAttempt>(&send.message);
-  if (start == nullptr) return;
-  const auto attempt = static_cast<std::size_t>(start->placement.attempt);
-  if (attempt == placements_.size()) {
-    on_new_attempt(start->placement.attempt);
-    if (start->placement.hosts() < scenario_.least_hosts)
-      throw CheckFailed("start", "ranks start on fewer hosts than the run needs");
-    placements_.push_back(start->placement);
-    if (!scenario_.fits(start->placement.world())) {
-      if (worlds_told_) throw CheckFailed("worlds", "ranks start that do not fit");
-      misfits_.insert(start->placement.attempt);
-    }
-    attempt_began_.push_back(queue_.now());
-  }
-  if (attempt + 1 != placements_.size() || start->placement != placements_.back())
-    throw CheckFailed("start", fmt::format("attempt {} is out of order, or has changed", attempt));
+  if (const auto* start = std::get_if<StartAttempt>(&send.message)) on_start(*start);
+}
+
+void RunChecks::on_start(const StartAttempt& start) {
+  const StartId id{coordinator_, start.placement.attempt};
+  if (id == newest() && start.placement == starts_.back().placement) return;
+  // One that has taken up the run may hear later of an attempt of the coordinator before.
+  const bool is_next = newest().coordinator < coordinator_ || coordinator_ > 0
+                           ? id > newest()
+                           : id.attempt == newest().attempt + 1;
+  if (!is_next)
+    throw CheckFailed("start",
+                      fmt::format("attempt {} is out of order, or has changed", id.attempt));
+  on_new_attempt();
+  if (start.placement.hosts() < scenario_.least_hosts)
+    throw CheckFailed("start", "ranks start on fewer hosts than the run needs");
+  starts_.push_back({id, start.placement, queue_.now()});
+  if (scenario_.fits(start.placement.world())) return;
+  if (worlds_told_) throw CheckFailed("worlds", "ranks start that do not fit");
+  misfits_.insert(id);
 }
 
 /// A signal that the user did not send asks the ranks to save and stop, for hosts that have come.
 void RunChecks::on_signal_to_ranks(const ForwardSignal& signal) {
   if (is_warned_ || signal.number != SIGUSR1) return;
   if (may_leave_) {
-    grows_.insert(signal.attempt);
+    grows_.insert({coordinator_, signal.attempt});
     return;
   }
-  if (scenario_.worlds.empty() || disk_.newest < 0 || placements_.back().world() >= most_ranks())
+  if (scenario_.worlds.empty() || disk_.newest < 0 ||
+      starts_.back().placement.world() >= most_ranks())
     throw CheckFailed("grow", "ranks are to stop, and no more could start");
-  grows_.insert(signal.attempt);
+  grows_.insert({coordinator_, signal.attempt});
 }
 
 /// The most ranks that all hosts together can hold.
@@ -148,13 +162,19 @@ int RunChecks::most_ranks() const {
   return world;
 }
 
-void RunChecks::on_new_attempt(int attempt) {
+/// Counts the attempts of the coordinator after which another one is no restart.
+std::ptrdiff_t RunChecks::regroupings_of_coordinator() const {
+  const auto is_its_own = [this](StartId id) { return id.coordinator == coordinator_; };
+  return std::ranges::count_if(grows_, is_its_own) + std::ranges::count_if(misfits_, is_its_own);
+}
+
+void RunChecks::on_new_attempt() const {
   if (user_signal_ != 0) throw CheckFailed("restart", "the run starts again after a signal");
   if (no_restart_) throw CheckFailed("restart", "the run starts again: " + *no_restart_);
-  const auto others = std::ssize(grows_) + std::ssize(misfits_);
-  if (attempt > scenario_.limits.most_restarts + others)
+  const auto restarts = std::ssize(starts_) - of_before_ - regroupings_of_coordinator();
+  if (restarts > scenario_.limits.most_restarts)
     throw CheckFailed("restart", "the run starts again more often than is allowed");
-  if (attempt > std::ssize(misfits_) && disk_.newest < 0 && !scenario_.limits.without_commit)
+  if (restarts > 0 && disk_.newest < 0 && !scenario_.limits.without_commit)
     throw CheckFailed("restart", "the run starts again and has committed nothing");
 }
 
@@ -162,8 +182,8 @@ void RunChecks::on_new_attempt(int attempt) {
 void RunChecks::on_report(const AttemptReport& report) {
   gathering_since_ = queue_.now();
   no_restart_ = rules_.after(report);
-  const int attempt = static_cast<int>(placements_.size()) - 1;
-  if (report.attempt != attempt) throw CheckFailed("report", "it is about another attempt");
+  if (StartId{coordinator_, report.attempt} != newest())
+    throw CheckFailed("report", "it is about another attempt");
   all_told_ = std::ranges::all_of(
       report.hosts, [](const AttemptReport::OfHost& host) { return host.facts.has_value(); });
   all_stopped_ = std::ranges::all_of(report.hosts, [](const AttemptReport::OfHost& host) {
@@ -176,34 +196,34 @@ void RunChecks::on_report(const AttemptReport& report) {
       });
   if ((is_warned_ || may_stop_) && nobody_failed) return;
   const auto& host = report.hosts.at(index(report.failed_host));
-  const int ranks = placements_.back().ranks_of(report.failed_host);
+  const int ranks = starts_.back().placement.ranks_of(report.failed_host);
   if (report.hang) {
     const int rank = report.hang->rank;
-    if (!hung_ranks_.contains({attempt, rank}))
+    if (!hung_ranks_.contains({newest(), rank}))
       throw CheckFailed("culprit", fmt::format("rank {} does not hang", rank));
     const int last = host.first_rank + ranks;
     if (rank < host.first_rank || rank >= last)
       throw CheckFailed("culprit", fmt::format("rank {} is not on {}", rank, host.host));
   } else if (!report.lost_because.empty()) {
-    if (!may_be_lost(number_of(host.host), attempt))
+    if (!may_be_lost(number_of(host.host)))
       throw CheckFailed(
           "culprit", fmt::format("{} was in no trouble, but: {}", host.host, report.lost_because));
-  } else if (user_signal_ == 0 && !may_stop_ && !has_failed(attempt, host, ranks)) {
+  } else if (user_signal_ == 0 && !may_stop_ && !has_failed(host, ranks)) {
     throw CheckFailed("culprit", "no rank of " + host.host + " failed by itself");
   }
 }
 
-bool RunChecks::may_be_lost(int host, int attempt) const {
+bool RunChecks::may_be_lost(int host) const {
   // What is overtaken comes too late: a lease can end for want of several heartbeats in a row.
   if (scenario_.network.reordered_percent > 0) return true;
-  return well_since(host) + kSettled >= attempt_began_.at(index(attempt));
+  return well_since(host) + kSettled >= starts_.back().began;
 }
 
-bool RunChecks::has_failed(int attempt, const AttemptReport::OfHost& host, int ranks) const {
+bool RunChecks::has_failed(const AttemptReport::OfHost& host, int ranks) const {
   // What overtakes in a stream may cost words that name the culprit, never more.
   if (scenario_.network.reordered_percent > 0 && !all_told_) return true;
   for (int rank = host.first_rank; rank < host.first_rank + ranks; ++rank)
-    if (failed_ranks_.contains({attempt, rank})) return true;
+    if (failed_ranks_.contains({newest(), rank})) return true;
   return false;
 }
 
@@ -218,8 +238,7 @@ void RunChecks::on_end(int exit_code, bool after_report, const std::vector<int>&
     return;
   }
   if (user_signal_ != 0 || is_warned_ || may_stop_) return;
-  const int attempt = static_cast<int>(placements_.size()) - 1;
-  if (after_report && grows_.contains(attempt) && all_stopped_)
+  if (after_report && grows_.contains(newest()) && all_stopped_)
     throw CheckFailed("grow", "ranks have stopped to start again as more, and the run ends");
   if (after_report && no_restart_) return;
   if (!suffice(scenario_.slots)) return;  // nothing fits what rank 0 admits

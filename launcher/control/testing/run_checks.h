@@ -14,6 +14,7 @@
 #include "launcher/control/testing/restart_rules.h"
 #include "launcher/control/testing/scenario.h"
 #include "launcher/control/testing/shared_disk.h"
+#include "launcher/control/testing/start_id.h"
 
 namespace strata::launcher::simulation {
 
@@ -40,8 +41,8 @@ class RunChecks {
   void note_delay(Duration delay) { last_trouble_ = std::max(last_trouble_, queue_.now() + delay); }
   /// Returns since when nothing has been wrong with the host.
   [[nodiscard]] Time well_since(int host) const { return trouble_until_.at(index(host)); }
-  void note_failed_rank(int attempt, int rank) { failed_ranks_.insert({attempt, rank}); }
-  void note_hung_rank(int attempt, int rank) { hung_ranks_.insert({attempt, rank}); }
+  void note_failed_rank(StartId id, int rank) { failed_ranks_.insert({id, rank}); }
+  void note_hung_rank(StartId id, int rank) { hung_ranks_.insert({id, rank}); }
   void note_user_signal(int number);
   /// The coordinator hears that a host got a signal; `others`: slots of hosts that could be used.
   void note_signal_of_host(int number, bool is_running, const std::vector<int>& others);
@@ -49,18 +50,22 @@ class RunChecks {
   void note_told_commit(std::int64_t step) { rules_.learn(step); }
   /// The coordinator hears how many ranks the run may have.
   void note_told_worlds() { worlds_told_ = true; }
+  /// A coordinator begins: the run's first, or one that takes up the run. It knows nothing of what
+  /// those before were told.
+  void note_coordinator_begins(int number);
+  /// No other one will come.
   void note_coordinator_lost() { coordinator_lost_ = true; }
   /// Returns the time of the last event that may delay the run.
   [[nodiscard]] Time last_trouble() const { return last_trouble_; }
 
   // What is checked when it happens.
-  void on_start_of_ranks(int attempt);
-  void on_commit(int attempt, std::int64_t step);
+  void on_start_of_ranks(StartId id) const;
+  void on_commit(StartId id, std::int64_t step) const;
   void on_signal_of_ranks(int times);
   /// Call it for the actions of each event; hosts with `available` slots could have been used.
   void on_actions(const std::vector<CoordinatorAction>& actions, const std::vector<int>& available);
   /// Call it after each event: attempts that have living ranks on hosts that are not paused.
-  void on_living(const std::set<int>& attempts) const;
+  void on_living(const std::set<StartId>& attempts) const;
   /// Throws if the run, or a rank, should have ended by now.
   void on_time(bool any_rank_lives) const;
 
@@ -73,12 +78,16 @@ class RunChecks {
   void on_signal_to_ranks(const ForwardSignal& signal);
   void on_report(const AttemptReport& report);
   void on_end(int exit_code, bool after_report, const std::vector<int>& available);
-  void on_new_attempt(int attempt);
+  void on_start(const StartAttempt& start);
+  void on_new_attempt() const;
+  /// Returns the newest attempt that a coordinator began.
+  [[nodiscard]] StartId newest() const { return starts_.empty() ? StartId() : starts_.back().id; }
+  [[nodiscard]] std::ptrdiff_t regroupings_of_coordinator() const;
   [[nodiscard]] int most_ranks() const;
   [[nodiscard]] bool suffice(const std::vector<int>& slots) const;
   void explain_end(int exit_code, const std::vector<int>& available) const;
-  [[nodiscard]] bool may_be_lost(int host, int attempt) const;
-  [[nodiscard]] bool has_failed(int attempt, const AttemptReport::OfHost& host, int ranks) const;
+  [[nodiscard]] bool may_be_lost(int host) const;
+  [[nodiscard]] bool has_failed(const AttemptReport::OfHost& host, int ranks) const;
   [[nodiscard]] int number_of(const std::string& host) const;
   static std::size_t index(int host) { return static_cast<std::size_t>(host); }
 
@@ -89,18 +98,24 @@ class RunChecks {
   std::optional<std::string> no_restart_;  ///< why the rules allow no further attempt
   std::vector<Time> trouble_until_;
   Time last_trouble_{};
-  std::set<std::pair<int, int>> failed_ranks_;  ///< attempt and rank
-  std::set<std::pair<int, int>> hung_ranks_;
-  std::vector<Time> attempt_began_;
-  std::vector<Placement> placements_;
+  std::set<std::pair<StartId, int>> failed_ranks_;
+  std::set<std::pair<StartId, int>> hung_ranks_;
+  struct Start {
+    StartId id;
+    Placement placement;
+    Time began{};
+  };
+  std::vector<Start> starts_;
+  int coordinator_ = -1;          ///< number of the newest
+  std::ptrdiff_t of_before_ = 0;  ///< starts by coordinators before
   bool worlds_told_ = false;
   int signals_ = 0;
-  std::set<int> grows_;     ///< attempts that were to save and stop, to start again as more
-  std::set<int> misfits_;   ///< attempts of numbers of ranks that do not fit
-  int user_signal_ = 0;     ///< that ends the run; 0: none
-  bool is_warned_ = false;  ///< by SIGUSR1, which makes ranks stop
-  bool may_leave_ = false;  ///< a host was told to end, and may leave alone
-  bool may_stop_ = false;   ///< a host was told to end, and the run may end with it
+  std::set<StartId> grows_;    ///< attempts that were to save and stop, to start again as more
+  std::set<StartId> misfits_;  ///< attempts of numbers of ranks that do not fit
+  int user_signal_ = 0;        ///< that ends the run; 0: none
+  bool is_warned_ = false;     ///< by SIGUSR1, which makes ranks stop
+  bool may_leave_ = false;     ///< a host was told to end, and may leave alone
+  bool may_stop_ = false;      ///< a host was told to end, and the run may end with it
   Time gathering_since_{};
   bool coordinator_lost_ = false;
   bool all_told_ = false;            ///< each host of the last report told its facts

@@ -107,6 +107,10 @@ Duration draw_length(Kind kind, Draws& draws) {
     case Kind::paused_host:
     case Kind::paused_coordinator:
       return draws.between(milliseconds(200), draws.chance(70) ? seconds(9) : seconds(30));
+    case Kind::crashed_coordinator:
+      return comes_back
+                 ? draws.between(milliseconds(200), draws.chance(70) ? seconds(6) : seconds(40))
+                 : kForever;
     case Kind::crashed_host:
       return comes_back ? draws.between(seconds(4), seconds(40)) : kForever;
     case Kind::crashed_agent:

@@ -27,7 +27,7 @@ struct Fault {
     crashed_host,   ///< it may come back with another agent
     paused_host,
     paused_coordinator,
-    crashed_coordinator,
+    crashed_coordinator,  ///< another one may come and take up the run
     full_disk,
     user_signal,
     host_told_to_end,  ///< SIGTERM to its agent; another one may come later

@@ -43,8 +43,9 @@ void SimulatedAgent::connect() {
   obey(agent_.connect(host_.local_time()));
 }
 
-void SimulatedAgent::hear(const CoordinatorMessage& message) {
+void SimulatedAgent::hear(int coordinator, const CoordinatorMessage& message) {
   if (!lives_) return;
+  coordinator_ = coordinator;
   trace_.note([&] {
     return fmt::format("agent {} of {} hears {}", place_.agent, host_.name(), describe(message));
   });
@@ -122,7 +123,7 @@ void SimulatedAgent::act(const StartGroup& action) {
     return fmt::format("agent {} of {} starts ranks of attempt {}", place_.agent, host_.name(),
                        action.start.placement.attempt);
   });
-  group_ = &ranks_.start(*this, host_, action.start, place_.lease.has_value());
+  group_ = &ranks_.start(*this, host_, coordinator_, action.start, place_.lease.has_value());
   if (action.lease) group_->lease_end = *action.lease;
 }
 

@@ -35,7 +35,7 @@ class SimulatedAgent : public AgentEnd, public GroupOwner {
   [[nodiscard]] int host() const { return place_.host; }
   [[nodiscard]] std::optional<int> stream() const { return stream_; }
 
-  void hear(const CoordinatorMessage& message) override;
+  void hear(int coordinator, const CoordinatorMessage& message) override;
   void stream_broke(int stream) override;
   void rank_failed(const RankFailed& failed) override;
   void group_ended(const AttemptFacts& facts) override;
@@ -66,6 +66,7 @@ class SimulatedAgent : public AgentEnd, public GroupOwner {
   bool lives_ = true;
   std::optional<int> stream_;
   Group* group_ = nullptr;
+  int coordinator_ = 0;  ///< that was heard last
   int tries_ = 0;
   int timers_ = 0;  ///< that were set; only the last one counts
 };

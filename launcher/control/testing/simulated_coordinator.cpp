@@ -22,10 +22,11 @@ Coordinator::Settings settings_of(const Scenario& scenario) {
 
 }  // namespace
 
-SimulatedCoordinator::SimulatedCoordinator(const Scenario& scenario, SimulatedHost& host,
-                                           Draws& draws, Trace& trace, Network& network,
-                                           RunChecks& checks, Callbacks callbacks)
-    : host_(host),
+SimulatedCoordinator::SimulatedCoordinator(int number, const Scenario& scenario,
+                                           SimulatedHost& host, Draws& draws, Trace& trace,
+                                           Network& network, RunChecks& checks, Callbacks callbacks)
+    : number_(number),
+      host_(host),
       draws_(draws),
       trace_(trace),
       network_(network),
@@ -34,14 +35,14 @@ SimulatedCoordinator::SimulatedCoordinator(const Scenario& scenario, SimulatedHo
       coordinator_(host.local_time(), settings_of(scenario)) {}
 
 void SimulatedCoordinator::begin() {
-  network_.serve(this);
+  checks_.note_coordinator_begins(number_);
+  network_.serve(number_, this);
   set_timer();
 }
 
 void SimulatedCoordinator::crash() {
   if (!lives_) return;
   lives_ = false;
-  checks_.note_coordinator_lost();
   network_.stop_serving();
 }
 

@@ -20,9 +20,9 @@ class SimulatedCoordinator : public CoordinatorEnd {
     std::function<std::vector<int>(const std::string& but)> available;
     std::function<void(int attempt)> attempt_begins;  ///< before any host hears of it
   };
-  /// Borrows all but the callbacks.
-  SimulatedCoordinator(const Scenario& scenario, SimulatedHost& host, Draws& draws, Trace& trace,
-                       Network& network, RunChecks& checks, Callbacks callbacks);
+  /// Borrows all but the callbacks. `number`: of the coordinators of the run before it.
+  SimulatedCoordinator(int number, const Scenario& scenario, SimulatedHost& host, Draws& draws,
+                       Trace& trace, Network& network, RunChecks& checks, Callbacks callbacks);
 
   void begin();
   void crash();
@@ -40,6 +40,7 @@ class SimulatedCoordinator : public CoordinatorEnd {
   void note(const CoordinatorAction& action);
   void set_timer();
 
+  const int number_;
   SimulatedHost& host_;
   Draws& draws_;
   Trace& trace_;

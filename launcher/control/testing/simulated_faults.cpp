@@ -35,13 +35,12 @@ void SimulatedRun::bring(const Fault& fault) {
     case Kind::paused_coordinator:
       return pause(coordinator_host(), fault.lasts);
     case Kind::crashed_coordinator:
-      note_trouble_everywhere(Duration(0));
-      return coordinator_.crash();
+      return crash_coordinator(fault);
     case Kind::full_disk:
       disk_.full_until = queue_.now() + fault.lasts;
       return note_trouble(fault.host, fault.lasts);
     case Kind::user_signal:
-      return coordinator_.user_signal(fault.number);
+      return coordinators_.back().user_signal(fault.number);
     case Kind::host_told_to_end:
       return tell_to_end(fault);
     case Kind::crashed_rank:
@@ -68,8 +67,8 @@ void SimulatedRun::bring_to_network(const Fault& fault) {
 void SimulatedRun::bring_to_ranks(const Fault& fault) {
   bool done = false;
   if (fault.kind == Kind::hanging_rank)
-    done =
-        ranks_.hang_one([this](int attempt, int rank) { coordinator_.ranks_hang(attempt, rank); });
+    done = ranks_.hang_one(
+        [this](int attempt, int rank) { coordinators_.back().ranks_hang(attempt, rank); });
   else
     done = ranks_.crash_one(fault.kind == Kind::rank_out_of_memory);
   if (done) checks_.note_delay(seconds(8));
@@ -80,19 +79,39 @@ void SimulatedRun::crash_agents(int host) {
     if (agent.host() == host) agent.crash();
 }
 
+/// The process of the coordinator dies, and with it the agent of its host; the same command may be
+/// started there again.
+void SimulatedRun::crash_coordinator(const Fault& fault) {
+  if (!coordinators_.back().lives()) return;
+  coordinators_.back().crash();
+  const bool comes_back = fault.lasts != kForever;
+  note_trouble_everywhere(comes_back ? fault.lasts + kReconnected : Duration(0));
+  if (scenario_.coordinator_on_host_0) crash_agents(0);
+  if (!comes_back) return checks_.note_coordinator_lost();
+  queue_.after(fault.lasts, [this] {
+    coordinator_host().when_it_runs([this] {
+      begin_coordinator();
+      if (scenario_.coordinator_on_host_0) begin_agent(0);
+    });
+  });
+}
+
 void SimulatedRun::crash_host(const Fault& fault) {
   SimulatedHost& host = hosts_[static_cast<std::size_t>(fault.host)];
+  const bool comes_back = fault.lasts != kForever;
+  note_trouble(fault.host, fault.lasts);
   if (&host == &coordinator_host()) {
-    note_trouble_everywhere(Duration(0));
-    coordinator_.crash();
+    coordinators_.back().crash();
+    note_trouble_everywhere(comes_back ? fault.lasts + kReconnected : Duration(0));
+    if (!comes_back) checks_.note_coordinator_lost();
   }
   for (SimulatedAgent& agent : agents_)
     if (agent.host() == fault.host) agent.crash_with_host();
   host.crash();
-  note_trouble(fault.host, fault.lasts);
-  if (fault.lasts == kForever) return;
+  if (!comes_back) return;
   queue_.after(fault.lasts, [this, &host, number = fault.host] {
     host.boot();
+    if (&host == &coordinator_host()) begin_coordinator();
     begin_agent(number);
   });
 }
@@ -110,7 +129,8 @@ void SimulatedRun::send_second_agent(const Fault& fault) {
 /// As a scheduler does that wants the host for something else, and may give it back.
 void SimulatedRun::tell_to_end(const Fault& fault) {
   // The agent of the coordinator's host is in its process.
-  if (scenario_.coordinator_on_host_0 && fault.host == 0) return coordinator_.user_signal(SIGTERM);
+  if (scenario_.coordinator_on_host_0 && fault.host == 0)
+    return coordinators_.back().user_signal(SIGTERM);
   SimulatedAgent* agent = agent_of(fault.host);
   if (agent == nullptr) return;
   note_trouble(fault.host, fault.lasts);

@@ -35,12 +35,13 @@ SimulatedRanks::SimulatedRanks(EventQueue& queue, Draws& draws, Trace& trace,
       disk_(disk),
       checks_(checks) {}
 
-Group& SimulatedRanks::start(GroupOwner& owner, SimulatedHost& host, const StartAttempt& start,
-                             bool needs_lease) {
+Group& SimulatedRanks::start(GroupOwner& owner, SimulatedHost& host, int coordinator,
+                             const StartAttempt& start, bool needs_lease) {
   const Placement& placement = start.placement;
-  checks_.on_start_of_ranks(placement.attempt);
+  const StartId id{coordinator, placement.attempt};
+  checks_.on_start_of_ranks(id);
   Group& group = groups_.emplace_back();
-  group.attempt = placement.attempt;
+  group.id = id;
   group.node = start.node;
   group.host = &host;
   group.owner = &owner;
@@ -49,7 +50,7 @@ Group& SimulatedRanks::start(GroupOwner& owner, SimulatedHost& host, const Start
     group.ranks.push_back({.number = placement.first_rank(start.node) + i});
   group.meeting = Meeting(placement.attempt, start.node, placement.hosts());
   living_.push_back(&group);
-  Training& training = trainings_[placement.attempt];
+  Training& training = trainings_[id];
   training.placement = placement;
   training.groups.resize(static_cast<std::size_t>(placement.hosts()));
   training.groups[static_cast<std::size_t>(start.node)] = &group;
@@ -74,21 +75,21 @@ void SimulatedRanks::answer(Group& group, const ValueAnswer& answer) {
   if (group.meeting.has_failed()) return end(group);
   const auto& groups = training_of(group).groups;
   if (std::ranges::all_of(groups, [](const Group* one) { return one && one->meeting.is_over(); }))
-    queue_.after(draw(milliseconds(100)), [this, attempt = group.attempt] { begin(attempt); });
+    queue_.after(draw(milliseconds(100)), [this, id = group.id] { begin(id); });
 }
 
-void SimulatedRanks::begin(int attempt) {
-  Training& training = trainings_.at(attempt);
+void SimulatedRanks::begin(StartId id) {
+  Training& training = trainings_.at(id);
   if (training.begun) return;
   training.begun = true;
   training.step = std::max<std::int64_t>(disk_.newest, 0);
-  if (!scenario_.worlds.empty()) say_worlds(attempt);
-  make_step(attempt);
+  if (!scenario_.worlds.empty()) say_worlds(id);
+  make_step(id);
 }
 
 /// Rank 0 says how many ranks the run may have, and fails if it is one of too many.
-void SimulatedRanks::say_worlds(int attempt) {
-  Training& training = trainings_.at(attempt);
+void SimulatedRanks::say_worlds(StartId id) {
+  Training& training = trainings_.at(id);
   Group& group = *training.groups[0];
   const std::string words = fmt::format("{}", fmt::join(scenario_.worlds, " "));
   if (group.ranks[0].lives && group.owner != nullptr)
@@ -116,11 +117,11 @@ bool SimulatedRanks::can_step(const Training& training) const {
   });
 }
 
-void SimulatedRanks::make_step(int attempt) {
-  Training& training = trainings_.at(attempt);
+void SimulatedRanks::make_step(StartId id) {
+  Training& training = trainings_.at(id);
   if (std::ranges::none_of(training.groups, [](const Group* group) { return group->lives(); }))
     return;
-  queue_.after(scenario_.step_time, [this, attempt] { make_step(attempt); });
+  queue_.after(scenario_.step_time, [this, id] { make_step(id); });
   if (training.stopping || !can_step(training)) return;
   if (training.step < scenario_.steps) ++training.step;
   for (Group* group : training.groups) {
@@ -129,7 +130,7 @@ void SimulatedRanks::make_step(int attempt) {
   }
   if (fail_as_drawn(training) != nullptr) return;
   training.stopping = training.step == scenario_.steps || training.asked_to_stop;
-  if (training.stopping || training.step % scenario_.commit_every == 0) save(attempt);
+  if (training.stopping || training.step % scenario_.commit_every == 0) save(id);
 }
 
 /// Returns the group in which a rank failed; nullptr: none was drawn to fail now.
@@ -149,28 +150,28 @@ Group* SimulatedRanks::fail_as_drawn(Training& training) {
   return nullptr;
 }
 
-void SimulatedRanks::save(int attempt) {
-  Training& training = trainings_.at(attempt);
+void SimulatedRanks::save(StartId id) {
+  Training& training = trainings_.at(id);
   if (training.saving && !training.stopping) return;
   training.saving = true;
   training.groups[0]->host->after(draw(milliseconds(300)),
-                                  [this, attempt, step = training.step] { commit(attempt, step); });
+                                  [this, id, step = training.step] { commit(id, step); });
 }
 
 /// Rank 0 looks at its lease right before the renames that make a checkpoint count.
-void SimulatedRanks::commit(int attempt, std::int64_t step) {
-  Training& training = trainings_.at(attempt);
+void SimulatedRanks::commit(StartId id, std::int64_t step) {
+  Training& training = trainings_.at(id);
   Group& group = *training.groups[0];
   if (!group.ranks[0].lives || group.ranks[0].hangs) return;
   if (training.stopping && step != training.step) return;  // the last one is under way, too
   if (group.needs_lease && group.host->local_time() >= group.lease_end) {
-    group.host->after(milliseconds(200), [this, attempt, step] { commit(attempt, step); });
+    group.host->after(milliseconds(200), [this, id, step] { commit(id, step); });
     return;
   }
   if (queue_.now() < disk_.full_until)
     return fail(group, 0, {Ending::Kind::exited, static_cast<int>(ExitCode::io)}, false);
-  checks_.on_commit(attempt, step);
-  trace_.note([&] { return fmt::format("attempt {} commits step {}", attempt, step); });
+  checks_.on_commit(id, step);
+  trace_.note([&] { return fmt::format("attempt {} commits step {}", id.attempt, step); });
   disk_.newest = step;
   group.committed = step;
   training.saving = false;
@@ -197,7 +198,7 @@ void SimulatedRanks::tell_of_stop(const Group& group, std::size_t rank, int code
     return;
   const int number = group.ranks[rank].number;
   group.owner->rank_failed(
-      {group.attempt, number, fmt::format("rank {} exited with code {}", number, code), true});
+      {group.id.attempt, number, fmt::format("rank {} exited with code {}", number, code), true});
 }
 
 void SimulatedRanks::fail_in_spawn(Group& group, std::size_t rank) {
@@ -214,13 +215,13 @@ void SimulatedRanks::fail_in_spawn(Group& group, std::size_t rank) {
 void SimulatedRanks::fail(Group& group, std::size_t rank, Ending ending, bool blames_a_peer) {
   if (!group.ranks[rank].lives) return;
   const int number = group.ranks[rank].number;
-  if (!blames_a_peer) checks_.note_failed_rank(group.attempt, number);
+  if (!blames_a_peer) checks_.note_failed_rank(group.id, number);
   if (!group.failed || (group.blames_a_peer && !blames_a_peer)) {
     group.failed = rank;
     group.blames_a_peer = blames_a_peer;
     group.host->after(draw(milliseconds(10)), [&group, blames_a_peer, number, ending] {
       if (group.owner != nullptr)
-        group.owner->rank_failed({group.attempt, number,
+        group.owner->rank_failed({group.id.attempt, number,
                                   fmt::format("rank {} {}", number, ending.describe()),
                                   blames_a_peer});
     });
@@ -261,7 +262,7 @@ void SimulatedRanks::tell_peers(const Group& group) {
 void SimulatedRanks::end_rank(Group& group, std::size_t rank, Ending ending) {
   if (!group.ranks[rank].lives) return;
   trace_.note([&] {
-    return fmt::format("rank {} of attempt {} on {} {}", group.ranks[rank].number, group.attempt,
+    return fmt::format("rank {} of attempt {} on {} {}", group.ranks[rank].number, group.id.attempt,
                        group.host->name(), ending.describe());
   });
   group.ranks[rank].lives = false;
@@ -367,18 +368,18 @@ bool SimulatedRanks::hang_one(const std::function<void(int attempt, int rank)>& 
   const auto group = rank->first;
   const auto index = rank->second;
   group->ranks[index].hangs = true;
-  checks_.note_hung_rank(group->attempt, group->ranks[index].number);
+  checks_.note_hung_rank(group->id, group->ranks[index].number);
   queue_.after(draws_.between(seconds(2), seconds(8)), [group, index, notice] {
     const Group::Rank& hung = group->ranks[index];
-    if (hung.lives) notice(group->attempt, hung.number);
+    if (hung.lives) notice(group->id.attempt, hung.number);
   });
   return true;
 }
 
-std::set<int> SimulatedRanks::attempts_alive() const {
-  std::set<int> attempts;
+std::set<StartId> SimulatedRanks::attempts_alive() const {
+  std::set<StartId> attempts;
   for (const Group* group : living_)
-    if (group->host->runs()) attempts.insert(group->attempt);
+    if (group->host->runs()) attempts.insert(group->id);
   return attempts;
 }
 

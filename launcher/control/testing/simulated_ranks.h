@@ -18,6 +18,7 @@
 #include "launcher/control/testing/scenario.h"
 #include "launcher/control/testing/shared_disk.h"
 #include "launcher/control/testing/simulated_host.h"
+#include "launcher/control/testing/start_id.h"
 #include "launcher/control/testing/trace.h"
 
 namespace strata::launcher::simulation {
@@ -40,7 +41,7 @@ struct Group {
     std::int64_t step = -1;
     Ending ending = {};
   };
-  int attempt = 0;
+  StartId id;
   int node = 0;
   SimulatedHost* host = nullptr;
   GroupOwner* owner = nullptr;  ///< nullptr: its process has died
@@ -69,7 +70,9 @@ class SimulatedRanks {
                  SharedDisk& disk, RunChecks& checks);
 
   // What an agent does to its ranks.
-  Group& start(GroupOwner& owner, SimulatedHost& host, const StartAttempt& start, bool needs_lease);
+  /// `coordinator`: number of the one that says it.
+  Group& start(GroupOwner& owner, SimulatedHost& host, int coordinator, const StartAttempt& start,
+               bool needs_lease);
   void end(Group& group);
   void signal(Group& group, int number);
   void kill(Group& group);
@@ -86,7 +89,7 @@ class SimulatedRanks {
   [[nodiscard]] static std::vector<RankState> look(const Group& group);
   [[nodiscard]] bool any_lives() const { return !living_.empty(); }
   /// Attempts that have living ranks on hosts that are not paused.
-  [[nodiscard]] std::set<int> attempts_alive() const;
+  [[nodiscard]] std::set<StartId> attempts_alive() const;
 
  private:
   /// An attempt as its ranks see it.
@@ -101,13 +104,13 @@ class SimulatedRanks {
   };
 
   void meet(Group& group);
-  void begin(int attempt);
-  void say_worlds(int attempt);
-  void make_step(int attempt);
+  void begin(StartId id);
+  void say_worlds(StartId id);
+  void make_step(StartId id);
   [[nodiscard]] bool can_step(const Training& training) const;
   [[nodiscard]] Group* fail_as_drawn(Training& training);
-  void save(int attempt);
-  void commit(int attempt, std::int64_t step);
+  void save(StartId id);
+  void commit(StartId id, std::int64_t step);
   void exit_well(Training& training);
   void fail(Group& group, std::size_t rank, Ending ending, bool blames_a_peer);
   void tell_of_stop(const Group& group, std::size_t rank, int code) const;
@@ -118,7 +121,7 @@ class SimulatedRanks {
   void end_rank(Group& group, std::size_t rank, Ending ending);
   void settle(Group& group);
   [[nodiscard]] AttemptFacts facts(const Group& group) const;
-  [[nodiscard]] Training& training_of(const Group& group) { return trainings_.at(group.attempt); }
+  [[nodiscard]] Training& training_of(const Group& group) { return trainings_.at(group.id); }
   [[nodiscard]] std::optional<std::pair<Group*, std::size_t>> draw_rank();
   Duration draw(Duration most) { return draws_.between(Duration(0), most); }
 
@@ -130,7 +133,7 @@ class SimulatedRanks {
   RunChecks& checks_;
   std::deque<Group> groups_;
   std::vector<Group*> living_;
-  std::map<int, Training> trainings_;
+  std::map<StartId, Training> trainings_;
 };
 
 }  // namespace strata::launcher::simulation

@@ -38,13 +38,10 @@ SimulatedRun::SimulatedRun(const Scenario& scenario, bool wants_trace)
       hosts_(make_hosts(queue_, scenario_)),
       lone_coordinator_host_(make_lone_host(queue_, scenario_)),
       network_(queue_, draws_, scenario_.network, hosts_, coordinator_host()),
-      ranks_(queue_, draws_, trace_, scenario_, disk_, checks_),
-      coordinator_(scenario_, coordinator_host(), draws_, trace_, network_, checks_,
-                   {.available = [this](const std::string& but) { return available(but); },
-                    .attempt_begins = [this](int attempt) { schedule_faults(attempt); }}) {}
+      ranks_(queue_, draws_, trace_, scenario_, disk_, checks_) {}
 
 void SimulatedRun::run() {
-  coordinator_.begin();
+  begin_coordinator();
   for (int host = 0; host < scenario_.hosts(); ++host) {
     const Duration begins = scenario_.first_agents[static_cast<std::size_t>(host)];
     note_trouble(host, begins);
@@ -58,13 +55,18 @@ void SimulatedRun::run() {
       throw CheckFailed("bounded", "nothing happens any more, and the run has not ended");
     }
     queue_.run_next();
-    if (!over && checks_.is_over()) over = queue_.now();
+    if (!checks_.is_over())
+      over.reset();
+    else if (!over)
+      over = queue_.now();
     checks_.on_living(ranks_.attempts_alive());
     checks_.on_time(ranks_.any_lives());
   }
 }
 
+/// Faults of an attempt come once, though a later coordinator may use its number again.
 void SimulatedRun::schedule_faults(int attempt) {
+  if (!scheduled_.insert(attempt).second) return;
   for (const Fault& fault : scenario_.faults)
     if (fault.attempt == attempt)
       queue_.after(fault.time.time_since_epoch(), [this, fault] {
@@ -74,6 +76,18 @@ void SimulatedRun::schedule_faults(int attempt) {
 
 SimulatedHost& SimulatedRun::coordinator_host() {
   return lone_coordinator_host_ ? *lone_coordinator_host_ : hosts_.front();
+}
+
+void SimulatedRun::begin_coordinator() {
+  const bool one_lives = !coordinators_.empty() && coordinators_.back().lives();
+  if (one_lives || checks_.has_ended() || !coordinator_host().is_up()) return;
+  coordinators_.emplace_back(
+      static_cast<int>(coordinators_.size()), scenario_, coordinator_host(), draws_, trace_,
+      network_, checks_,
+      SimulatedCoordinator::Callbacks{
+          .available = [this](const std::string& but) { return available(but); },
+          .attempt_begins = [this](int attempt) { schedule_faults(attempt); }});
+  coordinators_.back().begin();
 }
 
 void SimulatedRun::begin_agent(int host) {

@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "launcher/control/testing/network.h"
@@ -32,10 +33,13 @@ class SimulatedRun {
   void bring_to_network(const Fault& fault);
   void bring_to_ranks(const Fault& fault);
   void crash_agents(int host);
+  void crash_coordinator(const Fault& fault);
   void crash_host(const Fault& fault);
   void tell_to_end(const Fault& fault);
   void send_second_agent(const Fault& fault);
   void pause(SimulatedHost& host, Duration lasts);
+  /// Another one that takes up the run, unless one lives.
+  void begin_coordinator();
   void begin_agent(int host);
   /// Returns the newest living agent of the host; nullptr: none.
   [[nodiscard]] SimulatedAgent* agent_of(int host);
@@ -55,8 +59,9 @@ class SimulatedRun {
   std::optional<SimulatedHost> lone_coordinator_host_;  ///< nullopt: it is on host 0
   Network network_;
   SimulatedRanks ranks_;
-  SimulatedCoordinator coordinator_;
-  std::deque<SimulatedAgent> agents_;  ///< also those that have ended
+  std::deque<SimulatedCoordinator> coordinators_;  ///< the last one lives, or none
+  std::set<int> scheduled_;                        ///< attempts whose faults are known
+  std::deque<SimulatedAgent> agents_;              ///< also those that have ended
 };
 
 /// Runs what the seed draws; returns "" or, if a check failed, which one, the scenario and the last

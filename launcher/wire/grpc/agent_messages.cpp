@@ -320,7 +320,7 @@ Introduction introduction_of(const proto::Hello& hello) {
   Introduction introduction{.protocol = hello.protocol(),
                             .facts = {.build = hello.build(),
                                       .command = {hello.command().begin(), hello.command().end()}},
-                            .run_id = hello.run()};
+                            .run_id = hello.run().empty() ? "" : checked_run_id(hello.run())};
   for (const proto::Option& option : hello.options())
     introduction.facts.options.push_back({option.name(), option.value()});
   return introduction;

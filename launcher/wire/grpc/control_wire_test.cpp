@@ -30,6 +30,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
+constexpr const char* kRun = "0123456789abcdef";
+constexpr const char* kEarlierRun = "fedcba9876543210";
+constexpr const char* kStrangeRun = "5555555555555555";
+
 /// Keeps what a wire tells until a test looks for it.
 class Ear {
  public:
@@ -67,7 +71,7 @@ class ControlWireTest : public testing::Test {
     return kSecret;
   }
   ListenSettings listen_settings() const {
-    return {"127.0.0.1", port_, secret(), facts(), {"a", "b"}, {"run-7", "127.0.0.1", 29500}, true};
+    return {"127.0.0.1", port_, secret(), facts(), {"a", "b"}, {kRun, "127.0.0.1", 29500}, true};
   }
   AttachSettings attach_settings() const {
     RunSecret for_agents = secret();
@@ -116,7 +120,7 @@ TEST_F(ControlWireTest, CarriesWordsBothWays) {
   EXPECT_EQ(std::get<Hello>(hello->message).slots, 2);
   const auto welcome = at_agent_->next<Welcomed>();
   ASSERT_TRUE(welcome);
-  EXPECT_EQ(welcome->run_id, "run-7");
+  EXPECT_EQ(welcome->run_id, kRun);
   EXPECT_EQ(welcome->master_port, 29500);
   for (int i = 0; i < 100; ++i) client_->send(SendToCoordinator{Heartbeat{.number = i}});
   for (int i = 0; i < 100; ++i) {
@@ -208,10 +212,10 @@ TEST_F(ControlWireTest, WhoDoesNotBelongToTheRunIsRefused) {
   wrong.facts.build = "Strata 0.2";
   EXPECT_EQ(refusal_of(wrong),
             "this host has Strata 0.2, the coordinator 0.1; install the same Strata everywhere");
-  EXPECT_EQ(server_->settle_run(), "run-7");
+  EXPECT_EQ(server_->settle_run(), kRun);
   wrong = attach_settings();
-  wrong.run_id = "run-6";
-  EXPECT_NE(refusal_of(wrong).find("this host has taken part in run run-6"), std::string::npos);
+  wrong.run_id = kEarlierRun;
+  EXPECT_NE(refusal_of(wrong).find("this host has taken part in run fedcba98"), std::string::npos);
   wrong = attach_settings();
   wrong.facts.options[0].value = "3";
   EXPECT_NE(refusal_of(wrong).find("told --nnodes 3, the coordinator 2"), std::string::npos);
@@ -255,20 +259,21 @@ TEST_F(ControlWireTest, ACoordinatorThatWasStartedAnewGoesOnWithTheRunOfAnAgent)
   listen();
   attach(attach_settings());
   say_hello();
-  ASSERT_EQ(at_agent_->next<Welcomed>().value().run_id, "run-7");
+  ASSERT_EQ(at_agent_->next<Welcomed>().value().run_id, kRun);
   AttachSettings of_before = attach_settings();
-  of_before.run_id = "run-6";
+  of_before.run_id = kEarlierRun;
   AgentClient other(of_before);
   Ear at_other(other);
   ASSERT_TRUE(at_other.next<Connected>());
   other.send(SendToCoordinator{Hello{.host = "b", .agent = "1", .newest = 4}});
-  EXPECT_EQ(at_other.next<Welcomed>().value().run_id, "run-6");
-  EXPECT_EQ(at_agent_->next<Welcomed>().value().run_id, "run-6") << "the first one is told, too";
-  EXPECT_EQ(at_server_->next<RunTakenUp>().value().run_id, "run-6");
-  EXPECT_EQ(server_->settle_run(), "run-6");
+  EXPECT_EQ(at_other.next<Welcomed>().value().run_id, kEarlierRun);
+  EXPECT_EQ(at_agent_->next<Welcomed>().value().run_id, kEarlierRun)
+      << "the first one is told, too";
+  EXPECT_EQ(at_server_->next<RunTakenUp>().value().run_id, kEarlierRun);
+  EXPECT_EQ(server_->settle_run(), kEarlierRun);
   AttachSettings third = attach_settings();
-  third.run_id = "run-5";
-  EXPECT_NE(refusal_of(third).find("the coordinator has begun run run-6"), std::string::npos);
+  third.run_id = kStrangeRun;
+  EXPECT_NE(refusal_of(third).find("the coordinator has begun run fedcba98"), std::string::npos);
 }
 
 TEST_F(ControlWireTest, WhoComesAfterTheEndOfTheRunIsToldItsCode) {

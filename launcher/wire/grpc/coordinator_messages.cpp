@@ -143,7 +143,7 @@ std::variant<CoordinatorMessage, Welcomed, NotWelcome, OutputWanted> from_proto(
     const proto::FromCoordinator& message) {
   switch (message.message_case()) {
     case proto::FromCoordinator::kWelcome:
-      return Welcomed{message.welcome().run(), message.welcome().master_address(),
+      return Welcomed{checked_run_id(message.welcome().run()), message.welcome().master_address(),
                       within(message.welcome().master_port(), 1, 65535, "master_port")};
     case proto::FromCoordinator::kRefused:
       return NotWelcome{message.refused().reason(),

@@ -1,13 +1,15 @@
-// Ranges of the fields of control messages: what is received is checked.
+// What fields of control messages may be: what is received is checked.
 #pragma once
 
 #include <fmt/core.h>
 
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <utility>
 
 #include "core/error.h"
+#include "core/run_id.h"
 
 namespace strata::launcher {
 
@@ -25,6 +27,12 @@ Number within(Number value, std::int64_t least, std::int64_t most, const char* f
     throw DataError(fmt::format("field {} of a control message is {}, not from {} to {}", field,
                                 value, least, most));
   return value;
+}
+
+/// Returns `run_id` if it is the id of a run: folders and files are named by it.
+inline const std::string& checked_run_id(const std::string& run_id) {
+  if (!is_run_id(run_id)) throw DataError("field run of a control message is no id of a run");
+  return run_id;
 }
 
 }  // namespace strata::launcher

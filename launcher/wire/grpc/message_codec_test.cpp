@@ -10,8 +10,10 @@
 namespace strata::launcher {
 namespace {
 
+constexpr const char* kRunId = "0123456789abcdef";
+
 const Introduction kIntroduction{
-    .facts = {"0.1", {{"--rejoin", "60"}, {"--elastic", ""}}, {"train", "\xff"}}, .run_id = "run"};
+    .facts = {"0.1", {{"--rejoin", "60"}, {"--elastic", ""}}, {"train", "\xff"}}, .run_id = kRunId};
 
 proto::FromAgent sent(const AgentMessage& message) {
   const std::string bytes = to_proto(message, kIntroduction).SerializeAsString();
@@ -64,7 +66,7 @@ TEST(MessageCodec, AgentsMessagesArriveAsTheyWereSent) {
   EXPECT_EQ(hello.host_name, "gpu-07");
   const Introduction said = introduction_of(sent(Hello{.host = "a", .agent = "7"}).hello());
   EXPECT_EQ(said.protocol, kControlProtocol);
-  EXPECT_EQ(said.run_id, "run");
+  EXPECT_EQ(said.run_id, kRunId);
   EXPECT_EQ(said.facts.build, "0.1");
   EXPECT_EQ(said.facts.options, kIntroduction.facts.options);
   EXPECT_EQ(said.facts.command, kIntroduction.facts.command);
@@ -198,8 +200,9 @@ TEST(MessageCodec, TheCoordinatorsMessagesArriveAsTheyWereSent) {
   EXPECT_EQ(collect.hang, hang);
   const Dismiss dismiss{75, "it was stopped"};
   EXPECT_EQ(there<Dismiss>(dismiss), dismiss);
-  const auto welcome = std::get<Welcomed>(from_proto(to_proto(Welcomed{"run", "10.0.0.1", 29500})));
-  EXPECT_EQ(welcome.run_id, "run");
+  const auto welcome =
+      std::get<Welcomed>(from_proto(to_proto(Welcomed{kRunId, "10.0.0.1", 29500})));
+  EXPECT_EQ(welcome.run_id, kRunId);
   EXPECT_EQ(welcome.master_address, "10.0.0.1");
   EXPECT_EQ(welcome.master_port, 29500);
   EXPECT_EQ(std::get<NotWelcome>(from_proto(to_proto(NotWelcome{"no", 75}))).exit_code, 75);
@@ -239,6 +242,19 @@ TEST(MessageCodec, WhatNoAgentSendsIsRefusedWithTheField) {
           .find("phase_seconds"),
       std::string::npos);
   EXPECT_NE(refusal(ended, [](auto& m) { m.Clear(); }).find("none of those"), std::string::npos);
+}
+
+TEST(MessageCodec, WhatIsNoIdOfARunIsRefused) {
+  proto::FromAgent hello = sent(Hello{.host = "a", .agent = "1"});
+  for (const char* run : {"../../etc", "0123456789abcdeF", "0123456789abcdef0"}) {
+    hello.mutable_hello()->set_run(run);
+    EXPECT_THROW((void)introduction_of(hello.hello()), DataError) << run;
+    proto::FromCoordinator welcome = to_proto(Welcomed{kRunId, "10.0.0.1", 29500});
+    welcome.mutable_welcome()->set_run(run);
+    EXPECT_THROW((void)from_proto(welcome), DataError) << run;
+  }
+  hello.mutable_hello()->clear_run();
+  EXPECT_EQ(introduction_of(hello.hello()).run_id, "") << "it has taken part in none";
 }
 
 TEST(MessageCodec, AStartOnAHostThatIsNotThereIsRefused) {
