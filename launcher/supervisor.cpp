@@ -89,8 +89,9 @@ class Supervisor {
   std::optional<int> leaving_;        ///< exit code of an agent that ends once its ranks have
   int signal_to_end_ = 0;             ///< to this agent; 0: none
   std::unique_ptr<Attempt> attempt_;  ///< null between attempts
-  std::optional<RunViews> views_;     ///< of the run's coordinator
-  int user_signal_ = 0;               ///< with which the user ended the run; 0: none
+  bool has_had_ranks_ = false;
+  std::optional<RunViews> views_;  ///< of the run's coordinator
+  int user_signal_ = 0;            ///< with which the user ended the run; 0: none
   std::optional<int> exit_code_;
 };
 
@@ -210,7 +211,6 @@ void Supervisor::take_signal(int number) {
 }
 
 void Supervisor::leave_by_signal() {
-  if (leaving_) return;
   leave(signal_to_end_ == SIGINT ? static_cast<int>(ExitCode::signal_base) + signal_to_end_
                                  : static_cast<int>(ExitCode::try_again),
         "ended by " + signal_name(signal_to_end_) + " without a coordinator");
@@ -275,6 +275,7 @@ void Supervisor::act(const ControlAction& action) {
   if (const auto* start = std::get_if<StartGroup>(&action)) {
     output_.begin_attempt(start->start.placement);
     attempt_ = std::make_unique<Attempt>(run_, *start, output_.screen());
+    has_had_ranks_ = true;
   } else if (const auto* to_agent = std::get_if<SendToAgent>(&action)) {
     if (parts_.wire) parts_.wire->send(*to_agent);
   } else if (const auto* to_coordinator = std::get_if<SendToCoordinator>(&action)) {
@@ -362,7 +363,9 @@ void Supervisor::hear(const RunTakenUp& event) {
 }
 
 void Supervisor::hear(const NotWelcome& event) {
-  leave(event.exit_code, "host 0 does not let this one in: " + event.reason);
+  if (!event.may_wait || !has_had_ranks_)
+    return leave(event.exit_code, "host 0 does not let this one in: " + event.reason);
+  if (const auto words = reach_.found_another(now(), event.reason)) say(*words);
 }
 
 /// Without a coordinator the lease ends the ranks; the agent hopes for longer.
@@ -377,6 +380,7 @@ void Supervisor::watch_coordinator() {
 
 /// Ends an agent, its ranks first.
 void Supervisor::leave(int exit_code, const std::string& why) {
+  if (leaving_) return;
   say(why);
   leaving_ = exit_code;
   if (attempt_) attempt_->kill();

@@ -64,6 +64,9 @@ struct HostRefused {      ///< an agent that may not take part, and was told why
   std::string host_name;  ///< for people
   std::string address;    ///< from which it came
   std::string why;        ///< seen from here: "it was told --nnodes 3, this host 2"
+  /// Its ranks have run, and it waits for the coordinator that they had; this one has begun nothing
+  /// and might have gone on with that run, if it had been told the same.
+  bool is_of_earlier_run = false;
 };
 struct RanksHang {  ///< as HangWatch says, over all hosts
   Hang hang;
@@ -213,6 +216,7 @@ class Coordinator {
   void on(const RunSignal& event);
   void on(const HostCannotCome& event);
   void on(const HostRefused& event);
+  void give_way_to(const HostRefused& host);
   void on(const RanksHang& event);
   void on(const CoordinatorTick&);
   void hear(Host& host, const Hello& hello);

@@ -70,8 +70,22 @@ void Coordinator::on(const HostCannotCome& event) {
   if (!can_do_without_some()) finish(static_cast<int>(ExitCode::host));
 }
 
+/// This coordinator was started in place of one that has died, with something else: hosts with
+/// ranks of that one's run lose nothing if it ends, and have nobody to go on with while it holds
+/// the port.
+void Coordinator::give_way_to(const HostRefused& host) {
+  actions_.emplace_back(Announce{fmt::format(
+      "host {} ({}) has had ranks of a run that does not go on with this mlaunch: {}. This one "
+      "ends, and that host waits: start it again with that host's command, or end the mlaunch of "
+      "that host before another run begins here",
+      host.host, joined(host.host_name, host.address), host.why)});
+  finish(static_cast<int>(ExitCode::configuration));
+}
+
 /// Says once why a host is refused, however often it tries or is started again.
 void Coordinator::on(const HostRefused& event) {
+  if (event.is_of_earlier_run && state_ == State::gathering && attempt() < 0)
+    return give_way_to(event);
   const auto known = std::ranges::find_if(refused_, [&](const HostRefused& one) {
     return one.host == event.host && one.host_name == event.host_name &&
            one.address == event.address;

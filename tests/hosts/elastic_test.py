@@ -63,15 +63,19 @@ class Elastic(HostsTest):
 
     # Fault 13.
     def test_host_0_is_started_again_with_another_command(self):
-        run = self.train("--steps", 100000)
+        run = self.train("--zero", 3, "--steps", 1000, "--save-every", 100, "--output", "out")
         first, second = (self.start_host(node, "2", run) for node in range(2))
-        self.wait_until(lambda: children(second.pid), "its rank")
+        self.wait_until(lambda: (self.home / "out" / "latest").exists(), "a checkpoint", 180)
         first.kill()
-        again = self.start_host(0, "2", self.train("--steps", 5))
-        code, _, said = self.ended(second, SOON_S)
+        first.communicate()
+        code, _, said = self.ended(self.start_host(0, "2", self.train("--zero", 2)), 180)
         self.assertEqual(code, 78, said)
-        self.assertIn("is '100000' on this host and '5' there", said)
-        self.assertIsNone(again.poll())
+        self.assertRegex(said, r"host 1 \(.+ at 127\.0\.0\.1\) has had ranks of a run .*: --zero is '3' there and '2' on this host;")
+        self.assertIsNone(second.poll(), "it waits for the right one")
+        again = self.start_host(0, "2", run)
+        ends = [self.ended(host, 180) for host in (again, second)]
+        self.assertEqual([end[0] for end in ends], [0, 0], ends)
+        self.assertRegex(ends[1][2], r"is not host 0 of this run: .*: --zero is '3' on this host and '2' there;.* up to 60 s\n")
 
     # Fault 36.
     def test_a_host_that_is_told_to_end_leaves_alone(self):

@@ -130,6 +130,7 @@ proto::FromCoordinator to_proto(const NotWelcome& refusal) {
   proto::FromCoordinator out;
   out.mutable_refused()->set_reason(refusal.reason);
   out.mutable_refused()->set_exit_code(refusal.exit_code);
+  out.mutable_refused()->set_may_wait(refusal.may_wait);
   return out;
 }
 
@@ -147,7 +148,8 @@ std::variant<CoordinatorMessage, Welcomed, NotWelcome, OutputWanted> from_proto(
                       within(message.welcome().master_port(), 1, 65535, "master_port")};
     case proto::FromCoordinator::kRefused:
       return NotWelcome{message.refused().reason(),
-                        within(message.refused().exit_code(), 1, kMostCode, "exit_code")};
+                        within(message.refused().exit_code(), 1, kMostCode, "exit_code"),
+                        message.refused().may_wait()};
     case proto::FromCoordinator::kStartAttempt:
       return start_of(message.start_attempt());
     case proto::FromCoordinator::kStopAttempt:

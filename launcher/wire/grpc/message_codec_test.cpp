@@ -201,7 +201,9 @@ TEST(MessageCodec, TheCoordinatorsMessagesArriveAsTheyWereSent) {
   EXPECT_EQ(welcome.run_id, "run");
   EXPECT_EQ(welcome.master_address, "10.0.0.1");
   EXPECT_EQ(welcome.master_port, 29500);
-  EXPECT_EQ(std::get<NotWelcome>(from_proto(to_proto(NotWelcome{"no", 75}))).exit_code, 75);
+  const auto refused = std::get<NotWelcome>(from_proto(to_proto(NotWelcome{"no", 75, true})));
+  EXPECT_EQ(refused.exit_code, 75);
+  EXPECT_TRUE(refused.may_wait);
 }
 
 /// Returns why a message is refused after `change`; "accepted" if it is not.
