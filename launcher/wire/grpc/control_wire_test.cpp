@@ -219,8 +219,10 @@ TEST_F(ControlWireTest, WhoDoesNotBelongToTheRunIsRefused) {
   for (const auto& [command, said] : std::vector<std::pair<std::vector<std::string>, std::string>>{
            {{"train", "--zero", "2"}, ": --zero is '2' on this host and '3' there"},
            {{"plan", "--zero", "3"}, ": the program is 'plan' on this host and 'train' there"},
-           {{"train", "--zero=3"}, ": argument 1 is '--zero=3' on this host and '--zero' there"},
-           {{"train", "--zero"}, ": argument 2 is nothing on this host and '3' there"}}) {
+           {{"train", "--zero=3"},
+            ": what follows 'train' is '--zero=3' on this host and '--zero' there"},
+           {{"train", "--zero"},
+            ": what follows '--zero' is nothing on this host and '3' there"}}) {
     wrong.facts.command = command;
     EXPECT_NE(refusal_of(wrong).find(said), std::string::npos) << refusal_of(wrong);
   }
