@@ -41,7 +41,7 @@ void Coordinator::dismiss(Host& host, const std::string& agent, const std::strin
 void Coordinator::adopt(Host& host, const Hello& hello) {
   if (host.agent != hello.agent) {
     if (!host.agent.empty()) dismiss(host, host.agent, kAnotherCame);
-    host.is_leaving = false;
+    host.is_leaving = host.has_left = false;
     // Its first heartbeat says whether it has: of an earlier coordinator that died.
     host.has_ranks = hello.newest >= 0;
   }
@@ -64,10 +64,9 @@ void Coordinator::adopt(Host& host, const Hello& hello) {
 void Coordinator::on(const HostCannotCome& event) {
   Host* host = find(event.host);
   if (host == nullptr || !host->agent.empty() || state_ != State::gathering) return;
-  if (can_do_without_some() && std::exchange(host->is_given_up, true)) return;  // it was said
+  if (std::exchange(host->is_given_up, true)) return;  // it was said
   actions_.emplace_back(
       Announce{fmt::format("host {} cannot take part: {}", shown(*host), event.reason)});
-  if (!can_do_without_some()) finish(static_cast<int>(ExitCode::host));
 }
 
 /// This coordinator was started in place of one that has died, with something else: hosts with
@@ -153,6 +152,7 @@ void Coordinator::send_away(Host& host, const std::string& why) {
   dismiss(host, host.agent, why);
   host.agent.clear();
   host.connected = host.is_leaving = false;
+  host.has_left = true;
 }
 
 }  // namespace strata::launcher

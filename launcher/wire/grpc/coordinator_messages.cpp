@@ -53,6 +53,7 @@ ForwardSignal signal_of(const proto::ForwardSignal& in) {
 void set(const Lease& lease, proto::FromCoordinator& out) {
   out.mutable_lease()->set_heartbeat(lease.heartbeat);
   out.mutable_lease()->set_attempt(lease.attempt);
+  out.mutable_lease()->set_is_spare(lease.is_spare);
 }
 
 void set(const StoreReply& reply, proto::FromCoordinator& out) {
@@ -159,7 +160,8 @@ std::variant<CoordinatorMessage, Welcomed, NotWelcome, OutputWanted> from_proto(
       return signal_of(message.forward_signal());
     case proto::FromCoordinator::kLease:
       return Lease{within(message.lease().heartbeat(), 0, kMostNumber, "heartbeat"),
-                   within(message.lease().attempt(), -1, kMostInt, "attempt")};
+                   within(message.lease().attempt(), -1, kMostInt, "attempt"),
+                   message.lease().is_spare()};
     case proto::FromCoordinator::kDismiss:
       return Dismiss{within(message.dismiss().exit_code(), 0, kMostCode, "exit_code"),
                      message.dismiss().reason()};

@@ -178,7 +178,7 @@ TEST(MessageCodec, TheCoordinatorsMessagesArriveAsTheyWereSent) {
   EXPECT_EQ(there<StopAttempt>(stop), stop);
   const ForwardSignal signal{15, 2, 1};
   EXPECT_EQ(there<ForwardSignal>(signal), signal);
-  const Lease lease{12, 3};
+  const Lease lease{12, 3, true};
   EXPECT_EQ(there<Lease>(lease), lease);
   const StoreReply reply{2, {.id = 4, .kind = ValueAnswer::Kind::failed, .value = "v\xff"}};
   EXPECT_EQ(there<StoreReply>(reply), reply);
