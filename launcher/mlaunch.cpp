@@ -16,6 +16,7 @@
 #include "core/system_call.h"
 #include "launcher/command/free_port.h"
 #include "launcher/command/mpi_command.h"
+#include "launcher/command/network_interface.h"
 #include "launcher/command/options.h"
 #include "launcher/command/program_output.h"
 #include "launcher/command/program_path.h"
@@ -76,11 +77,13 @@ int run(const std::vector<std::string>& arguments) {
   if (first == "secret") return secret_command({arguments.begin() + 1, arguments.end()});
   if (first == "stop") return stop_command({arguments.begin() + 1, arguments.end()});
   Run run;
-  run.options = parse_options(arguments, surroundings_of(own_environment()));
+  const Surroundings surroundings = surroundings_of(own_environment());
+  run.options = parse_options(arguments, surroundings);
   run.typed = arguments;
   if (run.options.show_help) return std::fputs(help_text().c_str(), stdout) < 0 ? 1 : 0;
   if (run.options.show_version) return std::puts("mlaunch (Strata) " STRATA_VERSION) < 0 ? 1 : 0;
   if (!run.options.hosts.are_several()) refuse_to_be_a_rank();
+  check_network_interface(run.options, surroundings);
   for (const std::string& note : run.options.notes) print_error("note: " + note);
   // Another host would wait in vain for one that ends here: it learns of it when ranks start.
   if (run.options.hosts.coordinates) run.program_path = find_program(run.options.command.front());

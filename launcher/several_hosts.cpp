@@ -44,6 +44,7 @@ Coordinator::Settings settings_of(const Run& run) {
   settings.least_hosts = run.options.hosts.least;
   settings.worlds = run.options.hosts.worlds;
   settings.rejoin = run.options.hosts.rejoin;
+  settings.names_all_missing = run.options.hosts.names_all_missing;
   settings.lease = kLease;
   settings.join = Reach::kJoin;
   return settings;
@@ -87,21 +88,30 @@ const char* starter_of(const Options& options) {
                                                       : "srun";
 }
 
-/// Returns the address at which the coordinator listens: the given one, or that by which this host
-/// reaches the first of the others.
-std::string own_address(const Options& options) {
+/// Returns the address by which this host reaches the first of the others that it knows.
+std::string address_towards_others(const Options& options) {
   const Options::Hosts& hosts = options.hosts;
-  if (hosts.address.empty()) {
-    const std::string other = without_user(hosts.listed[hosts.node == 0 ? 1 : 0].name);
+  std::string unknown;
+  for (int node = 0; std::cmp_less(node, hosts.listed.size()); ++node) {
+    if (node == hosts.node) continue;
+    const std::string& name = hosts.listed[static_cast<std::size_t>(node)].name;
     try {
-      return address_towards(numeric_address(other), 22);
+      return address_towards(numeric_address(without_user(name)), 22);
     } catch (const HostError& error) {
-      throw HostError(
-          fmt::format("{}: {}; write it as this host knows it, or, if {} alone does, say by which "
-                      "address the others reach this host: --master-addr ADDRESS",
-                      hosts.listed_by, error.what(), starter_of(options)));
+      unknown += (unknown.empty() ? "" : "; ") + std::string(error.what());
     }
   }
+  throw HostError(
+      fmt::format("{}: {}; write names as this host knows them, or, if {} alone does, say by which "
+                  "address the others reach this host: --master-addr ADDRESS",
+                  hosts.listed_by, unknown, starter_of(options)));
+}
+
+/// Returns the address at which the coordinator listens: the given one, or that of the way to the
+/// others.
+std::string own_address(const Options& options) {
+  const Options::Hosts& hosts = options.hosts;
+  if (hosts.address.empty()) return address_towards_others(options);
   const std::string address = numeric_address(hosts.address);
   if (is_loopback(address) && hosts.address != address && hosts.address != "localhost")
     throw ConfigError(

@@ -30,4 +30,8 @@ RunParts make_run_parts(RunControl::TimePoint now, Run& run);
 /// True if this process is an agent of a run that another host coordinates.
 inline bool is_agent(const Run& run) { return !run.options.hosts.coordinates; }
 
+/// True if, besides, nothing that mlaunch does on that host has started it: people look at its
+/// screen, as it is not that of the host that coordinates.
+inline bool is_joining(const Run& run) { return is_agent(run) && run.options.hosts.secret != "-"; }
+
 }  // namespace strata::launcher

@@ -19,9 +19,11 @@
 #include "launcher/control/reach.h"
 #include "launcher/group/descendants.h"
 #include "launcher/group/signals.h"
+#include "launcher/report/failure_report.h"
 #include "launcher/run_output.h"
 #include "launcher/run_views.h"
 #include "launcher/several_hosts.h"
+#include "launcher/several_hosts_text.h"
 #include "launcher/start/starters.h"
 #include "launcher/views/run_status.h"
 #include "launcher/wire/listening_address.h"
@@ -89,20 +91,12 @@ class Supervisor {
   std::optional<int> leaving_;        ///< exit code of an agent that ends once its ranks have
   int signal_to_end_ = 0;             ///< to this agent; 0: none
   std::unique_ptr<Attempt> attempt_;  ///< null between attempts
-  std::optional<RunViews> views_;     ///< of the run's coordinator
-  int user_signal_ = 0;               ///< with which the user ended the run; 0: none
+  bool has_had_ranks_ = false;
+  std::string resume_;  ///< what their newest checkpoint is for; empty: they have made none
+  std::optional<RunViews> views_;  ///< of the run's coordinator
+  int user_signal_ = 0;            ///< with which the user ended the run; 0: none
   std::optional<int> exit_code_;
 };
-
-std::string waiting_text(const Run& run) {
-  const Options::Hosts& hosts = run.options.hosts;
-  const int others = hosts.node < 0 ? hosts.count : hosts.count - 1;
-  const int needed = hosts.least - (hosts.count - others);
-  const std::string range = needed == others ? "" : fmt::format("{} to ", std::max(needed, 0));
-  return fmt::format("run {} waits at {} for {}{} {}host{}", run.run_id,
-                     host_and_port(run.host_address, hosts.port), range, others,
-                     hosts.node < 0 ? "" : "more ", others == 1 ? "" : "s");
-}
 
 Supervisor::Supervisor(const Run& run)
     : run_(run),
@@ -210,7 +204,6 @@ void Supervisor::take_signal(int number) {
 }
 
 void Supervisor::leave_by_signal() {
-  if (leaving_) return;
   leave(signal_to_end_ == SIGINT ? static_cast<int>(ExitCode::signal_base) + signal_to_end_
                                  : static_cast<int>(ExitCode::try_again),
         "ended by " + signal_name(signal_to_end_) + " without a coordinator");
@@ -247,6 +240,7 @@ void Supervisor::watch_attempt() {
   if (const auto last = output_.last_piece_for_coordinator(); last && is_agent(run_))
     parts_.wire->send(*last);
   const AttemptFacts facts = attempt_->facts();
+  if (facts.committed >= 0) resume_ = resume_text(facts.committed, facts.checkpoint);
   attempt_.reset();
   output_.end_attempt();
   tell(AgentEvent(GroupEnded{facts}));
@@ -275,6 +269,8 @@ void Supervisor::act(const ControlAction& action) {
   if (const auto* start = std::get_if<StartGroup>(&action)) {
     output_.begin_attempt(start->start.placement);
     attempt_ = std::make_unique<Attempt>(run_, *start, output_.screen());
+    has_had_ranks_ = true;
+    if (is_joining(run_)) say(ranks_text(start->start));
   } else if (const auto* to_agent = std::get_if<SendToAgent>(&action)) {
     if (parts_.wire) parts_.wire->send(*to_agent);
   } else if (const auto* to_coordinator = std::get_if<SendToCoordinator>(&action)) {
@@ -344,7 +340,9 @@ void Supervisor::hear(const Connected&) {
 
 void Supervisor::hear(const Welcomed& event) {
   if (const auto words = reach_.found()) say(*words);
+  const bool is_new = run_.run_id != event.run_id;
   run_.run_id = event.run_id;
+  if (is_new && is_joining(run_)) say(joined_text(run_));
   const Options::Hosts& hosts = run_.options.hosts;
   run_.host_address = address_towards(numeric_address(hosts.address), hosts.port);
   run_.master_address = event.master_address;
@@ -362,7 +360,9 @@ void Supervisor::hear(const RunTakenUp& event) {
 }
 
 void Supervisor::hear(const NotWelcome& event) {
-  leave(event.exit_code, "host 0 does not let this one in: " + event.reason);
+  if (!event.may_wait || !has_had_ranks_)
+    return leave(event.exit_code, "host 0 does not let this one in: " + event.reason);
+  if (const auto words = reach_.found_another(now(), event.reason)) say(*words);
 }
 
 /// Without a coordinator the lease ends the ranks; the agent hopes for longer.
@@ -372,11 +372,14 @@ void Supervisor::watch_coordinator() {
   if (signal_to_end_ != 0 && !attempt_ && reach_.is_quiet(now())) leave_by_signal();
   if (!leaving_ && reach_.has_given_up(now()))
     leave(static_cast<int>(ExitCode::try_again), reach_.farewell());
-  if (leaving_ && !attempt_) exit_code_ = leaving_;
+  if (!leaving_ || attempt_) return;
+  if (leaving_ == static_cast<int>(ExitCode::try_again) && !resume_.empty()) say(resume_);
+  exit_code_ = leaving_;
 }
 
 /// Ends an agent, its ranks first.
 void Supervisor::leave(int exit_code, const std::string& why) {
+  if (leaving_) return;
   say(why);
   leaving_ = exit_code;
   if (attempt_) attempt_->kill();

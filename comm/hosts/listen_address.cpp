@@ -2,15 +2,13 @@
 
 #include <arpa/inet.h>
 #include <fmt/core.h>
-#include <ifaddrs.h>
 #include <netinet/in.h>
 
-#include <array>
-#include <memory>
+#include <string>
 #include <vector>
 
 #include "core/error.h"
-#include "core/system_call.h"
+#include "core/network_interfaces.h"
 
 namespace strata::comm {
 namespace {
@@ -36,52 +34,14 @@ std::string checked_address(const std::string& text) {
   refuse("STRATA_HOST_ADDRESS=" + text + " is not an IP address");
 }
 
-/// Returns the address as text; "" for other families and IPv6 addresses of one link alone.
-std::string text_of(const sockaddr& address) {
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  const void* binary = nullptr;
-  if (address.sa_family == AF_INET)
-    binary = &reinterpret_cast<const sockaddr_in&>(address).sin_addr;
-  if (address.sa_family == AF_INET6) {
-    const in6_addr& six = reinterpret_cast<const sockaddr_in6&>(address).sin6_addr;
-    if (!IN6_IS_ADDR_LINKLOCAL(&six)) binary = &six;
-  }
-  if (binary == nullptr ||
-      ::inet_ntop(address.sa_family, binary, text.data(), text.size()) == nullptr)
-    return {};
-  return text.data();
-}
-
-struct InterfaceAddress {
-  std::string name;
-  std::string address;
-  bool is_ipv4;
-};
-
-/// Returns the addresses of this host's interfaces that are of use to other hosts.
-std::vector<InterfaceAddress> interface_addresses() {
-  ifaddrs* first = nullptr;
-  checked(::getifaddrs(&first), "getifaddrs");
-  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> all(first, &::freeifaddrs);
-  std::vector<InterfaceAddress> addresses;
-  for (const ifaddrs* entry = first; entry != nullptr; entry = entry->ifa_next) {
-    if (entry->ifa_addr == nullptr) continue;
-    const std::string text = text_of(*entry->ifa_addr);
-    if (!text.empty())
-      addresses.push_back({entry->ifa_name, text, entry->ifa_addr->sa_family == AF_INET});
-  }
-  return addresses;
-}
-
 std::string address_of_interface(const std::string& name) {
-  std::string found, names;
-  for (const InterfaceAddress& entry : interface_addresses()) {
+  const std::vector<InterfaceAddress> all = interface_addresses();
+  std::string found;
+  for (const InterfaceAddress& entry : all)
     if (name == entry.name && (found.empty() || entry.is_ipv4)) found = entry.address;
-    names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", entry.name, entry.address);
-  }
   if (found.empty())
     refuse(fmt::format("STRATA_INTERFACE={} names no interface with an address; there are {}", name,
-                       names.empty() ? "none" : names));
+                       describe(all)));
   return found;
 }
 

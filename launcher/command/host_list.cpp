@@ -99,13 +99,24 @@ std::vector<ListedHost> parse_host_list(const std::string& typed, std::string_vi
 }
 
 std::vector<ListedHost> parse_hostfile(std::string_view text, const std::string& source) {
-  constexpr std::string_view kSlots = "slots=";
+  constexpr std::string_view kSlots = "slots=", kByteOrderMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kByteOrderMark))
+    throw InvalidArgument(
+        source +
+        ", line 1: the file begins with a byte order mark, which is not part of a name; save it as "
+        "UTF-8 without one (BOM)");
   Hosts hosts;
   for (int number = 1; !text.empty(); ++number) {
     std::string_view line = cut(text, '\n');
     const std::vector<std::string_view> words = words_of(line.substr(0, line.find('#')));
     if (words.empty()) continue;
     const std::string where = fmt::format("{}, line {}", source, number);
+    for (const std::string_view word : words)
+      if (word.starts_with("max_slots") || word.starts_with("max-slots"))
+        throw InvalidArgument(fmt::format(
+            "{}: {} is a limit that Open MPI knows; mlaunch starts as many ranks as slots=N says, "
+            "so leave it out",
+            where, word));
     if (words.size() > 2 || (words.size() == 2 && !words[1].starts_with(kSlots)))
       throw InvalidArgument(where + ": expected NAME slots=N");
     hosts.add(where, words[0],

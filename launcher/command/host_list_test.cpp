@@ -55,6 +55,13 @@ TEST(Hostfile, AWrongLineIsNamed) {
             "hosts, line 3: a is named twice; name it once, with all of its slots");
   EXPECT_EQ(of("a gpus=2"), "hosts, line 1: expected NAME slots=N");
   EXPECT_EQ(of("a slots=2 b"), "hosts, line 1: expected NAME slots=N");
+  EXPECT_EQ(of("a\nb slots=2 max_slots=4"),
+            "hosts, line 2: max_slots=4 is a limit that Open MPI knows; mlaunch starts as many "
+            "ranks as slots=N says, so leave it out");
+  EXPECT_EQ(of("\xEF\xBB\xBF"
+               "a slots=2"),
+            "hosts, line 1: the file begins with a byte order mark, which is not part of a name; "
+            "save it as UTF-8 without one (BOM)");
   EXPECT_NE(of("-oProxyCommand=sh slots=2").find("line 1: '-oProxyCommand=sh' is no name"),
             std::string::npos);
   EXPECT_EQ(of("# nothing\n"), "hosts: there is no host in it");

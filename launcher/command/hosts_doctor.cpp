@@ -12,6 +12,10 @@ void settle_hosts_doctor(Options& options) {
       std::filesystem::path(options.command.front()).filename() != "doctor" ||
       std::ranges::find(options.command, "--hosts") == options.command.end())
     return;
+  if (!options.hosts.are_several() && !options.hosts.listed_by.empty())
+    throw InvalidArgument(options.hosts.listed_by +
+                          " names this host alone, and doctor --hosts looks at several and at the "
+                          "network between them; of this one tells: doctor");
   if (!options.hosts.are_several())
     throw InvalidArgument(
         "doctor --hosts looks at the hosts of a run: name them before it, as the run will have "
@@ -24,6 +28,7 @@ void settle_hosts_doctor(Options& options) {
     host.devices.clear();
   }
   options.restarts.most_restarts = 0;
+  options.hosts.names_all_missing = true;
   options.prefix = false;  // rank 0 alone prints
 }
 

@@ -54,6 +54,11 @@ class Parser {
   explicit Parser(const Surroundings& surroundings) : surroundings_(surroundings) {}
   void take(const Given& given);
   Options finish();
+  /// True if the number of hosts was typed and is no good: other options would seem wrong, too.
+  [[nodiscard]] bool lacks_host_count() const {
+    return !hosts_.count && std::ranges::find(typed_, OptionUse::node_count, &TypedOption::use) !=
+                                typed_.end();
+  }
   /// The word after --autotuning; nullopt: it is not asked for.
   [[nodiscard]] const std::optional<std::string>& autotuning() const { return autotuning_; }
 
@@ -334,7 +339,7 @@ Options parse_options(const std::vector<std::string>& arguments, const Surroundi
     problems.collect([&] { parser.take(read_option(arguments, position)); });
   }
   Options options;
-  problems.collect([&] { options = parser.finish(); });
+  if (!parser.lacks_host_count()) problems.collect([&] { options = parser.finish(); });
   problems.raise();  // before a missing program is reported: a wrong option may have taken its name
   options.command.assign(arguments.begin() + static_cast<std::ptrdiff_t>(position),
                          arguments.end());

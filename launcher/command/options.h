@@ -39,6 +39,8 @@ struct Options {
     int least = 1;                    ///< with which the run starts and goes on
     Worlds::Range worlds = {};        ///< number of ranks that it may have
     std::chrono::seconds rejoin{60};  ///< time that lost hosts have to come back
+    /// The run ends because of a host that cannot come once it is known of all others, too.
+    bool names_all_missing = false;
     int node = 0;                     ///< number of this host; -1: it has no ranks
     bool coordinates = true;          ///< this mlaunch watches over the run
     std::string address;  ///< of the host that does, as the others reach it; may be empty

@@ -110,6 +110,12 @@ TEST(Options, AHostOfSeveralNeedsAllThatLetsItTakePart) {
                      "1", "--run-secret", "s", "train"})
                 .find("hosts have the numbers 0 to 1"),
             std::string::npos);
+  EXPECT_EQ(refusal({"--nnodes", "1:2", "--node-rank", "2", "--master-addr", "a", "--master-port",
+                     "1", "--run-secret", "s", "train"}),
+            "--node-rank 2: with --nnodes 1:2 hosts have the numbers 0 to 1");
+  EXPECT_EQ(refusal({"--nnodes", "3:1", "--node-rank", "1", "--master-addr", "a", "--rejoin", "5",
+                     "train"}),
+            "--nnodes 3:1: MIN 3 is above MAX 1");
   EXPECT_NE(refusal({"--nnodes", "2", "--launcher", "mpi", "train"}).find("unless -H"),
             std::string::npos);
 }
@@ -307,6 +313,10 @@ TEST(Options, TheDoctorOfHostsHasOneRankOnEach) {
   const Options elastic = parse_options(
       {"-H", "localhost:8,b:4", "--nnodes", "1:2", "--elastic", "4:8", "doctor", "--hosts"});
   EXPECT_EQ(elastic.hosts.worlds.least, 1) << "it has a rank on each host, not on each slot";
+  EXPECT_TRUE(options.hosts.names_all_missing);
+  EXPECT_EQ(refusal({"-H", "localhost:2", "doctor", "--hosts"}),
+            "-H localhost:2 names this host alone, and doctor --hosts looks at several and at the "
+            "network between them; of this one tells: doctor");
   EXPECT_NE(refusal({"doctor", "--hosts"}).find("mlaunch -H a,b doctor --hosts"),
             std::string::npos);
 }

@@ -110,9 +110,8 @@ void settle_joining_host(const GivenHosts& given, Options& options) {
   if (!missing.empty())
     throw InvalidArgument(given.count_by + " also needs, on each host: " + missing);
   if (*given.node >= hosts.count)
-    throw InvalidArgument(
-        fmt::format("--node-rank {}: with --nnodes {} hosts have the numbers 0 to {}", *given.node,
-                    hosts.count, hosts.count - 1));
+    throw InvalidArgument(fmt::format("--node-rank {}: with {} hosts have the numbers 0 to {}",
+                                      *given.node, given.count_by, hosts.count - 1));
   hosts.node = *given.node;
   hosts.coordinates = *given.node == 0 && !given.is_agent;
   hosts.port = *options.master_port;

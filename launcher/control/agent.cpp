@@ -1,5 +1,7 @@
 #include "launcher/control/agent.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "core/check.h"
@@ -103,6 +105,7 @@ void Agent::obey(const ForwardSignal& signal) {
 
 void Agent::obey(const Lease& lease) {
   if (!lease_) return;
+  tell_if_spare(lease.is_spare);
   if (!has_ranks_) hello_.newest = std::max(hello_.newest, lease.attempt - 1);
   std::optional<TimePoint> sent;
   while (!unanswered_.empty() && unanswered_.front().first <= lease.heartbeat) {
@@ -115,6 +118,16 @@ void Agent::obey(const Lease& lease) {
   if (lease_end_ && until <= *lease_end_) return;
   lease_end_ = until;
   if (has_ranks_) actions_.emplace_back(SetLease{until});
+}
+
+/// Says it once for each time as a spare.
+void Agent::tell_if_spare(bool is_spare) {
+  if (is_spare && !is_spare_)
+    actions_.emplace_back(Announce{
+        fmt::format("host {} is a spare: the run goes on without it, and may give it ranks when "
+                    "they start again",
+                    hello_.host)});
+  is_spare_ = is_spare;
 }
 
 void Agent::obey(const Dismiss& dismiss) {

@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "launcher/control/announce.h"
 #include "launcher/control/messages.h"
 
 namespace strata::launcher {
@@ -78,7 +79,7 @@ struct EndAgent {
   Dismiss dismiss;
 };
 using AgentAction = std::variant<SendToCoordinator, StartGroup, EndGroup, SignalGroup, KillGroup,
-                                 SetLease, AnswerRank, DescribeHang, EndAgent>;
+                                 SetLease, AnswerRank, DescribeHang, Announce, EndAgent>;
 
 class Agent {
  public:
@@ -115,6 +116,7 @@ class Agent {
   void send(AgentMessage message);
   void end_if_dismissed();
   void kill_if_lease_ended();
+  void tell_if_spare(bool is_spare);
   [[nodiscard]] bool may_have_ranks() const;
 
   Hello hello_;  ///< hello_.newest: older attempts never start again
@@ -131,6 +133,7 @@ class Agent {
   std::vector<SignalCame> came_;                               ///< signals to the agent
   std::size_t signals_ = 0;                                    ///< that the ranks got
   bool lease_ended_ = false;                                   ///< while the ranks lived
+  bool is_spare_ = false;                                      ///< as the coordinator said last
   std::optional<AttemptEnded> last_end_;
   std::vector<AgentAction> actions_;
 };

@@ -71,6 +71,20 @@ TEST_F(AgentTest, StartsRanksOnlyUnderALease) {
   EXPECT_EQ(done<StartGroup>().value().lease, now_ + kLease);
 }
 
+TEST_F(AgentTest, SaysOnceThatItIsASpare) {
+  connect();
+  get_lease();
+  EXPECT_FALSE(done<Announce>());
+  tick();
+  hear(Lease{.heartbeat = 0, .attempt = 2, .is_spare = true});
+  EXPECT_NE(done<Announce>().value().text.find("host a is a spare"), std::string::npos);
+  hear(Lease{.heartbeat = 1, .attempt = 2, .is_spare = true});
+  EXPECT_FALSE(done<Announce>());
+  hear(Lease{.heartbeat = 2, .attempt = 3});
+  hear(Lease{.heartbeat = 3, .attempt = 4, .is_spare = true});
+  EXPECT_TRUE(done<Announce>()) << "once more";
+}
+
 TEST_F(AgentTest, TellsSignalsAgainOnEachConnection) {
   keep(agent_.handle(now_, AgentSignal{SIGTERM}));
   keep(agent_.handle(now_, AgentSignal{SIGTERM}));

@@ -56,7 +56,7 @@ std::optional<Coordinator::TimePoint> Coordinator::next_deadline() const {
   for (const Host& host : hosts_) {
     const bool has_part = is_in_attempt(host) && !host.is_over;
     if (!has_part && !(state_ == State::gathering && has_lease(host))) continue;
-    if (state_ == State::running && host.broke) consider(*host.broke + kReconnect);
+    if (has_part && host.broke) consider(*host.broke + kReconnect);
     if (const auto end = lease_ends(host)) consider(*end);
     if (const auto begin = silence_begins(host); begin && has_part) consider(*begin);
   }
@@ -111,6 +111,7 @@ void Coordinator::take_signal(int number) {
   // To suspend this mlaunch alone would end all ranks with their leases.
   if (number == SIGTSTP && settings_.lease) return;
   const bool is_asked_again = asked_to_stop_;
+  if (state_ == State::ending && stops_well(number)) tell_that_nothing_is_saved(number);
   if (ends_the_run(number)) user_signal_ = number;
   // A scheduler warns with SIGUSR1, and ranks may take it as SIGTERM.
   asked_to_stop_ |= user_signal_ != 0 || number == SIGUSR1;
@@ -121,6 +122,17 @@ void Coordinator::take_signal(int number) {
   // They save and stop already, and would take another word as haste.
   if (is_regrouping_ && stops_well(number) && !is_asked_again) return;
   signal_ranks(number);
+}
+
+/// A failure has ended the ranks; who asks for their end may count on a checkpoint of this moment.
+void Coordinator::tell_that_nothing_is_saved(int number) {
+  if (asked_to_stop_ || is_regrouping_) return;
+  const std::string before = committed_ < 0
+                                 ? std::string("nothing has been saved before")
+                                 : fmt::format("step {} is saved in {}", committed_, checkpoint_);
+  actions_.emplace_back(Announce{
+      fmt::format("{} comes after a failure has ended the ranks, so that they save nothing now: {}",
+                  signal_name(number), before)});
 }
 
 void Coordinator::signal_ranks(int number) {
@@ -170,8 +182,11 @@ void Coordinator::on(const CoordinatorTick&) {
       lose(host, "it has given no sign of life for " +
                      std::to_string((now_ - host.last_beat) / std::chrono::seconds(1)) + " s");
       host.is_over = true;  // its agent has killed what it had, or is gone with all of it
-    } else if (state_ == State::running && host.broke && *host.broke + kReconnect <= now_) {
+    } else if (host.broke && *host.broke + kReconnect <= now_) {
+      host.broke.reset();  // that is said once; that its ranks have ended, its lease tells
       lose(host, "its agent has ended, or the connection to it broke");
+      actions_.emplace_back(Announce{fmt::format(
+          "host {} is lost: its agent has ended, or the connection to it broke", shown(host))});
     } else if (const auto begin = silence_begins(host); begin && *begin <= now_) {
       note_silence(host);
     }
@@ -197,7 +212,8 @@ void Coordinator::hear(Host& host, const Heartbeat& heartbeat) {
   note_life(host);
   host.newest = heartbeat.newest;
   host.has_ranks = heartbeat.has_ranks;
-  if (settings_.lease) send(host, Lease{heartbeat.number, attempt()});
+  const bool is_spare = state_ == State::running && !is_in_attempt(host);
+  if (settings_.lease) send(host, Lease{heartbeat.number, attempt(), is_spare});
   // An earlier coordinator of the run may have started them, and died.
   if (host.has_ranks && state_ == State::gathering)
     send(host, StopAttempt{host.newest, "the run starts again"});

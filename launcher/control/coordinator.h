@@ -24,6 +24,7 @@
 
 #include "core/error.h"
 #include "core/shared_values.h"
+#include "launcher/control/announce.h"
 #include "launcher/control/hosts_view.h"
 #include "launcher/control/messages.h"
 #include "launcher/control/restart_policy.h"
@@ -67,6 +68,9 @@ struct HostRefused {      ///< an agent that may not take part, and was told why
   std::string host_name;  ///< for people
   std::string address;    ///< from which it came
   std::string why;        ///< seen from here: "it was told --nnodes 3, this host 2"
+  /// Its ranks have run, and it waits for the coordinator that they had; this one has begun nothing
+  /// and might have gone on with that run, if it had been told the same.
+  bool is_of_earlier_run = false;
 };
 struct RanksHang {  ///< as HangWatch says, over all hosts
   Hang hang;
@@ -109,9 +113,6 @@ struct SendToAgent {
 struct TellReport {
   AttemptReport report;
 };
-struct Announce {  ///< one line for people
-  std::string text;
-};
 struct KeepEvidence {  ///< of a run that gave up
   std::string why;
 };
@@ -133,6 +134,8 @@ class Coordinator {
     std::chrono::milliseconds last_call{
         15'000};                               ///< at first, for more hosts once there are enough
     std::chrono::milliseconds rejoin{60'000};  ///< time that lost hosts have to come back
+    /// A host that cannot come ends the run not at once, but when it is known of all others, too.
+    bool names_all_missing = false;
     RestartPolicy::Limits restarts;
   };
   Coordinator(TimePoint now, Settings settings);
@@ -199,6 +202,7 @@ class Coordinator {
     bool is_spare_said = false;            ///< that ranks do not fit on it was said
     bool is_given_up = false;              ///< what was to start its agent ended, which was said
     bool is_leaving = false;  ///< it was told to end: it has no part in the next attempt
+    bool has_left = false;    ///< it has ended since, as it was told
     bool is_over = false;     ///< none of the attempt's ranks is left
     std::optional<AttemptFacts> facts = {};
     std::vector<RankState> ranks = {};  ///< as its last heartbeat showed those of the attempt
@@ -218,6 +222,7 @@ class Coordinator {
   void on(const RunSignal& event);
   void on(const HostCannotCome& event);
   void on(const HostRefused& event);
+  void give_way_to(const HostRefused& host);
   void on(const RanksHang& event);
   void on(const CoordinatorTick&);
   void hear(Host& host, const Hello& hello);
@@ -230,6 +235,7 @@ class Coordinator {
   void answer(const std::vector<SharedValues::Answered>& answers);
   static bool ends_the_run(int signal);
   void take_signal(int number);
+  void tell_that_nothing_is_saved(int number);
   void signal_ranks(int number);
   [[nodiscard]] bool is_of_host(const AttemptFacts& facts, const Host& host) const;
 
@@ -245,6 +251,7 @@ class Coordinator {
   void gather();
   void give_up_waiting(const std::vector<Host*>& hosts);
   void give_up_misfit(const std::vector<Host*>& hosts);
+  [[nodiscard]] bool cannot_get_hosts() const;
   void tell_of_spares(const std::vector<Host*>& hosts);
   void wait_for_hosts();
   [[nodiscard]] std::vector<Host*> free_hosts();
@@ -265,7 +272,9 @@ class Coordinator {
   [[nodiscard]] std::string why_with_other_ranks(const AttemptReport& report,
                                                  const AttemptEnd& end);
   [[nodiscard]] std::string begins_from() const;
-  [[nodiscard]] std::string hosts_that_miss() const;
+  enum class Missing { all, not_refused, refused };
+  [[nodiscard]] std::string hosts_that_miss(Missing which = Missing::all) const;
+  [[nodiscard]] bool is_refused(const Host& host) const;
   void start(const std::vector<Host*>& hosts, const std::vector<int>& ranks);
   void remind(Host& host);
   void note_life(Host& host);

@@ -60,12 +60,21 @@ void Coordinator::gather() {
   const std::optional<std::vector<int>> ranks = place(hosts);
   if (!ranks) {
     enough_since_.reset();
+    if (cannot_get_hosts()) return finish(static_cast<int>(ExitCode::host));
     if (std::ssize(hosts) == std::ssize(hosts_)) return give_up_misfit(hosts);
     if (now_ >= gathers_until()) give_up_waiting(hosts);
     return;
   }
   if (!enough_since_) enough_since_ = now_;
   if (may_start(hosts.size())) start(hosts, *ranks);
+}
+
+/// True if what was to start the agent of a host that the run needs has ended without one.
+bool Coordinator::cannot_get_hosts() const {
+  if (can_do_without_some() || std::ranges::none_of(hosts_, &Host::is_given_up)) return false;
+  return !settings_.names_all_missing || std::ranges::all_of(hosts_, [](const Host& host) {
+    return host.is_given_up || host.connected;
+  });
 }
 
 /// All hosts are there, and cannot hold what the run needs.
@@ -129,10 +138,13 @@ Coordinator::TimePoint Coordinator::gathers_until() const {
 }
 
 /// Lists the hosts that are not there: "1 (gpu-07), 2".
-std::string Coordinator::hosts_that_miss() const {
+std::string Coordinator::hosts_that_miss(Missing which) const {
   std::string names;
-  for (const Host& host : hosts_)
-    if (!host.connected) names += (names.empty() ? "" : ", ") + shown(host);
+  for (const Host& host : hosts_) {
+    if (host.connected) continue;
+    if (which != Missing::all && is_refused(host) != (which == Missing::refused)) continue;
+    names += (names.empty() ? "" : ", ") + shown(host);
+  }
   return names;
 }
 

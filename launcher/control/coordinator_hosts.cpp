@@ -41,7 +41,7 @@ void Coordinator::dismiss(Host& host, const std::string& agent, const std::strin
 void Coordinator::adopt(Host& host, const Hello& hello) {
   if (host.agent != hello.agent) {
     if (!host.agent.empty()) dismiss(host, host.agent, kAnotherCame);
-    host.is_leaving = false;
+    host.is_leaving = host.has_left = false;
     // Its first heartbeat says whether it has: of an earlier coordinator that died.
     host.has_ranks = hello.newest >= 0;
   }
@@ -64,14 +64,27 @@ void Coordinator::adopt(Host& host, const Hello& hello) {
 void Coordinator::on(const HostCannotCome& event) {
   Host* host = find(event.host);
   if (host == nullptr || !host->agent.empty() || state_ != State::gathering) return;
-  if (can_do_without_some() && std::exchange(host->is_given_up, true)) return;  // it was said
+  if (std::exchange(host->is_given_up, true)) return;  // it was said
   actions_.emplace_back(
       Announce{fmt::format("host {} cannot take part: {}", shown(*host), event.reason)});
-  if (!can_do_without_some()) finish(static_cast<int>(ExitCode::host));
+}
+
+/// This coordinator was started in place of one that has died, with something else: hosts with
+/// ranks of that one's run lose nothing if it ends, and have nobody to go on with while it holds
+/// the port.
+void Coordinator::give_way_to(const HostRefused& host) {
+  actions_.emplace_back(Announce{fmt::format(
+      "host {} ({}) has had ranks of a run that does not go on with this mlaunch: {}. This one "
+      "ends, and that host waits: start it again with that host's command, or end the mlaunch of "
+      "that host before another run begins here",
+      host.host, joined(host.host_name, host.address), host.why)});
+  finish(static_cast<int>(ExitCode::configuration));
 }
 
 /// Says once why a host is refused, however often it tries or is started again.
 void Coordinator::on(const HostRefused& event) {
+  if (event.is_of_earlier_run && state_ == State::gathering && attempt() < 0)
+    return give_way_to(event);
   const auto known = std::ranges::find_if(refused_, [&](const HostRefused& one) {
     return one.host == event.host && one.host_name == event.host_name &&
            one.address == event.address;
@@ -152,6 +165,7 @@ void Coordinator::send_away(Host& host, const std::string& why) {
   dismiss(host, host.agent, why);
   host.agent.clear();
   host.connected = host.is_leaving = false;
+  host.has_left = true;
 }
 
 }  // namespace strata::launcher

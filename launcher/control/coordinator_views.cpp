@@ -28,11 +28,18 @@ std::string_view Coordinator::state_of(const Host& host) const {
                                       : host.is_leaving ? kIsLeaving
                                                         : kHasRanks;
   if (state_ == State::running && is_in_attempt(host)) return with_ranks;
-  if (host.agent.empty()) return kIsMissing;
+  if (host.agent.empty()) return host.has_left ? kHasLeft : kIsMissing;
   if (!has_lease(host)) return kIsLost;
   if (state_ == State::ending && is_in_attempt(host)) return with_ranks;
   if (can_do_without_some() && failures_of(host) >= kMostFailures) return kIsLeftOut;
   return state_ == State::gathering ? kIsReady : kIsSpare;
+}
+
+/// True if a host of this number was refused, and none is there.
+bool Coordinator::is_refused(const Host& host) const {
+  const std::string_view state = state_of(host);
+  return (state == kIsMissing || state == kIsLost || state == kHasLeft) &&
+         std::ranges::find(refused_, host.name, &HostRefused::host) != refused_.end();
 }
 
 std::vector<HostView> Coordinator::hosts() const {
@@ -43,8 +50,8 @@ std::vector<HostView> Coordinator::hosts() const {
   };
   for (const Host& host : hosts_) {
     const std::string_view state = state_of(host);
-    const auto instead = std::ranges::find(refused, host.name, &HostRefused::host);
-    if (instead != refused.end() && (state == kIsMissing || state == kIsLost)) {
+    if (is_refused(host)) {
+      const auto instead = std::ranges::find(refused, host.name, &HostRefused::host);
       add_refused(*instead);
       refused.erase(instead);
       continue;
@@ -66,7 +73,8 @@ std::optional<WaitingView> Coordinator::waiting(TimePoint now) const {
                      .all = static_cast<int>(hosts_.size()),
                      .since = now - gathering_since_,
                      .limit = gathers_until() - gathering_since_,
-                     .missing = hosts_that_miss()};
+                     .missing = hosts_that_miss(Missing::not_refused),
+                     .refused = hosts_that_miss(Missing::refused)};
 }
 
 }  // namespace strata::launcher

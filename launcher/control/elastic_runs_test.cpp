@@ -330,6 +330,21 @@ TEST_F(ElasticTest, AHostThatIsRefusedIsSaidOnceUntilItComes) {
   EXPECT_EQ(run_->hosts()[1].state, kIsReady);
 }
 
+// Fault 13.
+TEST_F(ElasticTest, ARunThatHasBegunNothingGivesWayToOneThatHasHosts) {
+  open_elastic({});
+  HostRefused refused{"b", "gpu-2", "10.0.0.2", "it has Strata 1, this host 2"};
+  refused.is_of_earlier_run = true;
+  tell(refused);
+  EXPECT_EQ(done<EndRun>().value().exit_code, 78);
+  EXPECT_NE(done<Announce>().value().text.find("host b (gpu-2 at 10.0.0.2) has had ranks"),
+            std::string::npos);
+  open_elastic({"a", "b", "c"});
+  forget();
+  tell(refused);
+  EXPECT_FALSE(done<EndRun>()) << "this one has begun";
+}
+
 TEST_F(ElasticTest, TooFewHostsAreToldFromWhereTheRunGoesOn) {
   Coordinator::Settings settings{.hosts = {"a", "b"}, .least_hosts = 2, .restarts = {}};
   settings.lease = milliseconds(5000);

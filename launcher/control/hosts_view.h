@@ -17,9 +17,10 @@ inline constexpr std::string_view kIsLeaving = "leaving";   ///< it was told to 
 inline constexpr std::string_view kIsLeftOut = "left out";  ///< too many attempts failed there
 inline constexpr std::string_view kIsLost = "lost";         ///< it was there, and does not answer
 inline constexpr std::string_view kIsMissing = "missing";   ///< it has not come
+inline constexpr std::string_view kHasLeft = "left";        ///< it was told to end, and has
 inline constexpr std::string_view kIsRefused = "refused";   ///< it may not take part
-inline constexpr std::array kHostStates{kHasRanks,  kIsSilent, kIsReady,   kIsSpare,  kIsLeaving,
-                                        kIsLeftOut, kIsLost,   kIsMissing, kIsRefused};
+inline constexpr std::array kHostStates{kHasRanks,  kIsSilent, kIsReady,   kIsSpare, kIsLeaving,
+                                        kIsLeftOut, kIsLost,   kIsMissing, kHasLeft, kIsRefused};
 
 struct HostView {
   std::string number;   ///< its name in the run: a number, if the run has several hosts
@@ -37,7 +38,8 @@ struct WaitingView {
   int all = 1;                                  ///< hosts that the run has
   std::chrono::steady_clock::duration since{};  ///< for so long
   std::chrono::steady_clock::duration limit{};  ///< in all; then the run ends
-  std::string missing = {};                     ///< hosts that are not there, for people
+  std::string missing = {};  ///< hosts that are not there and were not refused, for people
+  std::string refused = {};  ///< hosts that may not take part as they are, for people
 };
 
 }  // namespace strata::launcher

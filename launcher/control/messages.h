@@ -115,7 +115,8 @@ struct ForwardSignal {
 /// Answers a heartbeat: ranks may live for the time of a lease from when that one was sent.
 struct Lease {
   std::int64_t heartbeat = 0;
-  int attempt = -1;  ///< the run's newest: no older one may start any more
+  int attempt = -1;       ///< the run's newest: no older one may start any more
+  bool is_spare = false;  ///< that attempt runs without this host
   bool operator==(const Lease&) const = default;
 };
 

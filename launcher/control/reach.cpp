@@ -9,8 +9,20 @@ namespace strata::launcher {
 std::optional<std::string> Reach::found() {
   const bool is_again = std::exchange(ever_found_, true) && since_ && said_;
   since_.reset();
+  another_.clear();
   if (!is_again) return {};
   return fmt::format("host 0 answers again at {}", where_);
+}
+
+std::optional<std::string> Reach::found_another(TimePoint now, const std::string& reason) {
+  lost(now, "what answers there is not host 0 of this run: " + reason);
+  if (std::exchange(another_, reason) == reason) return {};
+  said_ = true;
+  return fmt::format(
+      "what answers at {} is not host 0 of this run: {}; this host waits for the right one up to "
+      "{} "
+      "s",
+      where_, reason, limit().count());
 }
 
 std::optional<std::string> Reach::complaint(TimePoint now) {

@@ -34,6 +34,10 @@ class Reach {
     reason_ = reason;
   }
 
+  /// What answers in its place is another one, which does not let this host in. May be told often;
+  /// returns what to say, if anything.
+  std::optional<std::string> found_another(TimePoint now, const std::string& reason);
+
   [[nodiscard]] bool is_lost() const { return since_.has_value(); }
   /// It has been lost for longer than a connection takes that is made again.
   [[nodiscard]] bool is_quiet(TimePoint now) const { return since_ && now >= *since_ + kQuiet; }
@@ -55,7 +59,8 @@ class Reach {
   std::optional<TimePoint> since_;  ///< without a coordinator
   bool ever_found_ = false;
   bool said_ = false;
-  std::string reason_;  ///< empty: nothing has been tried yet
+  std::string reason_;   ///< empty: nothing has been tried yet
+  std::string another_;  ///< why another one has not let this host in, as it was said
 };
 
 }  // namespace strata::launcher

@@ -45,5 +45,25 @@ TEST(Reach, WaitsLessForOneThatWasThere) {
   EXPECT_TRUE(reach.complaint(begin + seconds(2003))) << "each time anew";
 }
 
+// Fault 13.
+TEST(Reach, WaitsForTheRightCoordinatorWhereAnotherOneAnswers) {
+  const Reach::TimePoint begin{};
+  Reach reach(begin, "h:1");
+  EXPECT_FALSE(reach.found());
+  reach.lost(begin + seconds(10), "broken");
+  EXPECT_EQ(reach.found_another(begin + seconds(11), "it differs"),
+            "what answers at h:1 is not host 0 of this run: it differs; this host waits for the "
+            "right one up to 60 s");
+  EXPECT_FALSE(reach.found_another(begin + seconds(12), "it differs")) << "once";
+  EXPECT_TRUE(reach.found_another(begin + seconds(12), "it differs more"));
+  EXPECT_FALSE(reach.complaint(begin + seconds(14))) << "it was said";
+  EXPECT_FALSE(reach.has_given_up(begin + seconds(69)));
+  EXPECT_TRUE(reach.has_given_up(begin + seconds(70)));
+  EXPECT_EQ(reach.farewell(),
+            "host 0 has not answered again at h:1 for 60 s (what answers there is not host 0 of "
+            "this run: it differs more): this host ends");
+  EXPECT_EQ(reach.found(), "host 0 answers again at h:1");
+}
+
 }  // namespace
 }  // namespace strata::launcher

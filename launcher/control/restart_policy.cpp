@@ -48,7 +48,12 @@ RestartPolicy::Decision RestartPolicy::judge(TimePoint now, const AttemptEnd& en
     return ends;
   if (end.left_behind)
     return ends_since("the ranks do not start again beside one that was killed and is left");
-  if (end.committed < 0 && !limits_.without_commit) return ends;
+  if (end.committed < 0 && !limits_.without_commit)
+    return end.exit_code == static_cast<int>(ExitCode::try_again)
+               ? ends_since(
+                     "the ranks do not start again by themselves, as nothing has been saved yet; "
+                     "with --max-restarts N they do so all the same")
+               : ends;
   const auto before = ends_.rbegin() + 1;
   if (end.out_of_memory && before != ends_.rend() && before->out_of_memory &&
       before->step == end.step)

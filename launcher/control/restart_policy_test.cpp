@@ -39,6 +39,16 @@ TEST_F(RestartPolicyTest, EndsARunThatHasCommittedNothing) {
   EXPECT_EQ(decision.why, "");
 }
 
+TEST_F(RestartPolicyTest, SaysWhyARunThatAsksForAnotherStartGetsNone) {
+  AttemptEnd hung = killed(-1, -1);
+  hung.exit_code = 75;
+  const auto decision = after(hung);
+  EXPECT_FALSE(decision.restart);
+  EXPECT_EQ(decision.why,
+            "the ranks do not start again by themselves, as nothing has been saved yet; with "
+            "--max-restarts N they do so all the same");
+}
+
 TEST_F(RestartPolicyTest, StartsSuchARunAgainIfAskedTo) {
   policy_ = RestartPolicy({.most_restarts = 1, .without_commit = true});
   EXPECT_TRUE(after(killed(7, -1)).restart);

@@ -37,6 +37,7 @@ void RunProgress::look(TimePoint now, std::chrono::system_clock::time_point wall
   looked_ = now;
   if (status.attempt != attempt_) see_attempt(wall, status);
   if (status.committed > committed_) see_checkpoint(now, wall, status);
+  see_beats(now, status);
   const RankState* rank = teller(status);
   if (rank == nullptr || rank->step < 0) return;
   has_steps_ = true;
@@ -47,6 +48,7 @@ void RunProgress::look(TimePoint now, std::chrono::system_clock::time_point wall
 /// What was done after the newest checkpoint is done again, and counts once.
 void RunProgress::see_attempt(std::chrono::system_clock::time_point wall, const RunStatus& status) {
   attempt_ = status.attempt;
+  beats_.clear();
   if (step_ >= 0) {
     // The step that ranks were in had not ended.
     const std::int64_t done = step_ - 1, kept = std::max<std::int64_t>(status.committed, 0);
@@ -83,6 +85,14 @@ void RunProgress::see_step(TimePoint now, const RankState& rank) {
   gap_ *= 2;
 }
 
+void RunProgress::see_beats(TimePoint now, const RunStatus& status) {
+  for (const RunStatus::Rank& rank : status.ranks) {
+    if (rank.state.beats == 0) continue;  // the program does not tell
+    const auto [found, is_new] = beats_.try_emplace(rank.state.rank, Beats{rank.state.beats, now});
+    if (!is_new && found->second.count != rank.state.beats) found->second = {rank.state.beats, now};
+  }
+}
+
 /// Old checkpoints are forgotten before old starts.
 void RunProgress::tell(std::chrono::system_clock::time_point wall, bool is_start,
                        std::string text) {
@@ -98,6 +108,13 @@ void RunProgress::complete(TimePoint now, RunStatus& status) const {
     status.goodput = std::min(useful_seconds_ / status.seconds, 1.0);
   if (committed_at_)
     status.checkpoint_age = std::chrono::duration<double>(now - *committed_at_).count();
+  for (RunStatus::Rank& rank : status.ranks) {
+    const auto seen = beats_.find(rank.state.rank);
+    if (seen == beats_.end() || rank.state.ended) continue;
+    const bool has_gone_on = rank.state.beats != seen->second.count;
+    rank.progress_age =
+        has_gone_on ? 0 : std::chrono::duration<double>(now - seen->second.since).count();
+  }
 }
 
 std::string RunProgress::json() const {

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -49,7 +50,13 @@ class RunProgress {
   void see_checkpoint(TimePoint now, std::chrono::system_clock::time_point wall,
                       const RunStatus& status);
   void see_step(TimePoint now, const RankState& rank);
+  void see_beats(TimePoint now, const RunStatus& status);
   void tell(std::chrono::system_clock::time_point wall, bool is_start, std::string text);
+
+  struct Beats {
+    std::uint64_t count = 0;
+    TimePoint since;  ///< when that was seen first
+  };
 
   std::optional<TimePoint> looked_;
   int attempt_ = -1;
@@ -60,6 +67,7 @@ class RunProgress {
   bool has_steps_ = false;  ///< ranks tell of them
   std::int64_t committed_ = -1;
   std::optional<TimePoint> committed_at_;
+  std::map<int, Beats> beats_;  ///< of the attempt's ranks that tell of their progress
   std::vector<Point> points_;
   std::optional<TimePoint> added_;  ///< when the last point was
   std::chrono::seconds gap_{1};     ///< between points

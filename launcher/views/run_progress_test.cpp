@@ -45,6 +45,25 @@ class RunProgressTest : public ::testing::Test {
   RunStatus status_{.attempt = 0};
 };
 
+TEST_F(RunProgressTest, KnowsWhenARankGotSomethingDone) {
+  RankState busy{.rank = 0, .beats = 1}, hung{.rank = 1, .beats = 7}, silent{.rank = 2};
+  for (int second = 0; second < 5; ++second) {
+    ++busy.beats;
+    status_.ranks = {{"here", busy}, {"here", hung}, {"here", silent}};
+    look();
+  }
+  RunStatus status = completed();
+  EXPECT_DOUBLE_EQ(status.ranks[0].progress_age, 1);
+  EXPECT_DOUBLE_EQ(status.ranks[1].progress_age, 5);
+  EXPECT_TRUE(std::isnan(status.ranks[2].progress_age)) << "its program does not tell";
+  ++status_.ranks[1].state.beats;
+  EXPECT_DOUBLE_EQ(completed().ranks[1].progress_age, 0) << "between two looks";
+  ++status_.attempt;
+  status_.ranks = {{"here", hung}};
+  look();
+  EXPECT_DOUBLE_EQ(completed().ranks[0].progress_age, 1) << "another process";
+}
+
 TEST_F(RunProgressTest, CountsTimeInSteps) {
   look(0, Phase::loading);
   for (int step = 0; step < 6; ++step) look(step);

@@ -21,12 +21,14 @@ void write_known(JsonWriter& json, std::string_view name, Number number, bool is
     json.null();
 }
 
-void write_rank(JsonWriter& json, const std::string& host, const RankState& rank) {
+void write_rank(JsonWriter& json, const RunStatus::Rank& one) {
+  const RankState& rank = one.state;
   const RankView& view = rank.view;
   json.begin_object();
-  json.member("rank", rank.rank).member("host", host);
+  json.member("rank", rank.rank).member("host", one.host);
   write_known(json, "process", view.process, view.process > 0);
   json.member("beats", rank.beats)
+      .member("progress_age_seconds", one.progress_age)  // NaN is written as null
       .member("phase", name_of(rank.phase))
       .member("phase_seconds", view.phase_seconds);
   write_known(json, "step", rank.step, rank.step >= 0);
@@ -51,6 +53,7 @@ void write_waiting(JsonWriter& json, const WaitingView& waiting) {
   json.begin_object();
   json.member("hosts_there", waiting.there).member("hosts_needed", waiting.needed);
   json.member("hosts_of_run", waiting.all).member("missing", waiting.missing);
+  json.member("refused", waiting.refused);
   json.member("seconds", seconds(waiting.since)).member("limit_seconds", seconds(waiting.limit));
   json.end_object();
 }
@@ -93,7 +96,7 @@ std::string status_json(const RunStatus& status) {
   json.key("hosts").begin_array();
   for (const HostView& host : status.hosts) write_host(json, host);
   json.end_array().key("ranks").begin_array();
-  for (const RunStatus::Rank& rank : status.ranks) write_rank(json, rank.host, rank.state);
+  for (const RunStatus::Rank& rank : status.ranks) write_rank(json, rank);
   json.end_array().end_object();
   return json.finish();
 }

@@ -41,6 +41,8 @@ struct RunStatus {
   struct Rank {
     std::string host;
     RankState state;
+    /// Time since it was seen to get something done, in seconds; NaN: not known.
+    double progress_age = std::numeric_limits<double>::quiet_NaN();
   };
   std::optional<WaitingView> waiting;  ///< nullopt: it does not wait for hosts
   std::vector<HostView> hosts;         ///< in the order of their numbers

@@ -73,7 +73,8 @@ TEST(RunStatus, TellsOfHostsAndWhatItWaitsFor) {
                                .all = 3,
                                .since = std::chrono::milliseconds(1500),
                                .limit = std::chrono::seconds(300),
-                               .missing = "1, 2"};
+                               .missing = "1",
+                               .refused = "2"};
   status.hosts = {{"0", "gpu-0", "10.0.0.1", 8, 0, kIsReady},
                   {"1", "gpu-1", "10.0.0.2", 0, 0, kIsRefused, "it has Strata 1"}};
   JsonValue json = parse_json(status_json(status), "status", {});
@@ -86,7 +87,8 @@ TEST(RunStatus, TellsOfHostsAndWhatItWaitsFor) {
   EXPECT_EQ(waiting.at("hosts_of_run").as_integer(), 3);
   EXPECT_EQ(waiting.at("seconds").as_number(), 1.5);
   EXPECT_EQ(waiting.at("limit_seconds").as_number(), 300);
-  EXPECT_EQ(waiting.at("missing").as_string(), "1, 2");
+  EXPECT_EQ(waiting.at("missing").as_string(), "1");
+  EXPECT_EQ(waiting.at("refused").as_string(), "2");
   const auto hosts = json.at("hosts").elements();
   ASSERT_EQ(hosts.size(), 2u);
   EXPECT_EQ(hosts[0].at("name").as_string(), "gpu-0");

@@ -56,16 +56,20 @@ std::vector<JsonValue> all_of(const JsonValue& run, std::string_view name) {
 
 std::vector<JsonValue> ranks_of(const JsonValue& run) { return all_of(run, "ranks"); }
 
-/// "waits for hosts: 1 is there and 2 are needed, for 35 s of 300 s; missing: 1"
+/// "waits for hosts for 35 s of 5 min: 1 of 4 there, 3 needed; missing: 1; refused: 2"
 std::string waiting_text(const JsonValue& run) {
   const auto waiting = known(run, "waiting");
   if (!waiting || !waiting->is(JsonKind::object)) return "";
   const auto seconds = number(*waiting, "seconds"), limit = number(*waiting, "limit_seconds");
-  return fmt::format(
-      "waits for hosts for {} of {}: {} of {} there, {} needed; missing: {}\n",
-      seconds ? duration_text(*seconds) : kUnknown, limit ? duration_text(*limit) : kUnknown,
-      whole(number(*waiting, "hosts_there")), whole(number(*waiting, "hosts_of_run")),
-      whole(number(*waiting, "hosts_needed")), word(*waiting, "missing"));
+  std::string text =
+      fmt::format("waits for hosts for {} of {}: {} of {} there, {} needed",
+                  seconds ? duration_text(*seconds) : kUnknown,
+                  limit ? duration_text(*limit) : kUnknown, whole(number(*waiting, "hosts_there")),
+                  whole(number(*waiting, "hosts_of_run")), whole(number(*waiting, "hosts_needed")));
+  for (const char* what : {"missing", "refused"})
+    if (const std::string names = word(*waiting, what); names != kUnknown)
+      text += fmt::format("; {}: {}", what, names);
+  return text + "\n";
 }
 
 /// The largest that any rank tells.
@@ -155,13 +159,15 @@ std::string ranks_table(const JsonValue& run) {
   TextTable table({{"rank", Align::right},
                    {"phase"},
                    {"for", Align::right},
+                   {"got on", Align::right},
                    {"memory"},
                    {"saved in"},
                    {"where"}});
   for (const JsonValue& rank : ranks_of(run)) {
-    const auto seconds = number(rank, "phase_seconds");
+    const auto seconds = number(rank, "phase_seconds"), age = number(rank, "progress_age_seconds");
     table.add({whole(number(rank, "rank")), phase_text(rank),
-               seconds ? duration_text(*seconds) : kUnknown, memory_text(rank),
+               seconds ? duration_text(*seconds) : kUnknown,
+               age ? duration_text(*age) + " ago" : kUnknown, memory_text(rank),
                word(rank, "checkpoint"), word(rank, "where")});
   }
   return table.text();

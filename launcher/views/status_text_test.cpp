@@ -23,14 +23,14 @@ TEST(StatusText, HasARowForEachRun) {
 
 TEST(StatusText, SaysForWhichHostsARunWaits) {
   const JsonValue run = json(R"({"state": "waiting", "waiting": {"hosts_there": 1,
-      "hosts_needed": 2, "hosts_of_run": 3, "missing": "1, 2", "seconds": 35.5,
+      "hosts_needed": 2, "hosts_of_run": 3, "missing": "2", "refused": "1", "seconds": 35.5,
       "limit_seconds": 300}, "hosts": [
       {"host": "0", "name": "gpu-0", "address": "10.0.0.1", "slots": 8, "ranks": 0,
        "state": "ready", "why": ""},
       {"host": "1", "name": "gpu-1", "address": "10.0.0.2", "slots": null, "ranks": 0,
        "state": "refused", "why": "it has Strata 1\u001b[2J"}]})");
   EXPECT_EQ(hosts_table(run),
-            "waits for hosts for 35 s of 5 min: 1 of 3 there, 2 needed; missing: 1, 2\n"
+            "waits for hosts for 35 s of 5 min: 1 of 3 there, 2 needed; missing: 2; refused: 1\n"
             "host  name   address   slots  ranks  state    why\n"
             "0     gpu-0  10.0.0.1      8      0  ready    -\n"
             "1     gpu-1  10.0.0.2      -      0  refused  it has Strata 1?[2J\n");
@@ -45,18 +45,19 @@ TEST(StatusText, TellsFrozenRanksFromStoppedOnes) {
 
 TEST(StatusText, HasARowForEachRank) {
   const JsonValue run = json(R"({"ranks": [
-      {"rank": 0, "phase": "backward", "phase_seconds": 0.4, "memory_bytes":
+      {"rank": 0, "phase": "backward", "phase_seconds": 0.4, "progress_age_seconds": 7.9, "memory_bytes":
        {"device": 1073741824, "pinned": 0, "pageable": 1024, "disk": 0},
        "checkpoint": "out/step-10", "where": "step 12, backward", "held": true, "ended": false},
       {"rank": 1, "phase": "update", "phase_seconds": 130, "memory_bytes": {"device": 0},
        "checkpoint": "", "where": "", "held": false, "ended": true}]})");
   EXPECT_EQ(
       ranks_table(run),
-      "rank  phase                 for  memory                              saved in     "
+      "rank  phase                 for   got on  memory                              saved in     "
       "where\n"
-      "   0  backward (stopped)    0 s  1.00 GiB device, 1.00 KiB pageable  out/step-10  "
+      "   0  backward (stopped)    0 s  7 s ago  1.00 GiB device, 1.00 KiB pageable  out/step-10  "
       "step 12, backward\n"
-      "   1  ended               2 min  -                                   -            -\n");
+      "   1  ended               2 min        -  -                                   -            "
+      "-\n");
   EXPECT_EQ(ranks_table(json("{}")), "");
 }
 

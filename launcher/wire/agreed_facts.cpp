@@ -76,6 +76,31 @@ std::string option_at(const Command& command, std::size_t i) {
   return is_value ? command[i - 1] : "";
 }
 
+/// Returns --zero for --zero and for --zero=3; "": word `i` is no option.
+std::string name_at(const Command& command, std::size_t i) {
+  if (i >= command.size() || !is_option(command[i])) return "";
+  return command[i].substr(0, command[i].find('='));
+}
+
+bool has_option(const Command& command, const std::string& name) {
+  for (std::size_t i = 0; i < command.size(); ++i)
+    if (name_at(command, i) == name) return true;
+  return false;
+}
+
+/// Says of an option that only one of two commands has, where they begin to differ, that it has;
+/// "": there is none.
+template <typename Words>
+std::string lone_option(const Command& theirs, const Command& own, std::size_t i,
+                        const Words& words) {
+  const std::string there = name_at(theirs, i), here = name_at(own, i);
+  if (!there.empty() && !has_option(own, there))
+    return fmt::format("{} is given {} and not {}", there, words.on_them, words.on_us);
+  if (!here.empty() && !has_option(theirs, here))
+    return fmt::format("{} is given {} and not {}", here, words.on_us, words.on_them);
+  return "";
+}
+
 std::optional<Refusal> difference_of_commands(const Command& theirs, const Command& own) {
   for (std::size_t i = 0; i < std::max(theirs.size(), own.size()); ++i) {
     const auto word = [i](const Command& command) {
@@ -86,12 +111,16 @@ std::optional<Refusal> difference_of_commands(const Command& theirs, const Comma
     const std::string what = i == 0 ? "the program"
                              : !option.empty() && option == option_at(own, i)
                                  ? option
-                                 : fmt::format("argument {}", i);
+                                 : fmt::format("what follows '{}'", own[i - 1]);
     return refusal_of([&](const auto& words) {
+      std::string differs = lone_option(theirs, own, i, words);
+      if (differs.empty())
+        differs = fmt::format("{} is {} {} and {} {}", what, word(theirs), words.on_them, word(own),
+                              words.on_us);
       return fmt::format(
-          "its ranks would run another command than those of the coordinator: {} is {} {} and {} "
-          "{}; give all hosts the same",
-          what, word(theirs), words.on_them, word(own), words.on_us);
+          "its ranks would run another command than those of the coordinator: {}; give all hosts "
+          "the same",
+          differs);
     });
   }
   return {};

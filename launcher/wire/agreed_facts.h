@@ -22,7 +22,8 @@ struct AgreedFacts {
 struct Refusal {
   std::string to_agent;
   std::string to_coordinator;
-  int exit_code = 78;  ///< that the agent ends with
+  int exit_code = 78;     ///< that the agent ends with
+  bool may_wait = false;  ///< the agent is of another run, whose coordinator may still come
 };
 
 /// Says the same to both. `say` gets the words of one side: an object with `them` (the agent's host

@@ -32,10 +32,27 @@ TEST(AgreedFacts, BothHostsAreToldWhatDiffersAsTheySeeIt) {
   other.command.pop_back();
   differs = difference(other, kOwn);
   ASSERT_TRUE(differs);
-  EXPECT_NE(differs->to_agent.find("argument 2 is nothing on this host and '3' there"),
+  EXPECT_NE(differs->to_agent.find("what follows '--zero' is nothing on this host and '3' there"),
             std::string::npos);
-  EXPECT_NE(differs->to_coordinator.find("argument 2 is nothing there and '3' on this host"),
-            std::string::npos);
+  EXPECT_NE(
+      differs->to_coordinator.find("what follows '--zero' is nothing there and '3' on this host"),
+      std::string::npos);
+}
+
+TEST(AgreedFacts, AnOptionThatOneCommandLacksIsNamed) {
+  const auto told = [](std::vector<std::string> theirs) {
+    AgreedFacts other = kOwn;
+    other.command = std::move(theirs);
+    const std::string text = difference(other, kOwn).value().to_agent;
+    return text.substr(text.find(": ") + 2);
+  };
+  EXPECT_EQ(told({"train", "--bf16", "--zero", "3"}),
+            "--bf16 is given on this host and not there; give all hosts the same");
+  EXPECT_EQ(told({"train", "--zero", "3", "--steps=5"}),
+            "--steps is given on this host and not there; give all hosts the same");
+  EXPECT_EQ(told({"train"}), "--zero is given there and not on this host; give all hosts the same");
+  EXPECT_EQ(told({"train", "--zero", "3", "data"}),
+            "what follows '3' is 'data' on this host and nothing there; give all hosts the same");
 }
 
 TEST(AgreedFacts, OptionsOfMlaunchAreComparedOneByOne) {

@@ -39,6 +39,8 @@ struct Welcomed {
 struct NotWelcome {
   std::string reason;  ///< one line
   int exit_code = 78;  ///< that the agent ends with
+  /// If the agent has had ranks, the coordinator of their run may still come: the wire tries again.
+  bool may_wait = false;
 };
 /// To an agent: the coordinator cannot be reached; the wire tries again.
 struct CoordinatorOutOfReach {

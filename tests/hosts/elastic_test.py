@@ -1,5 +1,6 @@
 """Runs whose hosts come and go: they go on with those that are left, take in those that come, and keep every bit."""
 import json
+import os
 import signal
 import unittest
 
@@ -63,15 +64,46 @@ class Elastic(HostsTest):
 
     # Fault 13.
     def test_host_0_is_started_again_with_another_command(self):
-        run = self.train("--steps", 100000)
+        run = self.train("--zero", 3, "--steps", 1000, "--save-every", 100, "--output", "out")
         first, second = (self.start_host(node, "2", run) for node in range(2))
-        self.wait_until(lambda: children(second.pid), "its rank")
+        self.wait_until(lambda: (self.home / "out" / "latest").exists(), "a checkpoint", 180)
         first.kill()
-        again = self.start_host(0, "2", self.train("--steps", 5))
-        code, _, said = self.ended(second, SOON_S)
+        first.communicate()
+        code, _, said = self.ended(self.start_host(0, "2", self.train("--zero", 2)))
         self.assertEqual(code, 78, said)
-        self.assertIn("is '100000' on this host and '5' there", said)
-        self.assertIsNone(again.poll())
+        self.assertRegex(said, r"host 1 \(.+ at 127\.0\.0\.1\) has had ranks of a run .*: --zero is '3' there and '2' on this host;")
+        self.assertIsNone(second.poll(), "it waits for the right one")
+        again = self.start_host(0, "2", run)
+        ends = [self.ended(host) for host in (again, second)]
+        self.assertEqual([end[0] for end in ends], [0, 0], ends)
+        self.assertRegex(ends[1][2], r"is not host 0 of this run: .*: --zero is '3' on this host and '2' there;.* up to 60 s\n")
+
+    # Faults 13, 36.
+    def test_a_host_that_ends_without_host_0_says_where_the_run_goes_on(self):
+        first, second = (self.start_host(node, "2", self.train("--steps", 100000, "--save-every", 50, "--output", "out")) for node in range(2))
+        latest = self.home / "out" / "latest"
+        self.wait_until(latest.exists, "a checkpoint", 180)
+        before = os.readlink(latest)
+        self.wait_until(lambda: os.readlink(latest) != before, "another one, so that all ranks know of one", 180)
+        first.kill()
+        first.communicate()
+        second.send_signal(signal.SIGTERM)
+        code, _, said = self.ended(second)
+        self.assertEqual(code, 75, said)
+        self.assertRegex(said, r"(?m)^mlaunch: step \d+ is saved in .*out/.*; the same command with --resume auto goes on from there$")
+
+    def test_a_spare_host_says_that_it_is_one_and_is_shown_when_it_has_left(self):
+        run = self.train("--steps", 100000000)
+        first, second = (self.start_host(node, "1:2", run, ["--elastic", "1:1"]) for node in range(2))
+        said = []
+        while "host 1 is a spare: the run goes on without it" not in "".join(said[-1:]):
+            said.append(second.stderr.readline())
+            self.assertTrue(said[-1], said)
+        second.send_signal(signal.SIGTERM)
+        self.assertEqual(self.ended(second)[0], 75)
+        runs = json.loads(self.run_program([str(BIN / "mlaunch"), "status", "--json"]).stdout)["runs"]
+        [hosts] = [run["hosts"] for run in runs if run["process"] == first.pid]
+        self.assertEqual([host["state"] for host in hosts], ["ranks", "left"])
 
     # Fault 36.
     def test_a_host_that_is_told_to_end_leaves_alone(self):

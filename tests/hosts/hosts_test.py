@@ -31,6 +31,8 @@ class Hosts(HostsTest):
         self.assertTrue(all(found) and len(lines) == 3, lines)
         self.assertEqual(len({match.groups() for match in found}), 1, "one port, one run")
         self.assertNotEqual(found[0][1], str(self.port), "it is the coordinator's")
+        joined = rf"mlaunch: this host has joined run {found[0][2]} as host 1; the mlaunch at 127\.0\.0\.1:{self.port} watches over it\n"
+        self.assertRegex(second[2], joined + r"mlaunch: ranks 1 to 2 of 3 start here\n")
 
     # Fault 1.
     def test_a_rank_that_fails_ends_all_hosts_and_is_told_with_its_host(self):
@@ -64,7 +66,7 @@ class Hosts(HostsTest):
         code, _, report = self.ended(first)
         self.assertLess(time.monotonic() - begin, 7)
         self.assertEqual(code, 75, report)
-        self.assertRegex(report, r"mlaunch: host 1 \(.+\) is lost: its agent has ended")
+        self.assertEqual(len(re.findall(r"mlaunch: host 1 \(.+\) is lost: its agent has ended", report)), 2, "at once, and in the report")
         self.assertFalse([pid for pid in ranks if is_running(pid)])
 
     # Fault 10.
@@ -249,6 +251,12 @@ class Hosts(HostsTest):
             agent.send_signal(number)
             ended, _, said = self.ended(agent, SOON_S)
             self.assertEqual(ended, code, said)
+
+    # Fault 35.
+    def test_an_interface_that_a_host_does_not_have_is_refused_before_it_joins(self):
+        for node in (0, 1):
+            done = self.run_program(self.command(node, 2, 1, ["true"], ["--interface", "none0"]), expect=2)
+            self.assertRegex(done.stderr, r"--interface none0: this host has no interface of that name with an address; it has .*lo \(127\.0\.0\.1\)")
 
     def test_what_is_mistyped_is_said(self):
         missing = self.run_program([str(BIN / "mlaunch"), "--nnodes", "2", "true"], expect=2)

@@ -106,6 +106,10 @@ class Ssh(HostsTest):
         code, _, error = self.ended(self.launch("-H", "localhost,b", "true"))
         self.assertEqual(code, 69, error)
         self.assertRegex(error, r"host 1 cannot take part: ssh: connect to host .* refused")
+        code, _, error = self.ended(self.launch("-H", "localhost,b,c", "doctor", "--hosts"), 180)
+        self.assertEqual(code, 69, error)
+        for host in (1, 2):  # the doctor names them all
+            self.assertRegex(error, f"host {host} cannot take part: ssh: connect to host .* refused")
 
     def test_a_host_that_does_not_come_is_named_while_ssh_waits(self):
         # This one is as silent as a host that is down: it takes the connection, and says nothing.

@@ -38,7 +38,7 @@ class Views(HostsTest):
         here["runs"] = [run for run in here["runs"] if run["process"] == first.pid]
         for status in (there, here):
             for thing in (status["runs"][0], *status["runs"][0]["ranks"]):
-                for name in ("seconds", "phase_seconds", "beats"):
+                for name in ("seconds", "phase_seconds", "beats", "progress_age_seconds"):
                     thing.pop(name, None)
         self.assertEqual(there, here)
         run = there["runs"][0]["run"]

@@ -106,7 +106,8 @@ void judge_machines(const HostsReport& report, Findings& findings) {
   if (const auto unlike = others_than_first(hosts, gpus_of); !unlike.empty())
     findings.add(Level::note, "GPUs",
                  unlike + "; unlike GPUs or drivers go at the pace of the slowest");
-  findings.conclude("GPUs", gpus_of(hosts.front()) + " on each host");
+  findings.conclude("GPUs", hosts.front().gpus.empty() ? "no host has one"
+                                                       : gpus_of(hosts.front()) + " on each host");
   for (const HostFacts& host : hosts) {
     if (host.locked_bytes >= 0 && host.locked_bytes < kLockedMemory)
       findings.add(Level::note, "memlock",

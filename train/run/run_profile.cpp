@@ -56,7 +56,8 @@ std::optional<machine::Profile> kept_profile(RunParts& run) {
   if (!is_name_taken(profile_folder())) return {};  // nobody has kept anything
   machine::ProfileFolder::Found found =
       machine::ProfileFolder(profile_folder()).find(measured_of(run));
-  if (!found.note.empty()) run.listeners.note(found.note);
+  // Later attempts find the same.
+  if (!found.note.empty() && run.request.context.attempt == 0) run.listeners.note(found.note);
   return std::move(found.profile);
 }
 

@@ -52,6 +52,7 @@ class SimulatedAgent : public AgentEnd, public GroupOwner {
   void act(const SetLease& action);
   void act(const AnswerRank& action);
   void act(const DescribeHang&) {}  // simulated ranks tell nothing
+  void act(const Announce&) {}
   void act(const EndAgent& action);
   void set_timer();
   void die(bool with_host);

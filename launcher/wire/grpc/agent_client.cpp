@@ -52,11 +52,14 @@ bool AgentClient::connect_once() {
   stream_ = nullptr;
   ending_changed_.notify_all();
   if (!stream.run_id().empty()) run_id_ = stream.run_id();
-  if (ending_ || stream.is_refused()) return false;
+  if (ending_) return false;
+  if (stream.refusal()) return stream.refusal()->may_wait;
   if (const char* other = secret_that_differs(status)) {
-    events_.put(NotWelcome{fmt::format(
-        "the coordinator has another {}: give all hosts the same --run-secret file", other)});
-    return false;
+    events_.put(NotWelcome{
+        .reason = fmt::format(
+            "the coordinator has another {}: give all hosts the same --run-secret file", other),
+        .may_wait = true});
+    return true;
   }
   events_.put(CoordinatorOutOfReach{reason_of(status)});
   return true;

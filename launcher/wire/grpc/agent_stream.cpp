@@ -79,7 +79,7 @@ void AgentStream::begin(const proto::Hello& hello) {
   hello_->address = address_;
   if (const auto refused = server_.let_in(*this, *hello_, introduction)) {
     hello_.reset();
-    refuse({refused->to_agent, refused->exit_code});
+    refuse({refused->to_agent, refused->exit_code, refused->may_wait});
   }
 }
 

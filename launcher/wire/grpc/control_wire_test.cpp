@@ -223,8 +223,10 @@ TEST_F(ControlWireTest, WhoDoesNotBelongToTheRunIsRefused) {
   for (const auto& [command, said] : std::vector<std::pair<std::vector<std::string>, std::string>>{
            {{"train", "--zero", "2"}, ": --zero is '2' on this host and '3' there"},
            {{"plan", "--zero", "3"}, ": the program is 'plan' on this host and 'train' there"},
-           {{"train", "--zero=3"}, ": argument 1 is '--zero=3' on this host and '--zero' there"},
-           {{"train", "--zero"}, ": argument 2 is nothing on this host and '3' there"}}) {
+           {{"train", "--zero=3"},
+            ": what follows 'train' is '--zero=3' on this host and '--zero' there"},
+           {{"train", "--zero"},
+            ": what follows '--zero' is nothing on this host and '3' there"}}) {
     wrong.facts.command = command;
     EXPECT_NE(refusal_of(wrong).find(said), std::string::npos) << refusal_of(wrong);
   }
@@ -274,6 +276,44 @@ TEST_F(ControlWireTest, ACoordinatorThatWasStartedAnewGoesOnWithTheRunOfAnAgent)
   AttachSettings third = attach_settings();
   third.run_id = kStrangeRun;
   EXPECT_NE(refusal_of(third).find("the coordinator has begun run fedcba98"), std::string::npos);
+}
+
+// Fault 13.
+TEST_F(ControlWireTest, AHostThatHasHadRanksWaitsForTheCoordinatorOfItsRun) {
+  listen();
+  AttachSettings of_before = attach_settings();
+  of_before.run_id = "run-6";
+  of_before.facts.command = {"train", "--zero", "2"};
+  attach(of_before);
+  const Hello hello{.host = "a", .agent = "1", .newest = 0};
+  for (const bool has_ended : {false, true}) {
+    if (has_ended) server_->end_run(78);
+    ASSERT_TRUE(at_agent_->next<Connected>()) << "it tries again";
+    client_->send(SendToCoordinator{hello});
+    const auto refused = at_agent_->next<NotWelcome>();
+    ASSERT_TRUE(refused);
+    EXPECT_TRUE(refused->may_wait);
+    EXPECT_NE(refused->reason.find("--zero is '2' on this host and '3' there"), std::string::npos);
+  }
+  EXPECT_TRUE(at_server_->next<HostRefused>().value().is_of_earlier_run);
+  client_.reset();
+  server_.reset();
+  listen();
+  EXPECT_EQ(server_->settle_run(), "run-7");
+  attach(of_before);
+  ASSERT_TRUE(at_agent_->next<Connected>());
+  client_->send(SendToCoordinator{hello});
+  EXPECT_FALSE(at_server_->next<HostRefused>().value().is_of_earlier_run) << "this one has begun";
+}
+
+TEST_F(ControlWireTest, AHostThatHasHadNoRanksDoesNotWaitForAnotherCoordinator) {
+  listen();
+  AttachSettings wrong = attach_settings();
+  wrong.facts.command = {"train", "--zero", "2"};
+  attach(wrong);
+  say_hello();
+  EXPECT_FALSE(at_agent_->next<NotWelcome>().value().may_wait);
+  EXPECT_FALSE(at_server_->next<HostRefused>().value().is_of_earlier_run);
 }
 
 TEST_F(ControlWireTest, WhoComesAfterTheEndOfTheRunIsToldItsCode) {

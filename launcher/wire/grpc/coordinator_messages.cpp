@@ -53,6 +53,7 @@ ForwardSignal signal_of(const proto::ForwardSignal& in) {
 void set(const Lease& lease, proto::FromCoordinator& out) {
   out.mutable_lease()->set_heartbeat(lease.heartbeat);
   out.mutable_lease()->set_attempt(lease.attempt);
+  out.mutable_lease()->set_is_spare(lease.is_spare);
 }
 
 void set(const StoreReply& reply, proto::FromCoordinator& out) {
@@ -130,6 +131,7 @@ proto::FromCoordinator to_proto(const NotWelcome& refusal) {
   proto::FromCoordinator out;
   out.mutable_refused()->set_reason(refusal.reason);
   out.mutable_refused()->set_exit_code(refusal.exit_code);
+  out.mutable_refused()->set_may_wait(refusal.may_wait);
   return out;
 }
 
@@ -147,7 +149,8 @@ std::variant<CoordinatorMessage, Welcomed, NotWelcome, OutputWanted> from_proto(
                       within(message.welcome().master_port(), 1, 65535, "master_port")};
     case proto::FromCoordinator::kRefused:
       return NotWelcome{message.refused().reason(),
-                        within(message.refused().exit_code(), 1, kMostCode, "exit_code")};
+                        within(message.refused().exit_code(), 1, kMostCode, "exit_code"),
+                        message.refused().may_wait()};
     case proto::FromCoordinator::kStartAttempt:
       return start_of(message.start_attempt());
     case proto::FromCoordinator::kStopAttempt:
@@ -157,7 +160,8 @@ std::variant<CoordinatorMessage, Welcomed, NotWelcome, OutputWanted> from_proto(
       return signal_of(message.forward_signal());
     case proto::FromCoordinator::kLease:
       return Lease{within(message.lease().heartbeat(), 0, kMostNumber, "heartbeat"),
-                   within(message.lease().attempt(), -1, kMostInt, "attempt")};
+                   within(message.lease().attempt(), -1, kMostInt, "attempt"),
+                   message.lease().is_spare()};
     case proto::FromCoordinator::kDismiss:
       return Dismiss{within(message.dismiss().exit_code(), 0, kMostCode, "exit_code"),
                      message.dismiss().reason()};

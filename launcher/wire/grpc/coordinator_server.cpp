@@ -105,23 +105,32 @@ bool CoordinatorServer::accepts_token(const grpc::CallbackServerContext& context
          equal_secrets({found->second.data(), found->second.size()}, settings_.secret.token);
 }
 
+std::optional<Refusal> CoordinatorServer::difference_from(const Introduction& introduction) const {
+  if (introduction.protocol == kControlProtocol)
+    return difference(introduction.facts, settings_.facts);
+  return refusal_of([&](const auto& words) {
+    return fmt::format(
+        "{} speaks version {} of the control protocol, {} {}: install the same "
+        "Strata everywhere",
+        words.them, introduction.protocol, words.us, kControlProtocol);
+  });
+}
+
 /// The mutex is held.
 std::optional<Refusal> CoordinatorServer::refusal(const Hello& hello,
                                                   const Introduction& introduction) const {
+  std::optional<Refusal> differs = difference_from(introduction);
+  if (differs && hello.newest >= 0) {
+    differs->may_wait = true;  // this one was mistyped, or is of another run, as is its end
+    return differs;
+  }
   if (exit_code_) {
     const std::string text = *exit_code_ == 0
                                  ? "the run has ended"
                                  : fmt::format("the run has ended with code {}", *exit_code_);
     return Refusal{text, text, *exit_code_};
   }
-  if (introduction.protocol != kControlProtocol)
-    return refusal_of([&](const auto& words) {
-      return fmt::format(
-          "{} speaks version {} of the control protocol, {} {}: install the same "
-          "Strata everywhere",
-          words.them, introduction.protocol, words.us, kControlProtocol);
-    });
-  if (auto differs = difference(introduction.facts, settings_.facts)) return differs;
+  if (differs) return differs;
   if (auto other = refusal_of_run(introduction.run_id)) return other;
   if (const AgentStream* other = other_agent(hello)) {
     const std::string text = fmt::format(
@@ -165,7 +174,8 @@ std::optional<Refusal> CoordinatorServer::let_in(AgentStream& stream, const Hell
   const std::lock_guard lock(mutex_);
   if (auto refused = refusal(hello, introduction)) {
     if (!exit_code_)
-      tell(HostRefused{hello.host, hello.host_name, hello.address, refused->to_coordinator});
+      tell(HostRefused{hello.host, hello.host_name, hello.address, refused->to_coordinator,
+                       refused->may_wait && !is_settled_});
     return refused;
   }
   const std::string& run_id = introduction.run_id;

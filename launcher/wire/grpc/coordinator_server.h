@@ -71,6 +71,7 @@ class CoordinatorServer final : public ControlWire, public proto::Control::Callb
                                  const ViewQuestion& question, proto::ViewAnswer& answer);
   [[nodiscard]] std::optional<Refusal> refusal(const Hello& hello,
                                                const Introduction& introduction) const;
+  [[nodiscard]] std::optional<Refusal> difference_from(const Introduction& introduction) const;
   [[nodiscard]] std::optional<Refusal> refusal_of_run(const std::string& run_id) const;
   void take_up(const std::string& run_id);
   /// Returns the stream of another agent of the same host that lives; null: there is none.

@@ -63,8 +63,8 @@ void CoordinatorStream::receive() {
     run_id_ = welcome->run_id;
     events_.put(std::move(*welcome));
   } else {
-    refused_ = true;
-    events_.put(std::get<NotWelcome>(std::move(content)));
+    refusal_ = std::get<NotWelcome>(std::move(content));
+    events_.put(*refusal_);
   }
 }
 

@@ -32,7 +32,8 @@ class CoordinatorStream final
   grpc::Status wait();
   /// The run that let the agent in; empty: none. Call it after wait().
   [[nodiscard]] const std::string& run_id() const { return run_id_; }
-  [[nodiscard]] bool is_refused() const { return refused_; }
+  /// Why the agent was not let in; nullopt: it was, or nobody answered. Call it after wait().
+  [[nodiscard]] const std::optional<NotWelcome>& refusal() const { return refusal_; }
 
   void OnReadInitialMetadataDone(bool ok) override;
   void OnReadDone(bool ok) override;
@@ -47,7 +48,7 @@ class CoordinatorStream final
   grpc::ClientContext context_;
   proto::FromCoordinator received_;
   std::string run_id_;
-  bool refused_ = false;
+  std::optional<NotWelcome> refusal_;
   std::mutex mutex_;
   std::condition_variable done_changed_;
   MessageQueue<proto::FromAgent> queue_;

@@ -181,7 +181,7 @@ TEST(MessageCodec, TheCoordinatorsMessagesArriveAsTheyWereSent) {
   EXPECT_EQ(there<StopAttempt>(stop), stop);
   const ForwardSignal signal{15, 2, 1};
   EXPECT_EQ(there<ForwardSignal>(signal), signal);
-  const Lease lease{12, 3};
+  const Lease lease{12, 3, true};
   EXPECT_EQ(there<Lease>(lease), lease);
   const StoreReply reply{2, {.id = 4, .kind = ValueAnswer::Kind::failed, .value = "v\xff"}};
   EXPECT_EQ(there<StoreReply>(reply), reply);
@@ -205,7 +205,9 @@ TEST(MessageCodec, TheCoordinatorsMessagesArriveAsTheyWereSent) {
   EXPECT_EQ(welcome.run_id, kRunId);
   EXPECT_EQ(welcome.master_address, "10.0.0.1");
   EXPECT_EQ(welcome.master_port, 29500);
-  EXPECT_EQ(std::get<NotWelcome>(from_proto(to_proto(NotWelcome{"no", 75}))).exit_code, 75);
+  const auto refused = std::get<NotWelcome>(from_proto(to_proto(NotWelcome{"no", 75, true})));
+  EXPECT_EQ(refused.exit_code, 75);
+  EXPECT_TRUE(refused.may_wait);
 }
 
 /// Returns why a message is refused after `change`; "accepted" if it is not.

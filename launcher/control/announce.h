@@ -1,0 +1,13 @@
+// What coordinators and agents say to people.
+#pragma once
+
+#include <string>
+
+namespace strata::launcher {
+
+/// An action: one line for people, on the screen of the mlaunch whose machine says it.
+struct Announce {
+  std::string text;
+};
+
+}  // namespace strata::launcher
