@@ -1,10 +1,9 @@
-// Compiles choices under memory limits, and searches for those that need least memory.
+// Compiles choices under memory limits, and says what its searches may use.
 #include "plan/budget_search.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "plan/budget_entry.h"
 #include "plan/disk_writes.h"
 #include "plan/widest_seat.h"
 
@@ -21,10 +20,6 @@ constexpr double kWear = 1.05;
 constexpr double kOtherBits = 1.02;
 /// Searches that may use all of their work, of all searches for one answer.
 constexpr std::int64_t kWholeSearches = 3;
-/// Choices that are estimated to be small, of which the smallest is found by compiling.
-constexpr std::size_t kSmallOnes = 6;
-/// The part by which memory that few layers tell may be wrong (LayerSamples).
-constexpr double kErrorOfFewLayers = 0.01;
 
 }  // namespace
 
@@ -140,91 +135,6 @@ std::optional<PlannedStep> BudgetSearch::attempted(const Choices& choices,
     attempts_.back().seconds = step->forecast.step_seconds;
   else
     attempts_.back().lacks = own_device_ ? "device memory" : "host memory";
-  return step;
-}
-
-std::optional<PlannedStep> BudgetSearch::smallest(const MemoryLimits& limits) {
-  // Where drives, and the memory of a host that is not the device, suffice, the device counts.
-  const auto rank_of = [&](const MemoryNeeds& needs) {
-    const MemoryNeeds lacking = limits.lacking(needs, own_device_);
-    return std::pair(lacking.disk + (own_device_ ? lacking.host : 0),
-                     scarce_bytes(needs, search_.machine));
-  };
-  const std::optional<Entry> least =
-      least_bound(rank_of, [&](const Choices& choices) { return estimates_.guess(choices).needs; });
-  if (!least) return {};
-  if (std::optional<PlannedStep> refused = smallest_of_refusal(*least, limits)) return refused;
-  return scheduled_smallest(*least, limits);
-}
-
-std::optional<PlannedStep> BudgetSearch::nearest(const MemoryLimits& limits) {
-  if (!own_device_) return {};
-  const auto rank_of = [&](const MemoryNeeds& needs) {
-    const MemoryNeeds lacking = limits.lacking(needs, own_device_);
-    const int short_ones = (lacking.device > 0) + (lacking.host > 0) + (lacking.disk > 0);
-    return std::tuple(short_ones, all_bytes(lacking), needs.device);
-  };
-  const std::optional<Entry> least =
-      least_bound(rank_of, [&](const Choices& choices) { return corrected_guess(choices); });
-  if (!least) return {};
-  const std::optional<StepEstimate> scheduled = estimates_.least_scheduled(least->choices);
-  PlannedStep step{.choices = least->choices, .needs = scheduled ? scheduled->needs : least->least};
-  step.forecast.step_seconds = least->price / price_of(least->choices, 1);
-  return step;
-}
-
-template <typename RankOf, typename NeedsOf>
-std::optional<BudgetSearch::Entry> BudgetSearch::least_bound(const RankOf& rank_of,
-                                                             const NeedsOf& needs_of) {
-  std::vector<Entry> small;
-  for (Choices choices : all_) {
-    if (free_.saved) set_again_part(choices, 1);
-    small.push_back({.choices = choices, .least = needs_of(choices)});
-  }
-  std::ranges::stable_sort(small, {}, [&](const Entry& entry) { return rank_of(entry.least); });
-  if (small.size() > kSmallOnes) small.resize(kSmallOnes);
-  std::optional<Entry> least;
-  for (Entry& entry : small) {
-    const std::optional<StepEstimate> bound = estimates_.bound(entry.choices);
-    if (!bound || (least && rank_of(bound->needs) >= rank_of(least->least))) continue;
-    entry.least = bound->needs;
-    entry.price = price_of(entry.choices, bound->seconds);
-    least = entry;
-  }
-  return least;
-}
-
-/// Returns what a schedule of `least` needs, as a few layers tell; nullopt unless even without a
-/// schedule it surely does not fit.
-std::optional<PlannedStep> BudgetSearch::smallest_of_refusal(const Entry& least,
-                                                             const MemoryLimits& limits) {
-  if (!own_device_ || scaled(least.least.device, 1 - kErrorOfFewLayers) <= limits.device_bytes)
-    return {};
-  const std::optional<StepEstimate> scheduled = estimates_.least_scheduled(least.choices);
-  if (!scheduled) return {};
-  PlannedStep step{.choices = least.choices, .needs = least.least};
-  step.needs.device = scaled(scheduled->needs.device, 1 + kErrorOfFewLayers);
-  step.forecast.step_seconds = least.price / price_of(least.choices, 1);
-  return step;
-}
-
-/// Compiles `least` with the least memory that its schedules need; if there is none, what it needs
-/// without a schedule is the answer.
-PlannedStep BudgetSearch::scheduled_smallest(const Entry& least, const MemoryLimits& limits) {
-  MemoryLimits tight = limits;
-  std::int64_t& scarce = own_device_ ? tight.device_bytes : tight.host_bytes;
-  scarce = scarce_bytes(least.least, search_.machine);
-  if (own_device_) tight.host_bytes = std::max(tight.host_bytes, least.least.host);
-  constexpr int kTries = 8;  // schedules of several Programs raise it one after another
-  for (int tries = 0; tries < kTries; ++tries) {
-    const compile::Compiled found = find_programs(least.choices, tight, compile::Effort::full);
-    if (found.fit.fits()) return planned(least.choices, tight, found);
-    const std::optional<runtime::Shortage>& shortage = found.fit.shortage;
-    const bool told = own_device_ && shortage && shortage->tier == Tier::device;
-    scarce = std::max(scaled(scarce, 1.01), told ? shortage->floor_bytes : 0);
-  }
-  PlannedStep step{.choices = least.choices, .needs = least.least};
-  step.forecast.step_seconds = least.price / price_of(least.choices, 1);
   return step;
 }
 

@@ -63,7 +63,9 @@ class BudgetSearch {
   /// Returns the fastest step that fits, as far as it is found with the work that is left.
   [[nodiscard]] std::optional<PlannedStep> fastest(const MemoryLimits& limits);
   /// Returns the step that needs least of the scarce memory, of those that lack least of the other
-  /// memories; it may exceed `limits`, and has no Plan if no schedule of it was found.
+  /// memories; it may exceed `limits`, and has no Plan if no schedule of it was found. Which
+  /// choices it has depends on the limits of other memories alone; of more of these it needs no
+  /// more.
   [[nodiscard]] std::optional<PlannedStep> smallest(const MemoryLimits& limits);
   /// Returns choices for which fewest memories of `limits` are too small, by fewest bytes, and what
   /// they need, without a Plan. Only where the device has its own memory.
@@ -95,6 +97,7 @@ class BudgetSearch {
   struct Entry;
   struct Tried;
   struct Quick;
+  struct Small;
   class Queue;
 
   template <typename NeedsOf>
@@ -127,12 +130,13 @@ class BudgetSearch {
   [[nodiscard]] bool may_gain(const Choices& now, const Choices& kept);
   [[nodiscard]] std::optional<SavedAnswer> solved(const PlannedStep& step, const Choices& kept);
   [[nodiscard]] std::vector<Tried> try_all(const MemoryLimits& limits);
-  /// Returns the least of the choices by `rank_of` what their bounds need, of those that are small
-  /// by what `needs_of` guesses.
-  template <typename RankOf, typename NeedsOf>
-  [[nodiscard]] std::optional<Entry> least_bound(const RankOf& rank_of, const NeedsOf& needs_of);
-  [[nodiscard]] std::optional<PlannedStep> smallest_of_refusal(const Entry& least,
-                                                               const MemoryLimits& limits);
+  /// What memories that a budget does not name lack, then bytes of the one that it names.
+  using LeastRank = std::pair<std::int64_t, std::int64_t>;
+  [[nodiscard]] LeastRank least_rank(const MemoryNeeds& needs, const MemoryLimits& limits) const;
+  [[nodiscard]] std::vector<Entry> small_bounds(const MemoryLimits& limits);
+  [[nodiscard]] std::optional<Small> small_scheduled(const MemoryLimits& limits);
+  [[nodiscard]] std::optional<PlannedStep> smallest_of_refusal(const Small& least,
+                                                               const MemoryLimits& limits) const;
   [[nodiscard]] PlannedStep scheduled_smallest(const Entry& least, const MemoryLimits& limits);
   /// Returns the Programs of the Plan that find_plan finds for a rank like any other; they may not
   /// fit.

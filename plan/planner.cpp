@@ -36,21 +36,19 @@ class Planning {
 
   PlannerAnswer run() {
     choose();
-    by_share_ = answer_.chosen;
-    if (answer_.chosen && !answer_.is_asked && request_.strategy != Strategy::maximum)
-      answer_.chosen = search_.with_actions(std::move(*answer_.chosen));
-    if (!answer_.is_asked) settle(answer_.chosen);
     answer_.attempts = search_.attempts();
-    if (answer_.chosen) {
-      list_chosen();
-      foresee_unlimited();
-      answer_.other_bits = !search_.has_bits_asked_for(answer_.chosen->choices);
-    }
+    if (answer_.chosen) foresee_unlimited(search_);
     // Records stay in host memory only as far as a limit says: with one, steps may be faster.
     if (answer_.chosen && answer_.slowdown(*answer_.chosen) < 1) answer_.unlimited = answer_.chosen;
-    judge();
     answer_.complete = search_.complete();
     answer_.work = search_.work();
+    if (request_.strategy == Strategy::conservative && !is_fast_enough(answer_.chosen))
+      choose_accepted_after_all();
+    judge();
+    if (answer_.chosen) {
+      list_chosen();
+      answer_.other_bits = !search_.has_bits_asked_for(answer_.chosen->choices);
+    }
     explain();
     return std::move(answer_);
   }
@@ -68,9 +66,16 @@ class Planning {
     const std::int64_t device = frame.budget_bytes[static_cast<std::size_t>(Tier::device)];
     const std::int64_t disk = request_.disk_bytes;
     const MemoryLimits target = request_.target.value_or(MemoryLimits{device, frame.host_bytes});
-    if (request_.search.machine.host_is_device() && device == kUnlimited)
+    if (names_host())
       return {device, std::min(frame.host_bytes, scaled(target.host_bytes, aims_.part)), disk};
     return {std::min(device, scaled(target.device_bytes, aims_.part)), frame.host_bytes, disk};
+  }
+
+  /// True if the target is one of host memory: the device is the host.
+  [[nodiscard]] bool names_host() const {
+    const runtime::Plan& frame = request_.search.plan;
+    return request_.search.machine.host_is_device() &&
+           frame.budget_bytes[static_cast<std::size_t>(Tier::device)] == kUnlimited;
   }
 
   /// Lists what was chosen with the time of its Programs as they are, not as rough ones.
@@ -86,19 +91,25 @@ class Planning {
 
   /// A device of any size beside the host's own memory.
   [[nodiscard]] MemoryLimits unlimited() const {
-    if (request_.search.machine.host_is_device()) return {};
+    if (request_.search.machine.host_is_device()) return {.disk_bytes = request_.disk_bytes};
     return {.host_bytes = request_.search.plan.host_bytes, .disk_bytes = request_.disk_bytes};
   }
 
-  void foresee_unlimited() {
+  void foresee_unlimited(BudgetSearch& search) {
     if (answer_.unlimited) return;
-    answer_.unlimited = search_.fastest(unlimited());
-    settle(answer_.unlimited);
+    answer_.unlimited = search.fastest(unlimited());
+    if (answer_.unlimited) answer_.unlimited = search.settled(std::move(*answer_.unlimited));
   }
 
-  /// Compiles what was chosen from rough Programs in full.
-  void settle(std::optional<PlannedStep>& step) {
-    if (step) step = search_.settled(std::move(*step));
+  [[nodiscard]] bool is_fast_enough(const std::optional<PlannedStep>& step) const {
+    return step && answer_.slowdown(*step) <= aims_.slowdown;
+  }
+
+  /// Returns what was chosen with actions where they make it faster, compiled in full.
+  [[nodiscard]] PlannedStep finished(BudgetSearch& search, PlannedStep step) {
+    by_share_ = step;
+    if (request_.strategy != Strategy::maximum) step = search.with_actions(std::move(step));
+    return search.settled(std::move(step));
   }
 
   void choose() {
@@ -112,61 +123,90 @@ class Planning {
         if (!answer_.chosen) choose_smallest();  // guesses may have left out the last that fits
         break;
       case Strategy::aggressive:
-        answer_.chosen = least_within_slowdown();
-        break;
+        return choose_accepted(search_);
       case Strategy::maximum:
         choose_smallest();
         break;
     }
+    if (answer_.is_asked)
+      by_share_ = answer_.chosen;
+    else if (answer_.chosen)
+      answer_.chosen = finished(search_, std::move(*answer_.chosen));
   }
 
   void choose_smallest() {
     answer_.smallest = search_.smallest(limits_);
-    const bool was_scheduled = answer_.smallest && !answer_.smallest->plan.units.empty();
-    if (was_scheduled && search_.fits(answer_.smallest->needs, limits_))
-      answer_.chosen = answer_.smallest;
+    if (smallest_fits()) answer_.chosen = answer_.smallest;
   }
 
-  /// Returns the step with the least memory that is as fast as the strategy demands; if the budget
-  /// has none, the fastest that fits.
-  [[nodiscard]] std::optional<PlannedStep> least_within_slowdown() {
-    const auto is_fast = [&](const PlannedStep& step) {
-      return answer_.slowdown(step) <= aims_.slowdown;
-    };
-    foresee_unlimited();
-    std::optional<PlannedStep> best = answer_.unlimited;
-    if (!best || !search_.fits(best->needs, limits_)) best = search_.fastest(limits_);
-    if (!best || !is_fast(*best)) return best;
-    answer_.smallest = search_.smallest(limits_);
-    if (!answer_.smallest) return best;
-    if (is_fast(*answer_.smallest)) return answer_.smallest;
+  [[nodiscard]] bool smallest_has_plan() const {
+    return answer_.smallest && !answer_.smallest->plan.units.empty();
+  }
+  [[nodiscard]] bool smallest_fits() const {
+    return smallest_has_plan() && search_.fits(answer_.smallest->needs, limits_);
+  }
+
+  /// Chooses what the strategy accepts with least memory, if it fits. `search` was not asked for
+  /// the target yet, so that what it finds depends on no target.
+  void choose_accepted(BudgetSearch& search) {
+    foresee_unlimited(search);
+    answer_.smallest = search.smallest(unlimited());
+    std::optional<PlannedStep> least = answer_.unlimited;
+    if (smallest_has_plan() && is_fast_enough(answer_.smallest))
+      least = answer_.smallest;
+    else if (least && answer_.smallest)
+      least = least_that_is_fast(search, std::move(*least));
+    if (!least) return;
+    answer_.accepted = finished(search, std::move(*least));
+    if (!search.fits(answer_.accepted->needs, limits_)) return;
+    answer_.chosen = answer_.accepted;
+    answer_.is_asked = false;
+  }
+
+  /// Looks for what the strategy accepts after what was chosen is too slow, or nothing was: with
+  /// a search of its own, since the one so far has learned from the target.
+  void choose_accepted_after_all() {
+    BudgetSearch search(request_.search, request_.asked, freedom(), request_.most_work);
+    answer_.unlimited.reset();
+    choose_accepted(search);
+    answer_.work += search.work();
+  }
+
+  /// Returns the step with the least memory, of those that are as fast as the strategy demands, by
+  /// halving budgets between the least and `best`, which is one of them.
+  [[nodiscard]] PlannedStep least_that_is_fast(BudgetSearch& search, PlannedStep best) const {
     const auto scarce = [&](const PlannedStep& step) {
       return static_cast<double>(scarce_bytes(step.needs, request_.search.machine));
     };
-    double low = scarce(*answer_.smallest), high = scarce(*best);
+    double low = scarce(*answer_.smallest), high = scarce(best);
     for (int i = 0; i < kBudgetSteps && high > low * 1.02; ++i) {
       const double middle = std::sqrt(low * high);
-      MemoryLimits tight = limits_;
-      (tight.device_bytes == kUnlimited ? tight.host_bytes : tight.device_bytes) =
-          std::llround(middle);
-      std::optional<PlannedStep> step = search_.fastest(tight);
-      const bool suffices = step && is_fast(*step);
-      (suffices ? high : low) = middle;
-      if (suffices) best = std::move(step);
+      MemoryLimits tight = unlimited();
+      (names_host() ? tight.host_bytes : tight.device_bytes) = std::llround(middle);
+      std::optional<PlannedStep> step = search.fastest(tight);
+      if (step) step = search.settled(std::move(*step));
+      if (is_fast_enough(step)) {
+        high = std::min(middle, scarce(*step));
+        best = std::move(*step);
+      } else {
+        low = middle;
+      }
     }
     return best;
   }
 
   /// Refuses what does not fit, and what is slower than the strategy allows.
   void judge() {
-    if (!answer_.chosen) {
-      answer_.refusal = PlannerRefusal::too_large;
-      if (!answer_.smallest) answer_.smallest = search_.smallest(limits_);
-      answer_.nearest = search_.nearest(limits_);
-    } else if (answer_.slowdown(*answer_.chosen) > aims_.slowdown) {
+    if (is_fast_enough(answer_.chosen)) return;
+    answer_.fitting = std::exchange(answer_.chosen, std::nullopt);
+    if (!answer_.fitting && answer_.accepted && smallest_fits()) answer_.fitting = answer_.smallest;
+    if (answer_.fitting) {
       answer_.refusal = PlannerRefusal::too_slow;
-      answer_.fitting = std::exchange(answer_.chosen, std::nullopt);
+      return;
     }
+    answer_.refusal = PlannerRefusal::too_large;
+    if (!answer_.smallest) answer_.smallest = search_.smallest(limits_);
+    answer_.nearest = search_.nearest(limits_);
   }
 
   [[nodiscard]] const Choices& changed_in_advice() const {

@@ -209,6 +209,54 @@ TEST_F(PlanRun, StrategiesTradeTimeForMemory) {
   EXPECT_LE(bytes(*maximum.chosen), bytes(*aggressive.chosen));
 }
 
+TEST_F(PlanRun, StrategiesThatDemandFastStepsTakeTheLeastThatTheyNameAndAllMore) {
+  Freedom free;
+  free.micro_batch = false;
+  for (const Strategy strategy : {Strategy::conservative, Strategy::aggressive}) {
+    SCOPED_TRACE(name_of(strategy));
+    const PlannerAnswer refused = plan(1, strategy, free);
+    EXPECT_FALSE(refused.chosen);
+    ASSERT_TRUE(refused.accepted);
+    EXPECT_LE(refused.slowdown(*refused.accepted), most_slowdown(strategy));
+    const auto least = static_cast<double>(bytes(*refused.accepted)) / share_of_budget(strategy);
+    for (const double times : {1.0, 1.1, 1.6, 3.0}) {
+      const PlannerAnswer answer = plan(std::llround(std::ceil(least * times)), strategy, free);
+      ASSERT_TRUE(answer.chosen) << times;
+      EXPECT_LE(answer.slowdown(*answer.chosen), most_slowdown(strategy)) << times;
+    }
+    if (strategy == Strategy::conservative) continue;  // it may find a fast step by chance
+    EXPECT_FALSE(plan(std::llround(least * 0.98), strategy, free).chosen);
+  }
+}
+
+TEST_F(PlanRun, TheLeastThatWorksDoesNotGrowWithDrivesAndHostMemory) {
+  const PlannedStep away = *plan(1).smallest;
+  const auto state = static_cast<double>(away.needs.host + away.needs.disk);
+  std::vector<std::int64_t> of_smaller_host;
+  for (const double host : {0.3, 0.7}) {
+    frame_.host_bytes = std::llround(host * state);
+    std::vector<std::int64_t> floors;
+    for (const double disk : {0.0, 0.3, 0.5, 0.7, 1.0}) {
+      disk_bytes_ = std::llround(disk * state);
+      const std::optional<PlannedStep> least = plan(1).smallest;
+      ASSERT_TRUE(least);
+      const MemoryLimits others{.host_bytes = frame_.host_bytes, .disk_bytes = disk_bytes_};
+      const bool works = others.hold(least->needs, true);
+      floors.push_back(works ? bytes(*least) : runtime::kUnlimited);
+      SCOPED_TRACE(testing::Message() << host << " of the state in host memory, " << disk);
+      const std::size_t at = floors.size() - 1;
+      EXPECT_LE(floors[at], at > 0 ? floors[at - 1] : runtime::kUnlimited);
+      EXPECT_LE(floors[at], of_smaller_host.empty() ? runtime::kUnlimited : of_smaller_host[at]);
+      if (!works) continue;
+      const double target =
+          static_cast<double>(bytes(*least)) / share_of_budget(Strategy::balanced);
+      EXPECT_TRUE(plan(std::llround(std::ceil(target))).chosen);
+    }
+    EXPECT_LT(floors.back(), runtime::kUnlimited);
+    of_smaller_host = floors;
+  }
+}
+
 TEST_F(PlanRun, EqualRequestsGetEqualAnswers) {
   const std::int64_t budget = budgets()[3];
   const PlannerAnswer first = plan(budget), second = plan(budget);

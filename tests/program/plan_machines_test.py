@@ -1,5 +1,6 @@
 """`plan` for machines whose figures are changed on the command line, and what its plans do to their drives."""
 import json
+import math
 import re
 import unittest
 
@@ -49,12 +50,30 @@ class PlanMachines(ProgramTest):
         [all_of_them] = json.loads(self.plan(*TO_DRIVE, "--json", "--hardware", "8xh100", "--host-memory", "2MB").stdout)
         self.assertAlmostEqual(all_of_them["disk_written_bytes_per_step"] / one["disk_written_bytes_per_step"], 1, delta=0.2)
 
-    def test_a_drive_holds_what_is_planned_for_it(self):
-        job = ["--model", "llama-3.2-1b", "--dtype", "bf16", "--sequence-length", "512", "--target-memory", "8GB", "--json"]
-        [large] = json.loads(self.plan(*job, "--hardware", "rtx4090,memory=12GB").stdout)
-        self.assertGreater(large["disk_bytes"], 5e9)
-        [small] = json.loads(self.plan(*job, "--hardware", "rtx4090,memory=12GB,disk_bytes=4GB", expect=1).stdout)
-        self.assertRegex(small["refusal"], r"nothing fits; .* on the drive, which has 3\.73 GiB")
+    ONE_B = ["--model", "llama-3.2-1b", "--dtype", "bf16", "--sequence-length", "512"]
+
+    def test_a_refusal_says_how_much_of_the_drive_is_missing(self):
+        job = [*self.ONE_B, "--target-memory", "8GB"]
+        small = self.plan(*job, "--hardware", "rtx4090,memory=12GB,disk_bytes=6GB", expect=1).stdout
+        told = re.search(r"nothing fits; the least that works is --target-memory (\d+)MB, with .*; "
+                         r"with --target-memory (\d+)MB, its drives have 5\.59 GiB, ([\d.]+) MiB too little", small)
+        self.assertLess(int(told[2]), 8000)
+        self.assertGreater(int(told[1]), 8000)
+        enough = 6_000_000_000 + math.ceil((float(told[3]) + 0.01) * 2**20)  # what is printed is rounded
+        [large] = json.loads(self.plan(*job, "--json", "--hardware", f"rtx4090,memory=12GB,disk_bytes={math.ceil(enough / 1e6)}MB").stdout)
+        self.assertGreater(large["disk_bytes"], 5.5e9)
+        self.assertLessEqual(large["disk_bytes"], enough + 1e6)
+
+    def test_the_least_that_works_does_not_grow_with_the_drive(self):
+        least = []
+        for gigabytes in (3, 4, 5, 6):
+            machine = ["--hardware", f"rtx4090,memory=12GB,disk_bytes={gigabytes}GB"]
+            refused = self.plan(*self.ONE_B, "--target-memory", "2GB", *machine, expect=1).stdout
+            least.append(int(re.search(r"nothing fits; the least that works is --target-memory (\d+)MB", refused)[1]))
+        self.assertEqual(least, sorted(least, reverse=True))
+        [works] = json.loads(self.plan(*self.ONE_B, "--json", "--target-memory", f"{least[2]}MB",
+                                       "--hardware", "rtx4090,memory=12GB,disk_bytes=5GB").stdout)
+        self.assertLessEqual(works["disk_bytes"], 5e9)
 
     def test_time_and_cost_of_all_steps(self):
         out = self.plan(*JOB, "--steps", "3600000", "--hardware", "8xh100,hosts=2", "--price", "2").stdout

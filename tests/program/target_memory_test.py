@@ -121,6 +121,21 @@ class TargetMemory(TargetTest):
         again = self.run_program(train(*RUN, *SAMPLES, "--target-memory", f"{least * 99 // 100 - 1}MB"), expect=DOES_NOT_FIT)
         self.assertIn(f"the least that works is --target-memory {least}MB", again.stderr)
 
+    def test_a_target_below_what_a_process_takes_names_one_that_works(self):
+        refused = self.run_program(train(*RUN, *SAMPLES, "--threads", "1", "--target-memory", "1MB"), expect=DOES_NOT_FIT)
+        least = re.search(r"--target-memory 1MB: a process without any arena alone takes 40\.00 MiB, and nothing fits; "
+                          r"the least that works is --target-memory (\d+)MB", refused.stderr)[1]
+        self.run_program(train(*RUN, *SAMPLES, "--threads", "1", "--target-memory", f"{least}MB"))
+
+    def test_a_strategy_takes_the_target_that_its_refusal_names(self):
+        asked = [*MODEL, *SAMPLES, "--device", "cpu", "--threads", "1", "--strategy"]
+        for strategy, target in (("conservative", "50MB"), ("conservative", "90MB"), ("aggressive", "50MB")):
+            with self.subTest(strategy=strategy, target=target):
+                refused = self.run_program(plan(*asked, strategy, "--target-memory", target), expect=1)
+                least = re.search(r"the least that works is --target-memory (\d+)MB", refused.stdout)[1]
+                (found,) = json.loads(self.run_program(plan(*asked, strategy, "--target-memory", f"{least}MB", "--json")).stdout)
+                self.assertLessEqual(found["slowdown"], {"conservative": 1.15, "aggressive": 1.4}[strategy])
+
     def test_a_refusal_names_the_settings_that_forbid_more(self):
         refused = self.run_program(train(*RUN, "--micro-batch", "16", "--target-memory", "60MB", "--allow-offload", "none"), expect=DOES_NOT_FIT)
         forbidden = r"\n    without --micro-batch 16: about --target-memory (\d+)MB would do, [\d.]+ MiB less per process, steps .*"
@@ -171,7 +186,6 @@ class TargetMemory(TargetTest):
                 (["--target-memory", "0"], USAGE, "--target-memory: found '0', expected an amount of memory"),
                 (["--target-memory", "24"], USAGE, "--target-memory: found '24', which is 24 bytes; give a unit, such as 24GB or 24GiB"),
                 (["--target-memory", "900TB"], USAGE, r"--target-memory 900TB: each process on this machine has .*; give at most that, or auto"),
-                (["--target-memory", "1MB"], USAGE, "--target-memory 1MB: a process without any arena alone takes 40.00 MiB; give more"),
                 (["--target-memory", "1GB", "--device-memory", "1GB"], CONFIGURATION, "cannot be combined with --device-memory: it limits the arena alone"),
                 (["--target-memory", "1GB", "--plan", "file"], CONFIGURATION, "cannot be combined with --plan: a Plan from a file is run as it is"),
                 (["--strategy", "bold"], USAGE, "--strategy: found 'bold'"),

@@ -40,13 +40,11 @@ MemoryBudget budget_for(const MachineFound& found, const TrainOptions& options) 
       on_host ? found.host_bytes : host_beside_device(budget.most_host_bytes, options);
   budget.most_bytes = on_host ? found.host_bytes / found.local_ranks : found.device_bytes;
   budget.beside_bytes = on_host ? process_bytes(options, found.machine) : found.device_taken_bytes;
+  budget.taken_by = on_host ? "a process without any arena" : found.taken_by;
   // 0: neither the target nor the machine says how much there is.
   const std::int64_t target = target_bytes(options.target, budget.most_bytes, found.owner);
-  const auto for_arena = [&] {
-    return beside(target, budget.beside_bytes, options.target,
-                  on_host ? "a process without any arena" : found.taken_by);
-  };
-  if (target > 0) budget.target_bytes = for_arena();
+  budget.leaves_no_arena = target > 0 && target <= budget.beside_bytes;
+  if (target > 0) budget.target_bytes = std::max<std::int64_t>(1, target - budget.beside_bytes);
   if (on_host)
     budget.host_bytes = target > 0 ? budget.target_bytes * found.local_ranks : 0;
   else

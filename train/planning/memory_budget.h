@@ -25,8 +25,10 @@ struct MemoryBudget {
   std::int64_t most_host_bytes = 0;
   /// Bytes of the device, or of the process where the CPU computes, that are not the arena's.
   std::int64_t beside_bytes = 0;
-  std::int64_t most_bytes = 0;  ///< that a target may name: all of the device or host; 0: unknown
-  bool has_drive = false;       ///< state may go to the disk
+  std::string taken_by;          ///< who takes beside_bytes, for people
+  bool leaves_no_arena = false;  ///< the target is no more than beside_bytes
+  std::int64_t most_bytes = 0;   ///< that a target may name: all of the device or host; 0: unknown
+  bool has_drive = false;        ///< state may go to the disk
   std::int64_t disk_bytes = kUnlimitedMemory;  ///< of the drives, for all ranks of a host
 
   [[nodiscard]] std::int64_t disk_of_rank() const {
@@ -53,7 +55,8 @@ struct MachineFound {
 /// --device-memory and --host-memory limit what arenas take of it. The host of a device keeps a
 /// twentieth of its memory for other processes, unless --host-memory says how much of it may be
 /// taken, and what processes of a run here take beside their arenas. The same for a run and for a
-/// plan of it. Throws InvalidArgument for a target that the machine cannot give.
+/// plan of it. A target that leaves arenas nothing gives them one byte, so that planning says what
+/// would do. Throws InvalidArgument for a target that the machine cannot give.
 MemoryBudget budget_for(const MachineFound& found, const TrainOptions& options);
 
 }  // namespace strata::train

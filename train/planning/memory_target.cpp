@@ -32,11 +32,4 @@ std::int64_t target_bytes(const TargetOptions& target, std::int64_t all, const s
   return bytes;
 }
 
-std::int64_t beside(std::int64_t bytes, std::int64_t taken, const TargetOptions& target,
-                    const std::string& taken_by) {
-  if (bytes > taken) return bytes - taken;
-  throw InvalidArgument(fmt::format("--target-memory {}: {} alone takes {}; give more",
-                                    target.memory, taken_by, format_bytes(taken)));
-}
-
 }  // namespace strata::train

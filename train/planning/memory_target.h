@@ -18,9 +18,4 @@ std::int64_t process_bytes(const TrainOptions& options, const machine::Machine& 
 /// Throws InvalidArgument if the target exceeds it.
 std::int64_t target_bytes(const TargetOptions& target, std::int64_t all, const std::string& what);
 
-/// Returns what is left of `bytes` for an arena. Throws InvalidArgument if that is nothing;
-/// `taken_by` says by whom the rest is taken.
-std::int64_t beside(std::int64_t bytes, std::int64_t taken, const TargetOptions& target,
-                    const std::string& taken_by);
-
 }  // namespace strata::train

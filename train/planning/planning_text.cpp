@@ -10,6 +10,7 @@
 #include "core/format_bytes.h"
 #include "core/round_up.h"
 #include "core/text_table.h"
+#include "plan/disk_writes.h"
 #include "train/planning/reasons_text.h"
 
 namespace strata::train {
@@ -31,6 +32,15 @@ std::string beside_text(const MemoryBudget& budget) {
   return fmt::format(" ({} of it {})", format_bytes(budget.beside_bytes),
                      budget.machine.host_is_device() ? "beside its arenas"
                                                      : "of the device for driver and libraries");
+}
+
+/// The settings of a step as flags, in a line: actions alone are pages.
+std::string short_flags(const plan::PlannedStep& step, const ResolvedConfig& config,
+                        const MemoryBudget& budget) {
+  std::vector<PlannedOption> changes = changes_to(config.options, step, budget);
+  for (PlannedOption& change : changes)
+    if (change.name == "actions") change.value = "...";
+  return flags_text(changes);
 }
 
 /// "a step of 8 samples of 1024 tokens takes 4.46 s, ...", as foreseen.
@@ -106,11 +116,22 @@ std::int64_t least_target(const plan::PlannedStep& smallest, const ResolvedConfi
   return (all + kRound - 1) / kRound * kRound;
 }
 
+/// "the drives of a host are worn out after 5.8 days of such steps\n" if that is within a year.
+static std::string wear_warning(const plan::PlannedStep& step, const MemoryBudget& budget) {
+  constexpr double kYear = 365;
+  const double days = plan::days_until_written(
+      budget.machine.disk, static_cast<double>(step.disk_written_bytes) * budget.local_ranks,
+      step.forecast.step_seconds);
+  if (days <= 0 || days > kYear) return "";
+  return fmt::format("the drives of a host are worn out after {:.3g} days of such steps\n", days);
+}
+
 std::string describe_planned(const PlannedRun& planned, const ResolvedConfig& config,
                              const MemoryBudget& budget) {
   const plan::PlannerAnswer& answer = planned.answer;
   const plan::PlannedStep& chosen = *answer.chosen;
-  const std::string target = fmt::format("target memory {}", target_text(config, budget));
+  const std::string target =
+      fmt::format("{}target memory {}", wear_warning(chosen, budget), target_text(config, budget));
   std::string text;
   if (answer.is_asked)
     text = target + ": the settings fit as they are, and nothing changes";
@@ -161,11 +182,7 @@ std::string describe_attempts(const PlannedRun& planned, const ResolvedConfig& c
     return attempt.seconds.value_or(std::numeric_limits<double>::infinity());
   });
   for (const plan::Attempt& attempt : attempts) {
-    std::vector<PlannedOption> changes =
-        changes_to(config.options, {.choices = attempt.choices}, budget);
-    for (PlannedOption& change : changes)
-      if (change.name == "actions") change.value = "...";  // pages of them
-    const std::string flags = flags_text(changes);
+    const std::string flags = short_flags({.choices = attempt.choices}, config, budget);
     const bool is_chosen =
         planned.answer.chosen && attempt.choices == planned.answer.chosen->choices;
     table.add({attempt.seconds ? fmt::format("{:.4g}", *attempt.seconds) : "no " + attempt.lacks,
@@ -209,7 +226,7 @@ static std::string lacking_text(const plan::MemoryNeeds& lacking, const plan::Me
 static std::string nearest_text(plan::PlannedStep nearest, const ResolvedConfig& config,
                                 const MemoryBudget& budget) {
   nearest.limits = {};
-  const std::string flags = flags_text(changes_to(config.options, nearest, budget));
+  const std::string flags = short_flags(nearest, config, budget);
   const std::int64_t least = least_target(nearest, config, budget);
   const plan::MemoryNeeds lacking = lacking_beside(nearest.needs, budget);
   std::vector<std::string> short_of;
@@ -227,26 +244,71 @@ static std::string nearest_text(plan::PlannedStep nearest, const ResolvedConfig&
       byte_size_text(least), fmt::join(short_of, ", and "));
 }
 
-/// Says how much memory the smallest plan needs, and whether the machine can have it.
-static std::string smallest_text(const plan::PlannerAnswer& answer, const ResolvedConfig& config,
+/// True if the machine has the memory that `step` needs.
+static bool is_to_be_had(const plan::PlannedStep& step, const ResolvedConfig& config,
+                         const MemoryBudget& budget) {
+  return !is_beyond(least_target(step, config, budget), budget) &&
+         plan::all_bytes(lacking_beside(step.needs, budget)) == 0;
+}
+
+/// "--target-memory 12GB, with --zero 3": the least target for `step`, and its settings.
+static std::string target_for(plan::PlannedStep step, const ResolvedConfig& config,
+                              const MemoryBudget& budget) {
+  step.limits = {};  // the target sets them
+  const std::string flags = short_flags(step, config, budget);
+  return fmt::format("--target-memory {}{}", byte_size_text(least_target(step, config, budget)),
+                     flags.empty() ? "" : ", with " + flags);
+}
+
+static std::string strategy_text(const ResolvedConfig& config) {
+  return fmt::format("--strategy {}", name_of(config.options.target.strategy));
+}
+
+/// "--strategy aggressive allows steps that are at most 40 % slower than without a limit".
+static std::string demand_text(const ResolvedConfig& config) {
+  return fmt::format("{} allows steps that are at most {} % slower than without a limit",
+                     strategy_text(config),
+                     std::lround(100 * (plan::most_slowdown(config.options.target.strategy) - 1)));
+}
+
+/// Says which target the strategy takes that refuses one that others may take.
+static std::string too_slow_text(const plan::PlannerAnswer& answer, const ResolvedConfig& config,
                                  const MemoryBudget& budget) {
-  plan::PlannedStep smallest = *answer.smallest;
-  smallest.limits = {};
-  const std::int64_t least = least_target(smallest, config, budget);
-  const bool works =
-      !is_beyond(least, budget) && plan::all_bytes(lacking_beside(smallest.needs, budget)) == 0;
+  plan::PlannedStep fitting = *answer.fitting;
+  fitting.limits = {};
+  const std::string text =
+      fmt::format("{}, and with this target they are {:.0f} % slower ({}); ", demand_text(config),
+                  100 * (answer.slowdown(fitting) - 1), short_flags(fitting, config, budget));
+  if (!answer.accepted || !is_to_be_had(*answer.accepted, config, budget))
+    return text + "choose another strategy: no target that the machine has would do with this one";
+  return fmt::format("{}the least that works is {}; choose that, or another strategy", text,
+                     target_for(*answer.accepted, config, budget));
+}
+
+/// Says how much memory the least that works needs, and whether the machine can have it.
+static std::string least_text(const plan::PlannerAnswer& answer, const ResolvedConfig& config,
+                              const MemoryBudget& budget) {
+  const plan::PlannedStep& smallest = *answer.smallest;
+  const plan::PlannedStep& works = answer.accepted ? *answer.accepted : smallest;
   const std::optional<plan::PlannedStep>& nearest = answer.nearest;
   const plan::MemoryNeeds lacking =
       nearest ? lacking_beside(nearest->needs, budget) : plan::MemoryNeeds{};
-  if (!works)
-    return nearest_text(plan::all_bytes(lacking) > 0 ? *nearest : smallest, config, budget);
-  const std::string flags = flags_text(changes_to(config.options, smallest, budget));
+  const bool lacks_other = plan::all_bytes(lacking) > 0;
+  if (!is_to_be_had(smallest, config, budget))
+    return nearest_text(lacks_other ? *nearest : smallest, config, budget);
+  if (!is_to_be_had(works, config, budget))
+    return fmt::format(
+        "nothing fits, and no --target-memory would do: {}, and such steps need {}; --strategy "
+        "maximum works with {}",
+        demand_text(config), needs_text(works.needs, budget), target_for(smallest, config, budget));
+  const std::int64_t least = least_target(works, config, budget);
   std::string text = fmt::format(
-      "nothing fits; the least that works is --target-memory {}{}: {}; give more memory, a "
-      "shorter --sequence-length or a smaller model",
-      byte_size_text(least), flags.empty() ? "" : ", with " + flags,
-      needs_text(smallest.needs, budget));
-  if (plan::all_bytes(lacking) > 0 && least_target(*nearest, config, budget) < least)
+      "nothing fits; the least that works is {}: {}; give more memory, a shorter "
+      "--sequence-length or a smaller model",
+      target_for(works, config, budget), needs_text(works.needs, budget));
+  if (const std::int64_t less = least_target(smallest, config, budget); less < least)
+    text += fmt::format("; --strategy maximum works with --target-memory {}", byte_size_text(less));
+  if (lacks_other && least_target(*nearest, config, budget) < least)
     text += fmt::format("; with --target-memory {}, {}",
                         byte_size_text(least_target(*nearest, config, budget)),
                         lacking_text(lacking, nearest->needs, budget));
@@ -256,20 +318,16 @@ static std::string smallest_text(const plan::PlannerAnswer& answer, const Resolv
 std::string describe_refusal(const PlannedRun& planned, const ResolvedConfig& config,
                              const MemoryBudget& budget) {
   const plan::PlannerAnswer& answer = planned.answer;
-  if (answer.refusal == plan::PlannerRefusal::too_slow) {
-    const plan::PlannedStep& fitting = *answer.fitting;
-    return fmt::format(
-        "{} {} allows steps that are at most {} % slower than without a limit, and the fastest "
-        "that fits takes {:.0f} % longer ({}); choose another strategy or a larger target",
-        "--strategy", name_of(config.options.target.strategy),
-        std::lround(100 * (plan::most_slowdown(config.options.target.strategy) - 1)),
-        100 * (answer.slowdown(fitting) - 1),
-        flags_text(changes_to(config.options, fitting, budget)));
-  }
-  if (!answer.smallest)
-    return "nothing fits; give more memory, a shorter --sequence-length or a smaller model" +
-           what_would_help(planned, config, budget);
-  return smallest_text(answer, config, budget) + what_would_help(planned, config, budget);
+  if (answer.refusal == plan::PlannerRefusal::too_slow)
+    return too_slow_text(answer, config, budget);
+  std::string text;
+  if (budget.leaves_no_arena)
+    text =
+        fmt::format("{} alone takes {}, and ", budget.taken_by, format_bytes(budget.beside_bytes));
+  text += answer.smallest
+              ? least_text(answer, config, budget)
+              : "nothing fits; give more memory, a shorter --sequence-length or a smaller model";
+  return text + what_would_help(planned, config, budget);
 }
 
 }  // namespace strata::train

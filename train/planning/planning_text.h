@@ -8,7 +8,8 @@
 
 namespace strata::train {
 
-/// Several lines without the last newline: the settings that were made, or that none had to be;
+/// Several lines without the last newline: that drives wear out within a year, if they do; the
+/// settings that were made, or that none had to be;
 /// memory per tier, seconds per step and what bounds them; what each setting is for
 /// (reasons_text.h); what the limit costs; changes of bits.
 std::string describe_planned(const PlannedRun& planned, const ResolvedConfig& config,

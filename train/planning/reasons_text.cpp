@@ -110,7 +110,8 @@ std::string changes_text(const std::vector<plan::PricedChange>& changes, const T
                          const machine::Machine& machine) {
   if (changes.empty()) return "";
   std::string text =
-      "\n  changes of one setting, those first that save most bytes for their time, as guessed:";
+      "\n  changes of one setting, those first that save most bytes for their time, as guessed and "
+      "beside the settings without the change:";
   for (std::size_t i = 0; i < std::min(changes.size(), kMostChanges); ++i)
     text += fmt::format("\n    {}: {}", flags_to(asked, changes[i].choices),
                         price_text(changes[i], machine));

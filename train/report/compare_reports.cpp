@@ -107,9 +107,12 @@ std::string settings_text(const StoredReport& foreseen, const StoredReport& meas
     const auto other = measured.about.settings.find(name);
     add(name, value, other == measured.about.settings.end() ? "nothing" : other->second);
   }
+  for (const auto& [name, value] : measured.about.settings)
+    if (!foreseen.about.settings.contains(name)) add(name, "nothing", value);
   add("ranks", std::to_string(foreseen.about.ranks), std::to_string(measured.about.ranks));
   add("device", foreseen.about.device, measured.about.device);
-  return text.empty() ? "" : "what differs besides:\n" + text;
+  if (text.empty()) return "";
+  return "what was foreseen is not what was run, and figures differ for that, too:\n" + text + "\n";
 }
 
 }  // namespace
@@ -149,15 +152,13 @@ std::vector<OperationDifference> differences(const StoredReport& foreseen,
 
 std::string comparison_text(const StoredReport& foreseen, const StoredReport& measured) {
   const std::vector<OperationDifference> rows = differences(foreseen, measured);
-  std::string text = step_line(foreseen, measured);
+  std::string text = settings_text(foreseen, measured) + step_line(foreseen, measured);
   const bool has_times = std::ranges::any_of(
       measured.operations, [](const OperationTotal& row) { return row.measured_ms.has_value(); });
   text += has_times ? "\n" + operations_text(rows)
                     : "the run measured no instructions: it needs 3 steps or more, and on a GPU "
                       "--trace or --profile\n";
-  text += "\n" + memory_text(foreseen, measured);
-  const std::string settings = settings_text(foreseen, measured);
-  return settings.empty() ? text : text + "\n" + settings;
+  return text + "\n" + memory_text(foreseen, measured);
 }
 
 }  // namespace strata::train

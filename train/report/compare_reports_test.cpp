@@ -76,6 +76,17 @@ TEST(CompareReports, TextSaysStepsMemoryAndSettings) {
   EXPECT_THAT(text, Not(HasSubstr("steps:")));
 }
 
+TEST(CompareReports, SettingsThatDifferComeFirst) {
+  StoredReport run = measured();
+  run.about.settings["offload.layer_major"] = "true";
+  const std::string text = comparison_text(foreseen(), run);
+  EXPECT_EQ(text.find("what was foreseen is not what was run"), 0U);
+  EXPECT_LT(text.find("  zero.stage: 1 foreseen, 2 measured\n"), text.find("step: foreseen"));
+  EXPECT_THAT(text, HasSubstr("  offload.layer_major: nothing foreseen, true measured\n"));
+  run.about = foreseen().about;
+  EXPECT_EQ(comparison_text(foreseen(), run).find("step: foreseen"), 0U);
+}
+
 TEST(CompareReports, ADeviceOfItsOwnIsNoMemoryOfTheProcess) {
   StoredReport run = measured();
   run.device_bytes = 5 << 20;

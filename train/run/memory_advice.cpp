@@ -99,7 +99,8 @@ std::string single_changes(const plan::Search& search, const TrainOptions& optio
   const plan::Choices asked = choices_of(options);
   plan::StepEstimates estimates(search, asked);
   plan::PriceList prices(estimates, search, limits_of(search.plan, memory));
-  return changes_text(prices.single_changes(asked, plan::Home::disk), options, search.machine);
+  return changes_text(prices.single_changes(asked, options.target.offload), options,
+                      search.machine);
 }
 
 }  // namespace

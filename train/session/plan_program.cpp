@@ -140,6 +140,27 @@ std::string several_hosts_text(const PlannedMachine& machine) {
   return "  over several hosts train has run on CPUs alone so far";
 }
 
+/// "  rates: data sheet: computation, link; assumed: host memory; ...": where they come from.
+std::string rates_text(const machine::Machine& machine) {
+  using machine::Figure;
+  std::vector<std::pair<std::string_view, Figure>> rates{
+      {"computation", machine.device.fp32_flops}, {"host memory", machine.memory.bytes_per_second}};
+  if (!machine.host_is_device()) rates.insert(rates.begin() + 1, {"link", machine.link.to_device});
+  rates.emplace_back("drives", machine.disk.read_rate);
+  rates.emplace_back("network", machine.network_rate);
+  std::vector<std::string> parts;
+  for (const machine::Source source :
+       {machine::Source::measured, machine::Source::data_sheet, machine::Source::assumed}) {
+    std::vector<std::string_view> names;
+    for (const auto& [name, rate] : rates)
+      if (rate.known() && rate.source == source) names.push_back(name);
+    if (!names.empty())
+      parts.push_back(fmt::format("{} ({})", name_of(source), fmt::join(names, ", ")));
+  }
+  return fmt::format("  rates are {}; plan reads no times that runs have measured",
+                     fmt::join(parts, ", "));
+}
+
 std::string found_text(const PlannedMachine& machine) {
   if (!machine.refusal.empty()) return machine.refusal;
   const TrainOptions& options = machine.config.options;
@@ -156,7 +177,8 @@ void print_machine(const PlannedMachine& machine, bool explains) {
   std::printf("%s: %s\n", machine.name.c_str(), text.c_str());
   if (machine.refusal.empty())
     for (const std::string& line :
-         {drive_wear_text(machine), whole_run_text(machine), several_hosts_text(machine)})
+         {drive_wear_text(machine), whole_run_text(machine), rates_text(machine.budget.machine),
+          several_hosts_text(machine)})
       if (!line.empty()) std::printf("%s\n", line.c_str());
   if (explains)
     std::printf("\ncompared:\n%s",
