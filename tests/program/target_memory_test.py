@@ -51,6 +51,16 @@ class TargetMemory(TargetTest):
         self.assertTrue((self.home / "out" / "step-00000002").exists())
         self.assertLessEqual(used.ru_maxrss * 1024, 203 * MEGABYTE)
 
+    def test_what_a_run_measures_and_records_stays_inside_its_target(self):
+        """Beside arenas a run has what it records, and before it makes them what it measures."""
+        for flags in (["--profile", "profile.json"],):
+            with self.subTest(flags):
+                run = self.start(train(*RUN, *SAMPLES, "--steps", 4, "--target-memory", "120MB", *flags))
+                _, status, used = os.wait4(run.pid, 0)
+                self.assertEqual(os.waitstatus_to_exitcode(status), 0)
+                self.assertLessEqual(used.ru_maxrss * 1024, 120 * MEGABYTE)
+                self.assertTrue((self.home / flags[1]).stat().st_size > 0)
+
     def test_recomputation_alone_changes_no_bit(self):
         given = ["--micro-batch", "16", "--accumulation", "1"]
         free, most, _ = self.losses(*given)

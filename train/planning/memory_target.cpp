@@ -39,4 +39,11 @@ std::int64_t beside(std::int64_t bytes, std::int64_t taken, const TargetOptions&
                                     target.memory, taken_by, format_bytes(taken)));
 }
 
+std::int64_t arenas_of_process(const TrainOptions& options, const machine::Machine& machine) {
+  const std::int64_t target = target_bytes(options.target, 0, "");
+  if (target == 0) return kUnlimitedMemory;
+  return beside(target, process_bytes(options, machine), options.target,
+                "a process without any arena");
+}
+
 }  // namespace strata::train

@@ -23,4 +23,8 @@ std::int64_t target_bytes(const TargetOptions& target, std::int64_t all, const s
 std::int64_t beside(std::int64_t bytes, std::int64_t taken, const TargetOptions& target,
                     const std::string& taken_by);
 
+/// Returns what --target-memory SIZE leaves for arenas of a process where the CPU computes;
+/// kUnlimitedMemory if no size was given. Throws InvalidArgument if that is nothing.
+std::int64_t arenas_of_process(const TrainOptions& options, const machine::Machine& machine);
+
 }  // namespace strata::train
