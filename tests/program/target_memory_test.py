@@ -53,7 +53,7 @@ class TargetMemory(TargetTest):
 
     def test_what_a_run_measures_and_records_stays_inside_its_target(self):
         """Beside arenas a run has what it records, and before it makes them what it measures."""
-        for flags in (["--profile", "profile.json"],):
+        for flags in (["--profile", "profile.json"], ["--trace", "trace.json", "--steps", 40]):
             with self.subTest(flags):
                 run = self.start(train(*RUN, *SAMPLES, "--steps", 4, "--target-memory", "120MB", *flags))
                 _, status, used = os.wait4(run.pid, 0)
