@@ -12,6 +12,7 @@
 #include "plan/foresee.h"
 #include "train/engine/build_programs.h"
 #include "train/planning/drive_wear.h"
+#include "train/planning/lossy_choices.h"
 #include "train/planning/memory_target.h"
 #include "train/planning/planning_text.h"
 #include "train/report/report_directory.h"
@@ -103,7 +104,7 @@ compile::Compiled found_plan(const RunRequest& request, const PlanningSite& site
 RunRequest planned_for_target(RunRequest request, const PlanningSite& site,
                               const RunListeners& listeners) {
   const MemoryBudget budget = target_budget(request, site);
-  const PlannedRun planned = plan_options(programs_of(request), request.config, budget);
+  const PlannedRun planned = plan_allowed(programs_of(request), request.config, budget);
   if (!planned.answer.chosen)
     throw OutOfMemory(fmt::format("--target-memory {}: {}{}", request.config.options.target.memory,
                                   describe_refusal(planned, request.config, budget),
