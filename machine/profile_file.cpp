@@ -12,7 +12,7 @@
 namespace strata::machine {
 namespace {
 
-constexpr std::int64_t kProfileVersion = 3;
+constexpr std::int64_t kProfileVersion = 4;
 constexpr std::string_view kRehearsal = "rehearsal", kSteps = "steps";
 constexpr std::int64_t kMostNs = std::int64_t{3600} * 1'000'000'000;
 constexpr double kMostWork = 1e21;  // FLOPs or bytes of one instruction
@@ -115,6 +115,10 @@ std::string to_json(const Profile& profile) {
   }
   json.end_array().end_object();
   return json.finish() + "\n";
+}
+
+bool is_of_earlier_version(std::string_view text, const std::string& file) {
+  return parse_json(text, file, {}).at("version").as_integer() < kProfileVersion;
 }
 
 Profile read_profile(std::string_view text, const std::string& file) {

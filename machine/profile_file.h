@@ -10,8 +10,8 @@
 
 namespace strata::machine {
 
-/// Times with what they depend on: processor, device, threads, ranks, transport, build. Where that
-/// differs they are measured again.
+/// Times with what they depend on: processor, instruction set, device, threads, ranks, transport,
+/// build. Where that differs they are measured again.
 struct Profile {
   std::string of;
   OperationTimes times;
@@ -28,6 +28,10 @@ struct Profile {
 
 /// Returns pretty-printed JSON with every field.
 std::string to_json(const Profile& profile);
+
+/// True for what an earlier version of this program has kept, which cannot be used. Throws
+/// DataError if the text is no profile of any version.
+bool is_of_earlier_version(std::string_view text, const std::string& file);
 
 /// Inverse of to_json. Strict: an unknown or missing key, or a value of a wrong type or out of
 /// range throws DataError that names `file`, line, JSON path, what was found and what is expected.

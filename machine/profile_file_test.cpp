@@ -45,8 +45,8 @@ TEST(ProfileFile, FaultsAreNamedWithFileLineAndPath) {
   expect(with("0000000000001234", "0000000000000000"), "expected 16 hexadecimal digits");
   expect(with("\"bf16\"", "\"int8\""), "times[1].type");
   expect(with("\"host\"", "\"moon\""), "times[1].resource: string \"moon\"");
-  expect(with("\"version\": 3", "\"version\": 4"), "expected version 3");
-  expect(with("\"version\": 3", "\"version\": 2"), "expected version 3");
+  expect(with("\"version\": 4", "\"version\": 5"), "expected version 4");
+  expect(with("\"version\": 4", "\"version\": 3"), "expected version 4");
   expect(with("\"flops\": 2.5", "\"flops\": -1"), "times[0].flops");
   expect(with("\"bytes\": 0.25", "\"bytes\": 1e22"), "times[0].bytes");
   expect(with("\"steps\"", "\"guess\""),

@@ -65,9 +65,9 @@ std::vector<OurFile> list_files(const std::string& folder) {
 
 std::string_view without_build(std::string_view of) { return of.substr(0, of.rfind(kBuildMark)); }
 
-Profile read_file(const std::string& file) {
-  return read_profile(read_whole_file(file, kMostProfileBytes), file);
-}
+std::string read_text(const std::string& file) { return read_whole_file(file, kMostProfileBytes); }
+
+Profile read_file(const std::string& file) { return read_profile(read_text(file), file); }
 
 }  // namespace
 
@@ -92,15 +92,26 @@ ProfileFolder::Found ProfileFolder::find(const std::string& of) const {
 }
 
 /// Says whose times are there. Those of another build of the same machine are named first, since
-/// they are what somebody who has just built or updated misses.
+/// they are what somebody who has just built or updated misses; those of an earlier version of the
+/// format, of which nobody knows whose they are, last.
 std::string ProfileFolder::describe_others(const std::string& of) const {
-  std::string others;
+  std::string others, earlier;
   std::vector<OurFile> files = list_files(path_);
   if (files.size() > kMostOthers) files.resize(kMostOthers);
   for (const OurFile& file : files) {
+    const std::string path = file.path.string();
     Profile other;
     try {
-      other = read_file(file.path.string());
+      const std::string text = read_text(path);
+      if (is_of_earlier_version(text, path)) {
+        if (earlier.empty())
+          earlier = fmt::format(
+              "the times of instructions in {} are of an earlier version of this program, and not "
+              "used; {}",
+              path, kMeasuresAnew);
+        continue;
+      }
+      other = read_profile(text, path);
     } catch (const Error&) {
       continue;  // nobody misses it
     }
@@ -108,13 +119,12 @@ std::string ProfileFolder::describe_others(const std::string& of) const {
       return fmt::format(
           "the times of {} kinds of instructions in {} are of another build of this "
           "program, and not used; {}",
-          other.times.all().size(), file.path.string(), kMeasuresAnew);
+          other.times.all().size(), path, kMeasuresAnew);
     if (others.empty())
       others = fmt::format("the times of instructions in {} are of '{}', and not used for '{}'; {}",
-                           file.path.string(), without_build(other.of), without_build(of),
-                           kMeasuresAnew);
+                           path, without_build(other.of), without_build(of), kMeasuresAnew);
   }
-  return others;
+  return others.empty() ? earlier : others;
 }
 
 void ProfileFolder::keep(const Profile& profile) const {

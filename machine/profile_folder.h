@@ -31,8 +31,8 @@ class ProfileFolder {
     std::optional<Profile> profile;
     std::string note;  ///< for people: what is there and cannot be used; empty: nothing
   };
-  /// Looks for the profile of `of`. Where there is none, looks whether another build or another
-  /// number of threads or ranks has left one.
+  /// Looks for the profile of `of`. Where there is none, looks whether another build, an earlier
+  /// version or another number of threads or ranks has left one.
   [[nodiscard]] Found find(const std::string& of) const;
 
   /// Writes or replaces the profile's file, then removes files of this class that are older than a

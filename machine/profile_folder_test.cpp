@@ -65,6 +65,16 @@ TEST_F(ProfileFolderTest, TimesOfAnotherBuildOrOtherThreadsAreNamed) {
               "are of another build of this program, and not used");
 }
 
+TEST_F(ProfileFolderTest, AnEarlierVersionIsNamedWhereNothingElseIs) {
+  write_file_atomically(directory_ / "0123456789abcdef.json", R"({"version": 3, "of": "a"})");
+  expect_says(note("a, build 1"),
+              "0123456789abcdef.json are of an earlier version of this program");
+  expect_says(note("a, build 1"), "measures anew");
+  folder_.keep(profile_of("a, build 1"));
+  EXPECT_EQ(note("a, build 1"), "") << "it was measured";
+  expect_says(note("a, build 2"), "are of another build");
+}
+
 TEST_F(ProfileFolderTest, ABrokenFileIsNamedAndReplaced) {
   const std::string file = folder_.file_of("a, build 1");
   for (const std::string& broken : {std::string("{"), to_json(profile_of("b, build 1"))}) {

@@ -12,6 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data), size_bytes);
   std::optional<Profile> profile;
   try {
+    (void)is_of_earlier_version(text, "input");
     profile = read_profile(text, "input");
   } catch (const strata::DataError&) {  // refusing is allowed
   }

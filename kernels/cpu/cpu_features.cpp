@@ -142,6 +142,30 @@ std::int64_t forbidden_highway_targets(const CpuFeatures& features) {
   return targets;
 }
 
+/// Returns the name that ONEDNN_MAX_CPU_ISA has for it.
+const char* name_of(dnnl_cpu_isa_t isa) {
+  switch (isa) {
+    case dnnl_cpu_isa_sse41:
+      return "sse41";
+    case dnnl_cpu_isa_avx:
+      return "avx";
+    case dnnl_cpu_isa_avx2:
+      return "avx2";
+    case dnnl_cpu_isa_avx2_vnni:
+      return "avx2_vnni";
+    case dnnl_cpu_isa_avx512_core:
+      return "avx512_core";
+    case dnnl_cpu_isa_avx512_core_vnni:
+      return "avx512_core_vnni";
+    case dnnl_cpu_isa_avx512_core_bf16:
+      return "avx512_core_bf16";
+    case dnnl_cpu_isa_avx512_core_amx:
+      return "avx512_core_amx";
+    default:
+      return "other";
+  }
+}
+
 }  // namespace
 
 std::string CpuFeatures::to_string() const {
@@ -185,6 +209,15 @@ void limit_libraries(const CpuFeatures& features) {
   if (dnnl_set_max_cpu_isa(limit) != dnnl_success)
     STRATA_CHECK((dnnl_get_effective_cpu_isa() & ~limit) == 0,
                  "oneDNN was used before its limit was set", static_cast<int>(limit));
+}
+
+std::string chosen_instruction_sets() {
+  limit_libraries(detect_cpu_features());
+  const std::int64_t usable = hwy::SupportedTargets() & HWY_TARGETS;
+  const dnnl_version_t& version = *dnnl_version();
+  return std::string(hwy::TargetName(usable & -usable)) +  // the best has the lowest bit
+         ", oneDNN " + std::to_string(version.major) + "." + std::to_string(version.minor) + "." +
+         std::to_string(version.patch) + " " + name_of(dnnl_get_effective_cpu_isa());
 }
 
 }  // namespace strata::kernels

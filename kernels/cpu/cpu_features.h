@@ -30,4 +30,9 @@ CpuFeatures detect_cpu_features();
 /// ONEDNN_MAX_CPU_ISA stays in force if nothing needs to be forbidden.
 void limit_libraries(const CpuFeatures& features);
 
+/// Returns the instruction sets that were chosen for this process: of our kernels and, with its
+/// version, of oneDNN, whom its environment variables may limit: "AVX3, oneDNN 2.6.3 avx512_core".
+/// Limits the libraries first. Throws HostError as detect_cpu_features does.
+std::string chosen_instruction_sets();
+
 }  // namespace strata::kernels

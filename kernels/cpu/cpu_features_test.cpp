@@ -3,6 +3,10 @@
 #include <dnnl.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
 #include "hwy/targets.h"
 
 namespace strata::kernels {
@@ -43,6 +47,21 @@ TEST(CpuFeatures, KnowsHowWideItsVectorsAre) {
   EXPECT_EQ(features.vector_bits(), 256);
   features.avx512 = true;
   EXPECT_EQ(features.vector_bits(), 512);
+}
+
+TEST(CpuFeaturesDeathTest, TheChosenInstructionSetsAreThoseThatAreAllowed) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  if (!detect_cpu_features().avx512) GTEST_SKIP() << "this CPU has no AVX-512 to do without";
+  EXPECT_EXIT(
+      {
+        setenv("ONEDNN_MAX_CPU_ISA", "AVX2", 1);
+        std::fputs(chosen_instruction_sets().c_str(), stderr);
+        std::exit(0);
+      },
+      testing::ExitedWithCode(0), "oneDNN [0-9.]+ avx2$");
+  const std::string chosen = chosen_instruction_sets();
+  EXPECT_EQ(chosen.find("AVX3"), 0U) << chosen;
+  EXPECT_NE(chosen.find(" avx512_core"), std::string::npos) << chosen;
 }
 
 // Runs in a process of its own, because oneDNN's limit cannot be lifted.

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <map>
 #include <numeric>
+#include <unordered_map>
 #include <utility>
 
 #include "core/clock.h"
@@ -26,6 +27,27 @@ void append(std::string& text, fmt::format_string<const Values&...> format,
 }
 
 }  // namespace
+
+/// Collects lines, and passes them on whenever they are a piece.
+class TraceRecorder::Pieces {
+ public:
+  Pieces(std::size_t bytes, const std::function<void(std::string_view)>& hear)
+      : bytes_(bytes), hear_(hear) {}
+  /// Returns the text to which the next lines are to be appended.
+  std::string& text() {
+    if (text_.size() >= bytes_) pass_on();
+    return text_;
+  }
+  void pass_on() {
+    if (!text_.empty()) hear_(text_);
+    text_.clear();
+  }
+
+ private:
+  std::size_t bytes_;
+  const std::function<void(std::string_view)>& hear_;
+  std::string text_;
+};
 
 TraceRecorder::TraceRecorder(const TraceOptions& options) : options_(options) {
   for (auto& events : events_) events.reserve(options.capacity_per_queue);
@@ -95,11 +117,11 @@ std::int64_t TraceRecorder::dropped() const {
   return std::accumulate(dropped_.begin(), dropped_.end(), std::int64_t{0});
 }
 
-void TraceRecorder::write_instructions(std::string& text) const {
+void TraceRecorder::write_instructions(Pieces& pieces) const {
   for (int q = 0; q < kQueues; ++q)
     for (const Event& e : events_[static_cast<std::size_t>(q)]) {
       const Instruction& in = of(e);
-      append(text,
+      append(pieces.text(),
              R"({{"ph": "X", "name": {}, "cat": {}, "pid": {}, "tid": {}, "ts": {:.3f}, )"
              R"("dur": {:.3f}, "args": {{"step": {}, "operation": {}, "program": {}, )"
              R"("flops": {:.0f}, "bytes": {:.0f}}}}},)"
@@ -114,7 +136,7 @@ void TraceRecorder::write_instructions(std::string& text) const {
 
 /// Writes each step as a span from the first to the last instruction that computes for it; these
 /// spans follow one another.
-void TraceRecorder::write_steps(std::string& text) const {
+void TraceRecorder::write_steps(Pieces& pieces) const {
   std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>> spans;
   for (const Event& e : events_[static_cast<std::size_t>(Queue::compute)]) {
     const auto [at, fresh] = spans.try_emplace(e.step, e.begin_ns, e.end_ns);
@@ -122,7 +144,7 @@ void TraceRecorder::write_steps(std::string& text) const {
     at->second.second = std::max(at->second.second, e.end_ns);
   }
   for (const auto& [step, span] : spans)
-    append(text,
+    append(pieces.text(),
            R"({{"ph": "X", "name": "step {}", "cat": "step", "pid": {}, "tid": {}, "ts": {:.3f}, )"
            R"("dur": {:.3f}, "args": {{"step": {}}}}},)"
            "\n",
@@ -131,7 +153,7 @@ void TraceRecorder::write_steps(std::string& text) const {
 }
 
 /// Writes the bytes in use whenever they change, at the beginning of an instruction that computes.
-void TraceRecorder::write_memory(std::string& text) const {
+void TraceRecorder::write_memory(Pieces& pieces) const {
   std::map<const Program*, LiveBytes> live;
   TierBytes before{};
   for (const Event& e : events_[static_cast<std::size_t>(Queue::compute)]) {
@@ -139,6 +161,7 @@ void TraceRecorder::write_memory(std::string& text) const {
     if (fresh) at->second = MemoryTimeline(*e.program).live_bytes();
     const TierBytes& bytes = at->second[static_cast<std::size_t>(e.instruction)];
     if (std::exchange(before, bytes) == bytes) continue;
+    std::string& text = pieces.text();
     append(text,
            R"({{"ph": "C", "name": "arena bytes in use", "pid": {}, "ts": {:.3f}, "args": {{)",
            options_.rank, static_cast<double>(e.begin_ns) / 1e3);
@@ -149,41 +172,58 @@ void TraceRecorder::write_memory(std::string& text) const {
   }
 }
 
-void TraceRecorder::write_arrows(std::string& text) const {
+std::span<const TraceRecorder::Event> TraceRecorder::of_run(int queue, std::size_t from,
+                                                            std::int64_t run) const {
+  const std::vector<Event>& events = events_[static_cast<std::size_t>(queue)];
+  std::size_t end = from;
+  while (end < events.size() && events[end].run == run) ++end;
+  return std::span(events).subspan(from, end - from);
+}
+
+/// Goes through the runs, which each queue took up in their order: only instructions of one run
+/// wait for one another.
+void TraceRecorder::write_arrows(Pieces& pieces) const {
   struct End {
     int queue;
     std::int64_t ns;
   };
-  std::map<std::pair<std::int64_t, std::int32_t>, End> ends;  // keyed by run and instruction
-  for (int q = 0; q < kQueues; ++q)
-    for (const Event& e : events_[static_cast<std::size_t>(q)])
-      ends[{e.run, e.instruction}] = {q, e.end_ns};
+  std::array<std::size_t, kQueues> from{};
+  std::unordered_map<std::int32_t, End> ends;  // of a run, by instruction
   std::int64_t number = 0;
-  for (int q = 0; q < kQueues; ++q)
-    for (const Event& e : events_[static_cast<std::size_t>(q)])
-      for (const std::int32_t other : of(e).waits) {
-        const auto end = ends.find({e.run, other});
-        if (end == ends.end()) continue;
-        const std::string id = fmt::format("{}.{}", options_.rank, number++);
-        // The ends lie just inside the slices, since an arrow belongs to the slice around its end.
-        const double from = static_cast<double>(end->second.ns) / 1e3 - 0.001;
-        const double to = static_cast<double>(e.begin_ns) / 1e3;
-        append(text,
-               R"({{"ph": "s", "name": "waits for", "cat": "wait", "id": "{}", "pid": {}, )"
-               R"("tid": {}, "ts": {:.3f}}},)"
-               "\n",
-               id, options_.rank, end->second.queue, from);
-        append(text,
-               R"({{"ph": "f", "bp": "e", "name": "waits for", "cat": "wait", "id": "{}", )"
-               R"("pid": {}, "tid": {}, "ts": {:.3f}}},)"
-               "\n",
-               id, options_.rank, q, to);
-      }
+  const std::int64_t runs = started_.load(std::memory_order_relaxed);
+  for (std::int64_t run = 0; run < runs; ++run) {
+    ends.clear();
+    std::array<std::span<const Event>, kQueues> events;
+    for (int q = 0; q < kQueues; ++q) {
+      const auto queue = static_cast<std::size_t>(q);
+      events[queue] = of_run(q, from[queue], run);
+      from[queue] += events[queue].size();
+      for (const Event& e : events[queue]) ends[e.instruction] = {q, e.end_ns};
+    }
+    for (int q = 0; q < kQueues; ++q)
+      for (const Event& e : events[static_cast<std::size_t>(q)])
+        for (const std::int32_t other : of(e).waits) {
+          const auto end = ends.find(other);
+          if (end == ends.end()) continue;
+          const std::string id = fmt::format("{}.{}", options_.rank, number++);
+          // The ends lie just inside the slices, since an arrow belongs to the slice that
+          // is around its end.
+          const double begun = static_cast<double>(end->second.ns) / 1e3 - 0.001;
+          const double ended = static_cast<double>(e.begin_ns) / 1e3;
+          append(pieces.text(),
+                 R"({{"ph": "s", "name": "waits for", "cat": "wait", "id": "{}", "pid": {}, )"
+                 R"("tid": {}, "ts": {:.3f}}},)"
+                 "\n"
+                 R"({{"ph": "f", "bp": "e", "name": "waits for", "cat": "wait", "id": "{}", )"
+                 R"("pid": {}, "tid": {}, "ts": {:.3f}}},)"
+                 "\n",
+                 id, options_.rank, end->second.queue, begun, id, options_.rank, q, ended);
+        }
+  }
 }
 
-std::string TraceRecorder::events() const {
-  std::string text;
-  append(text,
+void TraceRecorder::write_names(Pieces& pieces) const {
+  append(pieces.text(),
          R"({{"ph": "M", "name": "process_name", "pid": {0}, "args": {{"name": "rank {0}"}}}},
 {{"ph": "M", "name": "thread_name", "pid": {0}, "tid": {1}, "args": {{"name": "steps"}}}},
 {{"ph": "M", "name": "thread_sort_index", "pid": {0}, "tid": {1}, "args": {{"sort_index": -1}}}},
@@ -191,14 +231,27 @@ std::string TraceRecorder::events() const {
          options_.rank, kStepTrack);
   for (int q = 0; q < kQueues; ++q)
     append(
-        text,
+        pieces.text(),
         R"({{"ph": "M", "name": "thread_name", "pid": {}, "tid": {}, "args": {{"name": "{}"}}}},)"
         "\n",
         options_.rank, q, name_of(static_cast<Queue>(q)));
-  write_steps(text);
-  write_instructions(text);
-  write_memory(text);
-  write_arrows(text);
+}
+
+void TraceRecorder::for_each_piece(std::size_t piece_bytes,
+                                   const std::function<void(std::string_view)>& hear) const {
+  Pieces pieces(piece_bytes, hear);
+  write_names(pieces);
+  write_steps(pieces);
+  write_instructions(pieces);
+  write_memory(pieces);
+  write_arrows(pieces);
+  pieces.pass_on();
+}
+
+std::string TraceRecorder::events() const {
+  constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+  std::string text;
+  for_each_piece(kPieceBytes, [&](std::string_view piece) { text += piece; });
   return text;
 }
 

@@ -4,8 +4,11 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <limits>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/execute/observer.h"
@@ -28,7 +31,7 @@ struct TraceOptions {
   int rank = 0;
   TraceOf of = TraceOf::queues;
   TraceSteps steps;
-  std::size_t capacity_per_queue = 200'000;
+  std::size_t capacity_per_queue = 100'000;
   /// The moment from which times count, by std::chrono::steady_clock; all ranks of a run share it.
   std::int64_t zero_ns = 0;
 };
@@ -47,6 +50,10 @@ class TraceRecorder final : public Observer {
   };
 
   explicit TraceRecorder(const TraceOptions& options);
+  /// Returns the most memory that a recorder with these options holds until it is written.
+  static std::int64_t most_bytes(const TraceOptions& options) {
+    return static_cast<std::int64_t>(kQueues * options.capacity_per_queue * sizeof(Event));
+  }
   void starting(const Program& program, std::int64_t step) override;
   void begin(const Program& program, int instruction) override;
   void end(const Program& program, int instruction) override;
@@ -58,6 +65,10 @@ class TraceRecorder final : public Observer {
   /// instructions with their steps, the steps themselves, bytes of the arenas in use, and an arrow
   /// to each instruction from those of other queues that it waited for.
   [[nodiscard]] std::string events() const;
+  /// Calls hear(text) for pieces of whole lines, about `piece_bytes` each, that make up events():
+  /// the text of a long run is larger than what it was recorded in.
+  void for_each_piece(std::size_t piece_bytes,
+                      const std::function<void(std::string_view)>& hear) const;
   /// Returns what a queue ran, in the order in which it ended.
   [[nodiscard]] const std::vector<Event>& recorded(Queue queue) const {
     return events_[static_cast<std::size_t>(queue)];
@@ -90,10 +101,14 @@ class TraceRecorder final : public Observer {
   }
   void follow(const Program& program, int instruction);
   void add(const Program& program, int instruction, std::int64_t begin_ns, std::int64_t end_ns);
-  void write_instructions(std::string& text) const;
-  void write_steps(std::string& text) const;
-  void write_memory(std::string& text) const;
-  void write_arrows(std::string& text) const;
+  class Pieces;
+  void write_names(Pieces& pieces) const;
+  void write_instructions(Pieces& pieces) const;
+  void write_steps(Pieces& pieces) const;
+  void write_memory(Pieces& pieces) const;
+  void write_arrows(Pieces& pieces) const;
+  /// Returns the events of run `run` that begin at `from` in the list of a queue.
+  [[nodiscard]] std::span<const Event> of_run(int queue, std::size_t from, std::int64_t run) const;
 
   /// The number of runs that are kept: as many of the last ones as can be under way, and as many to
   /// come, so that a run is not overwritten while it is read.

@@ -71,6 +71,29 @@ TEST(Trace, AQueueIsFollowedThroughProgramsInWhichItHasNothingToDo) {
   EXPECT_EQ(events_of(trace, "s").size(), 2u) << "each reduce waited for the linear of its step";
 }
 
+TEST(Trace, PiecesOfItsTextAreWholeLines) {
+  const Program program =
+      program_of("step", {on(Queue::compute, "linear"), on(Queue::communication, "reduce", {0})});
+  TraceRecorder trace(TraceOptions{});
+  for (int step = 0; step < 20; ++step) {
+    trace.starting(program, step);
+    run(trace, program, 0);
+    run(trace, program, 1);
+  }
+  std::string joined;
+  std::size_t pieces = 0, longest = 0;
+  trace.for_each_piece(500, [&](std::string_view piece) {
+    EXPECT_TRUE(piece.ends_with(",\n")) << piece;
+    joined += piece;
+    longest = std::max(longest, piece.size());
+    ++pieces;
+  });
+  EXPECT_EQ(joined, trace.events());
+  EXPECT_LT(longest, 2000U) << "a piece and what was written at once";
+  EXPECT_GT(pieces, joined.size() / 2000);
+  EXPECT_EQ(events_of(trace, "s").size(), 20U);
+}
+
 TEST(Trace, KeepsTheStepsThatWereAskedForAsFarAsThereIsRoom) {
   const Program program = program_of("step", {on(Queue::compute, "linear")});
   TraceOptions options;

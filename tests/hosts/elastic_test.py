@@ -66,7 +66,7 @@ class Elastic(HostsTest):
     def test_host_0_is_started_again_with_another_command(self):
         run = self.train("--zero", 3, "--steps", 1000, "--save-every", 100, "--output", "out")
         first, second = (self.start_host(node, "2", run) for node in range(2))
-        self.wait_until(lambda: (self.home / "out" / "latest").exists(), "a checkpoint", 180)
+        self.wait_until(lambda: (self.home / "out" / "latest").exists(), "a checkpoint")
         first.kill()
         first.communicate()
         code, _, said = self.ended(self.start_host(0, "2", self.train("--zero", 2)))
@@ -82,9 +82,9 @@ class Elastic(HostsTest):
     def test_a_host_that_ends_without_host_0_says_where_the_run_goes_on(self):
         first, second = (self.start_host(node, "2", self.train("--steps", 100000, "--save-every", 50, "--output", "out")) for node in range(2))
         latest = self.home / "out" / "latest"
-        self.wait_until(latest.exists, "a checkpoint", 180)
+        self.wait_until(latest.exists, "a checkpoint")
         before = os.readlink(latest)
-        self.wait_until(lambda: os.readlink(latest) != before, "another one, so that all ranks know of one", 180)
+        self.wait_until(lambda: os.readlink(latest) != before, "another one, so that all ranks know of one")
         first.kill()
         first.communicate()
         second.send_signal(signal.SIGTERM)

@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 from programs import LIMIT_S, QUICK, mlaunch, train
 
@@ -67,12 +68,12 @@ class Calibrate(unittest.TestCase):
         self.run_one(1, [], "again")
         (profile,) = self.profiles()
         text = profile.read_text()
-        for broken, words in [("{", "profiles/"), (text.replace('"version": 3', '"version": 7'), "expected version 3"),
+        for broken, words in [("{", "profiles/"), (text.replace('"version": 4', '"version": 7'), "expected version 4"),
                               (text.replace('"of": "', '"of": "not '), "is another machine's or build's")]:
             profile.write_text(broken)
             self.assertIn(words, self.run_one(1, [], "auto")[1])
         self.run_one(1, [], "again")
-        self.assertEqual(json.loads(profile.read_text())["version"], 3)
+        self.assertEqual(json.loads(profile.read_text())["version"], 4)
 
     def sources(self):
         (profile,) = self.profiles()
@@ -117,6 +118,25 @@ class Calibrate(unittest.TestCase):
             self.assertNotIn(words, self.run_one(1, [], "off")[1])
         self.run_one(1, [], "again")
         self.assertIn("foreseen by times of ", self.run_one(1, [], "auto")[1])
+
+    def test_the_key_names_instruction_sets_and_not_why_the_cpu_computes(self):
+        self.run_one(1, [], "again")
+        (profile,) = self.profiles()
+        self.assertRegex(json.loads(profile.read_text())["of"], r", oneDNN [\d.]+ \w+, CPU, 1 threads, 1 of 1 ranks ")
+        self.assertIn("foreseen by times of ", self.run_one(1, ["--device", "cpu"], "auto")[1])
+        with unittest.mock.patch.dict(os.environ, {"ONEDNN_MAX_CPU_ISA": "SSE41"}):
+            said = self.run_one(1, [], "auto")[1]
+        self.assertNotIn("foreseen by times of ", said)
+        self.assertRegex(said, "and not used for '.*sse41, CPU, 1 threads")
+
+    def test_times_of_an_earlier_version_are_named_once_and_measured_again(self):
+        folder = self.home / "cache/strata/profiles"
+        folder.mkdir(parents=True)
+        (folder / "0123456789abcdef.json").write_text('{"version": 3, "of": "a machine", "times": []}')
+        words = "are of an earlier version of this program, and not used; a run of minutes, or --calibrate again, measures anew"
+        self.assertEqual(self.run_one(1, [], "auto")[1].count(words), 1)
+        self.run_one(1, [], "again")
+        self.assertNotIn(words, self.run_one(1, [], "auto")[1])
 
     def test_old_profiles_go(self):
         folder = self.home / "cache/strata/profiles"

@@ -5,7 +5,7 @@ import re
 import subprocess
 import unittest
 
-from programs import ProgramTest, train
+from programs import BIN, ProgramTest, train
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PAGES = sorted(str(page.relative_to(ROOT)) for folder in ("docs", "docs/formats") for page in (ROOT / folder).glob("*.md")
@@ -82,6 +82,13 @@ class Docs(ProgramTest):
             with self.subTest(path=path.name):
                 head = "\n".join(path.read_text().split("\n")[:4])
                 self.assertRegex(head, r"\A# \d+\. .+\n\nStatus: (accepted|replaced by \d{4})\b.*\. Date: \d{4}-\d\d-\d\d\.\n\Z")
+
+    def test_the_doors_of_the_planner_are_those_of_its_programs(self):
+        page = (ROOT / "docs/plan.md").read_text()
+        shared, alone = (set(re.findall(r"`(--[a-z-]+)`", re.search(rf"(?m)^ +- of {of}: (.*)$", page)[1])) for of in ("`train` and `plan`", "`plan` alone"))
+        told = {program: set(re.findall(r"(?m)^ +(--[a-z-]+)", self.run_program([str(BIN / program), "--help"]).stdout)) for program in ("train", "plan")}
+        self.assertEqual(shared | alone, told["plan"])
+        self.assertEqual((shared | alone) & told["train"], shared)
 
     def test_the_program_shown_is_the_one_printed(self):
         page = (ROOT / "docs/program.md").read_text()

@@ -203,11 +203,18 @@ class MemoryReport(ProgramTest):
         self.assertIn("linear", {row[0] for row in rows})
         apart = [abs(float(row[-1])) for row in rows]
         self.assertEqual(apart, sorted(apart, reverse=True), "worst first")
-        self.assertRegex(out, r"(?m)^process, highest +\d.*iB +\d.*iB$")
+        self.assertRegex(out, r"(?m)^process, highest +\d.*iB +\d.*iB +\d+\.\d\d +[-+]\d.*B$")
         self.assertIn("  accumulation: 1 foreseen, 2 measured\n", out)
+        memory = re.search(r"(?ms)^memory .*?\n(.*?)\n\n", out)[1]
+        self.assertRegex(memory, r"(?m)^device buffers, highest +\d.*B +\d.*B +\d+\.\d\d")
+        units = {"bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+        apart = [float(amount) * units[unit] for amount, unit in re.findall(r"(?m) [-+](\d[\d.]*) (\w+)$", memory)]
+        self.assertGreater(len(apart), 1)
+        self.assertEqual(apart, sorted(apart, reverse=True), "worst first")
         self.assertNotIn("  steps:", out)
         itself = self.compare("measured", "measured").stdout
         self.assertNotIn("what was foreseen is not what was run", itself)
+        self.assertRegex(itself, r"(?m)^device buffers, highest +(\d.*B) +\1 +1\.00 +-$", "what ran reached what was planned")
         # Sums of operations.csv are those of timeline.csv.
         operations = self.table("measured/operations.csv")
         self.assertEqual([row for row in operations if not row["measured_ms"]], [])
@@ -225,8 +232,8 @@ class MemoryReport(ProgramTest):
         self.assertIn("other is about another model than measured", refused("other", "measured"))
         self.assertIn("other is the report of a plan, and nothing was measured there", refused("other", "other"))
         about = self.read("foreseen/about.json")
-        self.write("foreseen/about.json", about.replace('"version": 1', '"version": 2'))
-        self.assertIn("foreseen/about.json:2: version: expected 1, found integer 2", refused("foreseen", "measured", code=CONFIGURATION))
+        self.write("foreseen/about.json", about.replace('"version": 2', '"version": 1'))
+        self.assertIn("foreseen/about.json:2: version: expected 2, found integer 1", refused("foreseen", "measured", code=CONFIGURATION))
 
     def test_where_no_report_can_be(self):
         self.write("file", "text")

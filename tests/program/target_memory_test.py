@@ -51,6 +51,45 @@ class TargetMemory(TargetTest):
         self.assertTrue((self.home / "out" / "step-00000002").exists())
         self.assertLessEqual(used.ru_maxrss * 1024, 203 * MEGABYTE)
 
+    def test_what_a_run_measures_and_records_stays_inside_its_target(self):
+        """Beside arenas a run has what it records, and before it makes them what it measures."""
+        for flags in (["--profile", "profile.json"], ["--trace", "trace.json", "--steps", 40]):
+            with self.subTest(flags):
+                run = self.start(train(*RUN, *SAMPLES, "--steps", 4, "--target-memory", "120MB", *flags))
+                _, status, used = os.wait4(run.pid, 0)
+                self.assertEqual(os.waitstatus_to_exitcode(status), 0)
+                self.assertLessEqual(used.ru_maxrss * 1024, 120 * MEGABYTE)
+                self.assertTrue((self.home / flags[1]).stat().st_size > 0)
+
+    def test_what_changes_results_is_chosen_only_where_it_is_allowed_and_named(self):
+        asked = ["--bf16", "--micro-batch", "1", "--accumulation", "16"]
+        recipe, allowed = "--state-recipe bf16-sr", ["--allow-lossy", "8bit,bf16-sr"]
+        refused = self.run_program(train(*RUN, *asked, "--target-memory", "44MB", *allowed), expect=DOES_NOT_FIT).stderr
+        least = re.search(rf"with {recipe}, which --allow-lossy permits, --target-memory (\d+MB) would do", refused)[1]
+        without = self.run_program(train(*RUN, *asked, "--target-memory", least), expect=DOES_NOT_FIT).stderr
+        self.assertNotIn("state-recipe", without)
+        said = self.run_program(train(*RUN, *asked, "--target-memory", least, *allowed, "--metrics", "metrics")).stdout
+        self.assertRegex(said, rf"target memory {least} \(balanced\): {recipe} ")
+        self.assertIn(f"this changes results: {recipe}, which --allow-lossy permits; without it nothing fits", said)
+        self.assertLessEqual(max(line["peak_rss_bytes"] for line in self.step_metrics("metrics")), int(least[:-2]) * MEGABYTE)
+        roomy = self.run_program(train(*RUN, *asked, "--target-memory", "2GB", *allowed)).stdout
+        self.assertNotIn("state-recipe", roomy)
+        self.assertIn("the settings fit as they are", roomy)
+
+    def test_lossy_words_that_do_nothing_or_are_wrong(self):
+        target = ["--target-memory", "200MB", "--dtype", "bf16"]
+        for flags, code, words in (
+                ([*target, "--allow-lossy", "packed-master"], USAGE, "--allow-lossy: found 'packed-master', expected recipes of --state-recipe that change"),
+                (["--target-memory", "200MB", "--allow-lossy", "8bit"], CONFIGURATION, "--allow-lossy: found 8bit, which needs parameters of 16 bits"),
+                ([*target, "--optimizer", "lion", "--allow-lossy", "bf16-sr"], CONFIGURATION, "--allow-lossy: found bf16-sr, which needs AdamW or Adam"),
+                ([*target, "--allow-lossy", "none"], 0, ""),
+                (["--dtype", "bf16", "--allow-lossy", "8bit"], 0, "--allow-lossy: accepted, unused: without --target-memory SIZE (or auto) nothing is"),
+                ([*target, "--strategy", "conservative", "--allow-lossy", "8bit"], 0, "unused: --strategy conservative changes no result"),
+                ([*target, "--state-recipe", "8bit", "--allow-lossy", "8bit"], 0, "--allow-lossy: accepted, unused: --state-recipe was given, and stays")):
+            with self.subTest(flags):
+                done = self.run_program(train(*RUN, "--print-plan", "--steps", "0", *flags), expect=code)
+                self.assertIn(words, done.stdout + done.stderr)
+
     def test_recomputation_alone_changes_no_bit(self):
         given = ["--micro-batch", "16", "--accumulation", "1"]
         free, most, _ = self.losses(*given)

@@ -142,6 +142,8 @@ const std::map<std::string, Case> kCases{
     {"strata.memory_report", {"\"reports\""}},
     {"strata.target_memory", {"\"24GB\""}},
     {"strata.strategy", {"\"conservative\""}},
+    {"strata.allow_lossy",
+     {"[\"8bit\"]", {{"strata.target_memory", "\"24GB\""}, {"bf16.enabled", "true"}}}},
     {"strata.allow_offload", {"\"host\"", {{"strata.target_memory", "\"24GB\""}}}},
     {"strata.device", {"\"cpu\""}},
     {"strata.tile_elements", {"2048"}},

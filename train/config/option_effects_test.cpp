@@ -341,7 +341,7 @@ const std::set<std::string> kElsewhere{
     "offload.host_memory_bytes", "offload.nvme_paths", "offload.queue_depth",
     "offload.request_bytes", "on_nonfinite", "output", "plan", "print_config", "print_plan", "print_program", "profile", "reduction",
     "data_is_text", "token_cache", "tokenizer", "checkpoint.strategy", "epochs", "eval_samples", "eval_strategy", "logging_strategy",
-    "scheduler.min_lr", "scheduler.warmup_ratio", "target.memory", "target.offload", "target.strategy", "write_plan",
+    "scheduler.min_lr", "scheduler.warmup_ratio", "target.lossy", "target.memory", "target.offload", "target.strategy", "write_plan",
     "seed", "shuffle", "steps", "steps_per_print", "threads", "trace",
     "trace_steps", "wall_clock_breakdown", "tf32", "checkpoint.overwrite",
 };

@@ -224,6 +224,10 @@ constexpr OptionRow kModelRows[] = {
      "at 40 % slower), maximum (the least memory)"},
     {FIELD(target.offload), kFarthest, Spelling{"--allow-offload"}, Key{"strata.allow_offload"},
      "with a target, how far state may go: none, host, disk (where --nvme-path is given)"},
+    {FIELD(target.lossy), Spelling{"--allow-lossy", "none|RECIPE,...", true},
+     Key{"strata.allow_lossy"},
+     "with a target, what of `state_recipe` may be chosen although results change: bf16-moments, "
+     "packed-bf16-moments, 8bit, bf16-sr"},
 };
 
 }  // namespace

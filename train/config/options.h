@@ -209,6 +209,8 @@ struct TargetOptions {
   std::string memory;
   plan::Strategy strategy = plan::Strategy::balanced;
   plan::Home offload = plan::Home::disk;  ///< farthest home that state may be given
+  /// Names of state recipes that may be chosen although they change results; resolved.
+  std::vector<std::string> lossy;
 };
 
 /// Files for people's tools (docs/formats/logs.md).

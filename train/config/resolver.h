@@ -78,6 +78,7 @@ class Resolver {
   void check_logs();
   void note_given_homes();
   void check_target();
+  void check_lossy();
   void check_loss_scale();
   void check_checkpoints();
   void check_virtual_ranks();

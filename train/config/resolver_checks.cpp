@@ -83,6 +83,7 @@ void Resolver::check() {
   check_loss_scale();
   check_logs();
   check_target();
+  check_lossy();
   check_checkpoints();
   check_virtual_ranks();
   const std::string world = std::to_string(world_);

@@ -1,7 +1,12 @@
 // Checks what is said about the memory to plan for.
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "core/byte_size.h"
+#include "train/config/optimizer_recipe.h"
 #include "train/config/resolver.h"
 
 namespace strata::train {
@@ -16,6 +21,45 @@ void Resolver::note_given_homes() {
     if (const Given* said = given(option); said != nullptr && home > options_.target.offload)
       findings_.notes.push_back(fmt::format(
           "{}: stays as it was given; {} limits what is chosen alone", said->where, limit->where));
+}
+
+void Resolver::check_lossy() {
+  const Given* said = given("target.lossy");
+  if (said == nullptr) return;
+  std::vector<std::string> kept;
+  for (const std::string& name : options_.target.lossy) {
+    if (name == "none" || std::ranges::find(kept, name) != kept.end()) continue;
+    TrainOptions with = options_;
+    std::string unused;
+    if (name == "fp32-master" || name == "packed-master" ||
+        !assign(with, "state_recipe", {name}, unused).empty())
+      wrong_value("target.lossy",
+                  fmt::format("found '{}', expected recipes of --state-recipe that change results: "
+                              "bf16-moments, packed-bf16-moments, 8bit, bf16-sr; or none",
+                              name));
+    else if (const std::string needs = missing_for_recipe(with); !needs.empty())
+      problem(said->where, fmt::format("found {}, which needs {}; leave it out", name, needs));
+    else if (with.dtype == DType::f32)
+      problem(said->where,
+              fmt::format("found {}, which needs parameters of 16 bits; give --dtype bf16, or "
+                          "leave it out",
+                          name));
+    kept.push_back(name);
+  }
+  options_.target.lossy = kept;
+  const auto unused = [&](const std::string& why) {
+    findings_.notes.push_back(said->where + ": accepted, unused: " + why);
+    options_.target.lossy.clear();
+  };
+  if (kept.empty()) return;
+  if (given("plan") != nullptr)
+    unused("a Plan from a file is run as it is");
+  else if (const Given* recipe = given("state_recipe"))
+    unused(recipe->where + " was given, and stays");
+  else if (options_.target.memory.empty() && !command_line_.chooses)
+    unused("without --target-memory SIZE (or auto) nothing is chosen; give both");
+  else if (options_.target.strategy == plan::Strategy::conservative)
+    unused("--strategy conservative changes no result");
 }
 
 void Resolver::check_target() {

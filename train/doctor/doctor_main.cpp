@@ -52,7 +52,7 @@ DoctorReport look(const std::vector<std::string>& folders) {
   DoctorReport report;
   report.host = machine::look_at_this_host();
   report.state = look_at_host_state();
-  machine::measure_cpu(report.host, DType::bf16);
+  (void)machine::measure_cpu(report.host, DType::bf16, machine::memory_to_measure());
   report.host.memory.bytes_per_second = report.host.device.bytes_per_second;
   const cuda::DeviceCount count = cuda::count_devices();
   report.why_no_device = count.why_none;

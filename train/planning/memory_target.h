@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "compile/step_programs.h"
 #include "machine/machine.h"
 #include "train/config/options.h"
 
@@ -11,11 +12,20 @@ namespace strata::train {
 
 /// Memory that a process of a run takes beside its arenas: code, libraries, the next batch; where
 /// the CPU computes, stacks and buffers of each thread of the matrix library (`machine` as one rank
-/// has it); in a run that saves or goes on, also what reads and writes checkpoints.
+/// has it); in a run that saves or goes on, also what reads and writes checkpoints; with
+/// --trace what it records, and what writes that.
 std::int64_t process_bytes(const TrainOptions& options, const machine::Machine& machine);
+
+/// Returns the memory of a process whose Programs are these, arenas in host memory included.
+std::int64_t process_bytes(const TrainOptions& options, const machine::Machine& machine,
+                           const compile::StepPrograms& programs);
 
 /// Returns the target in bytes; `all`, what `what` has ("the device"), for "auto". 0: not known.
 /// Throws InvalidArgument if the target exceeds it.
 std::int64_t target_bytes(const TargetOptions& target, std::int64_t all, const std::string& what);
+
+/// Returns what --target-memory SIZE leaves for arenas of a process where the CPU computes;
+/// kUnlimitedMemory if no size was given. One byte where the process alone takes all of it.
+std::int64_t arenas_of_process(const TrainOptions& options, const machine::Machine& machine);
 
 }  // namespace strata::train

@@ -1,6 +1,7 @@
 // Lets the planner make the settings that nobody gave, for a target of memory.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,9 +21,17 @@ struct PlannedOption {
   bool operator==(const PlannedOption&) const = default;
 };
 
+/// A recipe of the optimizer's state that changes results (plan_allowed).
+struct LossyChoice {
+  std::string recipe;
+  /// Of a choice: the best step without it, if one fits. Of a refusal: the smallest step with it.
+  std::optional<plan::PlannedStep> other;
+};
+
 struct PlannedRun {
   plan::PlannerAnswer answer;
   std::vector<PlannedOption> changes;  ///< what differs from the settings so far, limits included
+  std::optional<LossyChoice> lossy = {};  ///< what was chosen or, of a refusal, needs least
 };
 
 /// The options that make a setting; none for plan::Setting::farthest and all.

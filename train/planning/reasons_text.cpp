@@ -93,8 +93,30 @@ std::string price_text(const plan::PricedChange& change, const machine::Machine&
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+/// Says which target a recipe that changes results would make do, if any would.
+static std::string lossy_refusal_text(const std::optional<LossyChoice>& lossy,
+                                      const ResolvedConfig& config, const MemoryBudget& budget) {
+  if (!lossy) return "";
+  const std::int64_t least = least_target(*lossy->other, config, budget);
+  if (is_beyond(least, budget) || plan::all_bytes(lacking_beside(lossy->other->needs, budget)) > 0)
+    return "";
+  return fmt::format("\n  with {}, which --allow-lossy permits, --target-memory {} would do",
+                     option_text("state_recipe", lossy->recipe), byte_size_text(least));
+}
+
+/// Names what changes results, and what is had without it.
+static std::string lossy_text(const PlannedRun& planned, const MemoryBudget& budget) {
+  if (!planned.lossy) return "";
+  std::string without = "nothing fits";
+  if (const auto& other = planned.lossy->other)
+    without = fmt::format("a step takes {:.3g} s and needs {}", other->forecast.step_seconds,
+                          needs_text(other->needs, budget));
+  return fmt::format("\n  this changes results: {}, which --allow-lossy permits; without it {}",
+                     option_text("state_recipe", planned.lossy->recipe), without);
+}
+
 std::string reasons_text(const PlannedRun& planned, const MemoryBudget& budget) {
-  if (planned.answer.reasons.empty()) return "";
+  if (planned.answer.reasons.empty()) return lossy_text(planned, budget);
   std::string text = "\n  each of these settings taken back alone, as guessed:";
   for (const plan::PricedChange& reason : planned.answer.reasons) {
     text += fmt::format("\n    without {}: ", planned_flags(planned, reason.setting));
@@ -103,7 +125,7 @@ std::string reasons_text(const PlannedRun& planned, const MemoryBudget& budget) 
     else
       text += price_text(reason, budget.machine) + (reason.fits ? "" : "; would not fit");
   }
-  return text;
+  return text + lossy_text(planned, budget);
 }
 
 std::string changes_text(const std::vector<plan::PricedChange>& changes, const TrainOptions& asked,
@@ -142,8 +164,9 @@ static std::string reached_text(const plan::PlannedStep& smallest, const plan::P
 std::string forbidden_text(const PlannedRun& planned, const ResolvedConfig& config,
                            const MemoryBudget& budget) {
   const plan::PlannerAnswer& answer = planned.answer;
-  if (answer.forbidden.empty()) return "";
-  std::string text = "\n  settings that forbid smaller plans, each of them left open, as guessed:";
+  std::string text = lossy_refusal_text(planned.lossy, config, budget);
+  if (answer.forbidden.empty()) return text;
+  text += "\n  settings that forbid smaller plans, each of them left open, as guessed:";
   for (const plan::PricedChange& freed : answer.forbidden) {
     std::vector<std::string> changes;
     if (const std::string given = given_flags(config, budget, freed.setting); !given.empty())

@@ -11,10 +11,10 @@
 namespace strata::train {
 namespace {
 
-constexpr int kAboutVersion = 1;
-constexpr std::array<std::string_view, 9> kAboutKeys{
-    "version",          "model",       "parameters", "blocks", "device", "ranks",
-    "foreseen_seconds", "arena_bytes", "settings"};
+constexpr int kAboutVersion = 2;
+constexpr std::array<std::string_view, 10> kAboutKeys{
+    "version",          "model",       "parameters",    "blocks",  "device", "ranks",
+    "foreseen_seconds", "arena_bytes", "process_bytes", "settings"};
 
 std::int64_t elements_of(const std::vector<runtime::ParameterUnit>& units) {
   std::int64_t elements = 0;
@@ -36,7 +36,10 @@ AboutReport about(const RunReport& report) {
                     .parameters = elements_of(report.programs.units),
                     .device = report.device,
                     .ranks = report.ranks,
-                    .foreseen_seconds = report.foreseen.seconds};
+                    .foreseen_seconds = report.foreseen.seconds,
+                    .arena_bytes = {},
+                    .process_bytes = report.process_bytes,
+                    .settings = {}};
   for (const plan::LayerProfile& layer : report.layers) about.blocks.push_back(layer.block);
   for (const runtime::Tier tier : runtime::kAllTiers)
     about.arena_bytes[std::string(name_of(tier))] = report.programs.taken_bytes(tier);
@@ -59,6 +62,7 @@ std::string about_json(const AboutReport& about) {
   json.key("arena_bytes").begin_object();
   for (const auto& [tier, bytes] : about.arena_bytes) json.member(tier, bytes);
   json.end_object();
+  json.member("process_bytes", about.process_bytes);
   json.key("settings").begin_object();
   for (const auto& [name, value] : about.settings) json.member(name, value);
   json.end_object().end_object();
@@ -79,7 +83,10 @@ AboutReport read_about(std::string_view text, const std::string& file) {
                     .parameters = amount_from(top.at("parameters")),
                     .device = top.at("device").as_string(),
                     .ranks = static_cast<int>(amount_from(top.at("ranks"))),
-                    .foreseen_seconds = top.at("foreseen_seconds").as_number()};
+                    .foreseen_seconds = top.at("foreseen_seconds").as_number(),
+                    .arena_bytes = {},
+                    .process_bytes = amount_from(top.at("process_bytes")),
+                    .settings = {}};
   for (const JsonValue& block : top.at("blocks").elements())
     about.blocks.push_back(block.as_string());
   for (const auto& [tier, bytes] : top.at("arena_bytes").members())

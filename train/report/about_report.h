@@ -18,6 +18,7 @@ struct AboutReport {
   int ranks = 1;
   double foreseen_seconds = 0;                      ///< of a step
   std::map<std::string, std::int64_t> arena_bytes;  ///< by tier
+  std::int64_t process_bytes = 0;                   ///< foreseen of the process, arenas included
   std::map<std::string, std::string> settings;      ///< values by option
 };
 

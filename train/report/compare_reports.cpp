@@ -72,27 +72,26 @@ std::string operations_text(const std::vector<OperationDifference>& rows) {
   return table.text();
 }
 
+std::int64_t arena_of(const StoredReport& report, const std::string& tier) {
+  const auto found = report.about.arena_bytes.find(tier);
+  return found == report.about.arena_bytes.end() ? 0 : found->second;
+}
+
 std::string amount_text(double bytes) { return bytes > 0 ? format_bytes(bytes) : "-"; }
 
 std::string memory_text(const StoredReport& foreseen, const StoredReport& measured) {
   using enum TextTable::Align;
-  TextTable table({{"memory"}, {"foreseen", right}, {"measured", right}});
-  double in_process = 0;
-  for (const auto& [tier, bytes] : foreseen.about.arena_bytes) {
-    const auto other = measured.about.arena_bytes.find(tier);
-    const std::int64_t there = other == measured.about.arena_bytes.end() ? 0 : other->second;
-    if (bytes > 0 || there > 0)
-      table.add({tier + " arena", amount_text(static_cast<double>(bytes)),
-                 amount_text(static_cast<double>(there))});
-    const bool in_memory = tier != "disk" && (tier != "device" || !measured.device_bytes);
-    if (in_memory) in_process += static_cast<double>(bytes);
-  }
-  table.add({"process, highest", amount_text(in_process), amount_text(measured.peak_rss_bytes)});
-  if (measured.device_bytes) {
-    const auto device = foreseen.about.arena_bytes.find("device");
-    const std::int64_t bytes = device == foreseen.about.arena_bytes.end() ? 0 : device->second;
-    table.add({"device in use, highest", amount_text(static_cast<double>(bytes)),
-               amount_text(*measured.device_bytes)});
+  TextTable table({{"memory"},
+                   {"foreseen", right},
+                   {"measured", right},
+                   {"ratio", right},
+                   {"difference", right}});
+  for (const MemoryDifference& row : memory_differences(foreseen, measured)) {
+    const double apart = row.difference();
+    table.add({row.memory, amount_text(row.foreseen),
+               row.measured ? amount_text(*row.measured) : "not known",
+               row.measured ? ratio(*row.measured, row.foreseen) : "-",
+               apart == 0 ? "-" : (apart > 0 ? "+" : "-") + format_bytes(std::abs(apart))});
   }
   return table.text();
 }
@@ -147,6 +146,29 @@ std::vector<OperationDifference> differences(const StoredReport& foreseen,
   std::ranges::stable_sort(rows, std::greater<>(), [](const OperationDifference& row) {
     return std::abs(row.difference_ms());
   });
+  return rows;
+}
+
+double MemoryDifference::difference() const { return measured.value_or(foreseen) - foreseen; }
+
+std::vector<MemoryDifference> memory_differences(const StoredReport& foreseen,
+                                                 const StoredReport& measured) {
+  std::vector<MemoryDifference> rows;
+  for (const auto& [tier, bytes] : foreseen.about.arena_bytes) {
+    const std::int64_t there = arena_of(measured, tier);
+    if (bytes == 0 && there == 0) continue;
+    rows.push_back({tier + " arena", static_cast<double>(bytes), static_cast<double>(there)});
+    const auto planned = foreseen.peaks.find(tier), ran = measured.peaks.find(tier);
+    if (planned != foreseen.peaks.end() && ran != measured.peaks.end())
+      rows.push_back({tier + " buffers, highest", planned->second.planned, ran->second.reached});
+  }
+  rows.push_back({"process, highest", static_cast<double>(foreseen.about.process_bytes),
+                  measured.peak_rss_bytes});
+  if (measured.device_bytes)
+    rows.push_back({"device in use, highest", static_cast<double>(arena_of(foreseen, "device")),
+                    *measured.device_bytes});
+  std::ranges::stable_sort(rows, std::greater<>(),
+                           [](const MemoryDifference& row) { return std::abs(row.difference()); });
   return rows;
 }
 

@@ -1,6 +1,7 @@
 // Compares what was foreseen in one memory report with what a run measured in another.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,20 @@ struct OperationDifference {
 /// the reports are of different models, or if nothing was measured in `measured`.
 std::vector<OperationDifference> differences(const StoredReport& foreseen,
                                              const StoredReport& measured);
+
+/// An amount of memory, in bytes.
+struct MemoryDifference {
+  std::string memory;  ///< "pinned arena", "process, highest"
+  double foreseen = 0;
+  std::optional<double> measured;  ///< nullopt: the run measured no instructions
+  [[nodiscard]] double difference() const;
+};
+
+/// Returns arenas, the highest sums of buffers in them, the process and the device, those that
+/// differ most first. Where an arena is that of its own device, what the device has in use also
+/// holds what driver, libraries and other processes take.
+std::vector<MemoryDifference> memory_differences(const StoredReport& foreseen,
+                                                 const StoredReport& measured);
 
 /// The step, the operations, memory, and settings that differ, for people.
 std::string comparison_text(const StoredReport& foreseen, const StoredReport& measured);

@@ -24,7 +24,9 @@ StoredReport foreseen() {
                   .ranks = 1,
                   .foreseen_seconds = 2,
                   .arena_bytes = {{"device", 1 << 20}, {"pinned", 0}, {"disk", 1 << 30}},
+                  .process_bytes = 2 << 20,
                   .settings = {{"steps", "0"}, {"zero.stage", "1"}}};
+  report.peaks = {{"device", {1000 << 10, {}}}, {"pinned", {}}, {"disk", {1 << 30, {}}}};
   report.operations = {{"near", "forward", "compute", 2, 10, {}},
                        {"far", "backward", "compute", 1, 10, {}},
                        {"unknown", "forward", "compute", 1, 1000, {}},
@@ -42,6 +44,7 @@ StoredReport measured() {
                        {"new", "update", "host", 1, 99, 1}};
   report.step_seconds = {100, 100, 3, 5};
   report.peak_rss_bytes = 3 << 20;
+  report.peaks["device"].reached = 990 << 10;
   return report;
 }
 
@@ -68,10 +71,14 @@ TEST(CompareReports, TextSaysStepsMemoryAndSettings) {
   EXPECT_THAT(text, HasSubstr("step: foreseen 2 s, measured 4 s (2.00 x), the mean of 2 steps\n"));
   EXPECT_THAT(text, testing::ContainsRegex("far +backward +compute +1 +10 +4 +0.40 +-6\n"));
   EXPECT_THAT(text, testing::ContainsRegex("new +update +host +1 +0 +1 +- +\\+1\n"));
-  EXPECT_THAT(text, testing::ContainsRegex("device arena +1.00 MiB +1.00 MiB\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("device arena +1.00 MiB +1.00 MiB +1.00 +-\n"));
   EXPECT_THAT(text, testing::ContainsRegex("disk arena +1.00 GiB"));
   EXPECT_THAT(text, Not(HasSubstr("pinned")));
-  EXPECT_THAT(text, testing::ContainsRegex("process, highest +1.00 MiB +3.00 MiB\n"));
+  EXPECT_THAT(text,
+              testing::ContainsRegex("process, highest +2.00 MiB +3.00 MiB +1.50 +\\+1.00 MiB\n"));
+  EXPECT_THAT(text, testing::ContainsRegex(
+                        "device buffers, highest +1000.00 KiB +990.00 KiB +0.99 +-10.00 KiB\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("disk buffers, highest +1.00 GiB +not known +- +-\n"));
   EXPECT_THAT(text, HasSubstr("  zero.stage: 1 foreseen, 2 measured\n"));
   EXPECT_THAT(text, Not(HasSubstr("steps:")));
 }
@@ -87,12 +94,25 @@ TEST(CompareReports, SettingsThatDifferComeFirst) {
   EXPECT_EQ(comparison_text(foreseen(), run).find("step: foreseen"), 0U);
 }
 
+TEST(CompareReports, MemoryThatDiffersMostComesFirst) {
+  StoredReport run = measured();
+  run.device_bytes = 5 << 20;
+  run.about.arena_bytes["device"] = 3 << 20;
+  std::vector<std::string> found;
+  for (const MemoryDifference& row : memory_differences(foreseen(), run))
+    found.push_back(row.memory);
+  EXPECT_EQ(found, (std::vector<std::string>{"device in use, highest", "device arena",
+                                             "process, highest", "device buffers, highest",
+                                             "disk arena", "disk buffers, highest"}));
+}
+
 TEST(CompareReports, ADeviceOfItsOwnIsNoMemoryOfTheProcess) {
   StoredReport run = measured();
   run.device_bytes = 5 << 20;
   const std::string text = comparison_text(foreseen(), run);
-  EXPECT_THAT(text, testing::ContainsRegex("process, highest +- +3.00 MiB\n"));
-  EXPECT_THAT(text, testing::ContainsRegex("device in use, highest +1.00 MiB +5.00 MiB\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("process, highest +2.00 MiB +3.00 MiB"));
+  EXPECT_THAT(text, testing::ContainsRegex(
+                        "device in use, highest +1.00 MiB +5.00 MiB +5.00 +\\+4.00 MiB\n"));
 }
 
 TEST(CompareReports, ARunThatMeasuredNoInstructionsSaysWhatItNeeds) {
@@ -124,8 +144,8 @@ TEST(CompareReports, WhatAReportIsAboutIsReadBackTheSame) {
     other.replace(other.find(from), from.size(), to);
     return refusal([&] { (void)read_about(other, "about.json"); });
   };
-  EXPECT_THAT(changed("\"version\": 1", "\"version\": 7"),
-              HasSubstr("about.json:2: version: expected 1, found integer 7: the report is of "
+  EXPECT_THAT(changed("\"version\": 2", "\"version\": 7"),
+              HasSubstr("about.json:2: version: expected 2, found integer 7: the report is of "
                         "another version; write it again with this one"));
   EXPECT_THAT(changed("\"model\"", "\"modal\""), HasSubstr("modal: unknown key, expected one of"));
   EXPECT_THAT(changed("\"ranks\": 1", "\"ranks\": -1"),

@@ -19,6 +19,7 @@ RunReport make_report(const ReportSubject& subject, ForeseenStep foreseen) {
                    .device = subject.device,
                    .rank = subject.seat.rank,
                    .ranks = subject.seat.ranks,
+                   .process_bytes = subject.process_bytes,
                    .layers = {},
                    .foreseen = std::move(foreseen),
                    .timelines = {},

@@ -1,6 +1,7 @@
 // The report of --memory-report: of a plan alone, or of a run with what it measured.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,9 @@ struct ReportSubject {
   const std::vector<ResolvedField>& settings;
   const compile::StepPrograms& programs;
   const machine::Machine& machine;
-  comm::Seat seat;     ///< of the rank whose Programs these are
-  std::string device;  ///< for people
+  comm::Seat seat;                 ///< of the rank whose Programs these are
+  std::string device;              ///< for people
+  std::int64_t process_bytes = 0;  ///< foreseen of the process, arenas included
 };
 
 struct RunReport {
@@ -33,6 +35,7 @@ struct RunReport {
   std::string model;   ///< as its option says
   std::string device;  ///< for people
   int rank = 0, ranks = 1;
+  std::int64_t process_bytes = 0;  ///< foreseen of the process, arenas included
   std::vector<plan::LayerProfile> layers;
   ForeseenStep foreseen;
   std::vector<ProgramTimeline> timelines;  ///< of the training Programs of Plan::shape, in order

@@ -25,11 +25,26 @@ CsvTable table_in(const std::string& directory, const char* name) {
 
 void require_files(const std::string& directory) {
   std::error_code error;
-  for (const char* name : {"about.json", "operations.csv", "steps.csv"})
+  for (const char* name : {"about.json", "operations.csv", "timeline.csv", "steps.csv"})
     if (!std::filesystem::is_regular_file(path_in(directory, name), error))
       throw InvalidArgument(fmt::format(
           "{} holds no memory report: it has no {}; train --memory-report {} writes one", directory,
           name, directory));
+}
+
+std::map<std::string, TierPeak> peaks_in(const CsvTable& timeline) {
+  std::map<std::string, TierPeak> peaks;
+  for (const runtime::Tier tier : runtime::kAllTiers) {
+    const std::string name(name_of(tier));
+    TierPeak& peak = peaks[name];
+    for (std::size_t row = 0; row < timeline.rows(); ++row) {
+      const double bytes = timeline.number(row, name + "_bytes");
+      peak.planned = std::max(peak.planned, bytes);
+      if (timeline.number_if_any(row, "measured_mean_ms"))
+        peak.reached = std::max(peak.reached.value_or(0), bytes);
+    }
+  }
+  return peaks;
 }
 
 }  // namespace
@@ -47,6 +62,7 @@ StoredReport read_report(const std::string& directory) {
                                  .instructions = operations.number(row, "instructions"),
                                  .foreseen_ms = operations.number(row, "foreseen_ms"),
                                  .measured_ms = operations.number_if_any(row, "measured_ms")});
+  report.peaks = peaks_in(table_in(directory, "timeline.csv"));
   const CsvTable steps = table_in(directory, "steps.csv");
   for (std::size_t row = 0; row < steps.rows(); ++row) {
     report.step_seconds.push_back(steps.number(row, "seconds"));

@@ -1,6 +1,7 @@
 // A memory report read back from its directory.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,10 +11,17 @@
 
 namespace strata::train {
 
+/// The most bytes that buffers of one tier hold at a time.
+struct TierPeak {
+  double planned = 0;             ///< at any instruction of a step
+  std::optional<double> reached;  ///< at those whose times were measured; nullopt: none was
+};
+
 struct StoredReport {
   std::string directory;
   AboutReport about;
   std::vector<OperationTotal> operations;
+  std::map<std::string, TierPeak> peaks;  ///< by tier
   // Figures of the run's steps; empty in the report of a plan.
   std::vector<double> step_seconds;
   double peak_rss_bytes = 0;           ///< highest of the process

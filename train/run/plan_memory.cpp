@@ -11,6 +11,7 @@
 #include "core/byte_size.h"
 #include "core/error.h"
 #include "machine/host_memory.h"
+#include "train/planning/lossy_choices.h"
 #include "train/planning/memory_budget.h"
 #include "train/planning/planning_text.h"
 #include "train/run/earlier_plan.h"
@@ -109,10 +110,12 @@ Verdict plan_here(RunParts& run, const MemoryBudget& budget) {
   if (const auto changes = earlier_settings(run, budget)) return {"", "", to_lines(*changes)};
   try {
     const PlannedRun planned =
-        plan_options(programs_of(run.request, run.options), run.request.config, budget);
+        plan_allowed(programs_of(run.request, run.options), run.request.config, budget);
     if (!planned.answer.chosen)
       return {"", describe_refusal(planned, run.request.config, budget), ""};
-    run.listeners.print(describe_planned(planned, run.request.config, budget));
+    ResolvedConfig config = run.request.config;
+    set_planned(planned.changes, config);
+    run.listeners.print(describe_planned(planned, config, budget));
     return {"", "", to_lines(planned.changes)};
   } catch (const InvalidArgument& error) {
     return {error.what(), "", ""};

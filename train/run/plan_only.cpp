@@ -12,6 +12,8 @@
 #include "plan/foresee.h"
 #include "train/engine/build_programs.h"
 #include "train/planning/drive_wear.h"
+#include "train/planning/lossy_choices.h"
+#include "train/planning/memory_target.h"
 #include "train/planning/planning_text.h"
 #include "train/report/report_directory.h"
 #include "train/run/memory_advice.h"
@@ -45,7 +47,8 @@ std::string report_plan(const RunRequest& request, const PlanningSite& site,
   const ProgramRequest programs = programs_of(request);
   const std::string& directory = programs.options.memory_report;
   RunReport report =
-      make_report({programs, request.config.fields, set, site.machine, site.seat, site.description},
+      make_report({programs, request.config.fields, set, site.machine, site.seat, site.description,
+                   process_bytes(programs.options, site.machine, set)},
                   foresee_step(set, site.machine));
   report.failure = refusal;
   write_report(directory, report, nullptr);
@@ -101,7 +104,7 @@ compile::Compiled found_plan(const RunRequest& request, const PlanningSite& site
 RunRequest planned_for_target(RunRequest request, const PlanningSite& site,
                               const RunListeners& listeners) {
   const MemoryBudget budget = target_budget(request, site);
-  const PlannedRun planned = plan_options(programs_of(request), request.config, budget);
+  const PlannedRun planned = plan_allowed(programs_of(request), request.config, budget);
   if (!planned.answer.chosen)
     throw OutOfMemory(fmt::format("--target-memory {}: {}{}", request.config.options.target.memory,
                                   describe_refusal(planned, request.config, budget),

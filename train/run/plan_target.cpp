@@ -4,6 +4,7 @@
 
 #include "train/config/make_plan.h"
 #include "train/config/option_fields.h"
+#include "train/planning/lossy_choices.h"
 #include "train/planning/planning_text.h"
 
 namespace strata::train {
@@ -67,7 +68,7 @@ PlannedTraining plan_run(const ModelConfig& model, const TrainOptions& options,
   request.hardware = hardware;
   assume_ranks(ranks, request);
   const MemoryBudget budget = target_budget(request, planning_site(request));
-  PlannedTraining result{plan_options(programs_of(request), request.config, budget), options, "",
+  PlannedTraining result{plan_allowed(programs_of(request), request.config, budget), options, "",
                          0};
   const auto& chosen = result.planned.answer.chosen;
   if (!chosen) {

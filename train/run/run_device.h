@@ -58,6 +58,8 @@ class RunDevice {
   [[nodiscard]] const runtime::LockstepReport& compared() const { return compared_; }
   /// The NUMA node that the device is near to, if known.
   [[nodiscard]] std::optional<int> node() const;
+  /// The GPU with its libraries, or "CPU": what computes, whatever it was chosen for.
+  [[nodiscard]] std::string computer() const { return device_ ? description_ : "CPU"; }
   /// One line: the GPU, or why the CPU was taken without being asked for.
   [[nodiscard]] const std::string& description() const { return description_; }
   void close();

@@ -13,6 +13,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/own_files.h"
+#include "kernels/cpu/cpu_features.h"
 #include "machine/profile_folder.h"
 #include "machine/this_host.h"
 #include "plan/foresee.h"
@@ -33,11 +34,11 @@ constexpr std::size_t kMostObserved = 100'000;
 std::string describe_measured(const RunParts& run) {
   const RankContext& context = run.request.context;
   try {
-    return fmt::format("{}, {}, {} threads, {} of {} ranks on this host by {}{}{}{:016x}",
-                       machine::processor_name(), run.device->description(),
-                       threads_per_rank(run.options, context), context.local_world, context.world,
-                       run.device->communicator().backend(), run.options.tf32 ? ", TF32" : "",
-                       machine::kBuildMark, hash_of_program());
+    return fmt::format("{}, {}, {}, {} threads, {} of {} ranks on this host by {}{}{}{:016x}",
+                       machine::processor_name(), kernels::chosen_instruction_sets(),
+                       run.device->computer(), threads_per_rank(run.options, context),
+                       context.local_world, context.world, run.device->communicator().backend(),
+                       run.options.tf32 ? ", TF32" : "", machine::kBuildMark, hash_of_program());
   } catch (const Error& error) {
     run.listeners.note("measured times of instructions are neither read nor kept: " +
                        std::string(error.what()));

@@ -123,6 +123,8 @@ are chosen by the planner; all flags of train work (train --help).
                               24GB,16GB,12GB plans for each: memory against time
   --strategy NAME             conservative, balanced, aggressive or maximum [balanced]
   --allow-offload FARTHEST    none, host or disk [disk, where the machine has one]
+  --allow-lossy LIST          what of --state-recipe may be chosen although results change: of
+                              bf16-moments, packed-bf16-moments, 8bit, bf16-sr [none]
   --hardware A[,B...]         machines to plan for, one line each: names of configs/hardware or
                               files of doctor --write-hardware [this machine]; figures of a
                               machine change by KEY=VALUE after its name: rtx4090,link=12GB/s,

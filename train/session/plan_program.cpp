@@ -19,6 +19,7 @@
 #include "plan/foresee.h"
 #include "plan/memory_needs.h"
 #include "train/config/make_plan.h"
+#include "train/planning/lossy_choices.h"
 #include "train/planning/planned_config.h"
 #include "train/planning/planning_text.h"
 #include "train/report/compare_reports.h"
@@ -120,7 +121,7 @@ PlannedMachine plan_for(const RunRequest& request, const std::string& name) {
     take_given_plan(request, site, machine);
     return machine;
   }
-  machine.planned = plan_options(programs_of(request), request.config, machine.budget);
+  machine.planned = plan_allowed(programs_of(request), request.config, machine.budget);
   if (!machine.planned.answer.chosen)
     machine.refusal = describe_refusal(machine.planned, request.config, machine.budget);
   else

@@ -11,9 +11,10 @@
 
 namespace strata::train {
 
-/// A RunListener of every rank. Measures what a CPU can do before the engine takes the memory; when
-/// all is saved it prints a summary, and rank 0 writes the file with all ranks. Throws ConfigError
-/// if there are too few steps, and IoError. Borrows the listeners that hear the text.
+/// A RunListener of every rank. Measures what a CPU can do before the engine takes the memory, in
+/// what a target of memory leaves for arenas; when all is saved it prints a summary, and rank 0
+/// writes the file with all ranks. Throws ConfigError if there are too few steps, and IoError.
+/// Borrows the options, and the listeners that hear the text.
 class ProfileListener {
  public:
   ProfileListener(const TrainOptions& options, const RunListeners& listeners);
@@ -23,11 +24,10 @@ class ProfileListener {
   static constexpr std::int64_t kLeftOut = 2;  ///< first steps that allocate, load and record
 
   void begin(const Equipping& equipping);
+  void measure(int ranks);
   void write(const Closing& closing) const;
 
-  std::string file_;
-  bool compares_;  ///< --check-device
-  DType dtype_;
+  const TrainOptions& options_;
   const RunListeners& listeners_;
   machine::Machine machine_;
   std::optional<runtime::ProfileRecorder> recorder_;

@@ -17,7 +17,8 @@ namespace strata::train {
 namespace {
 
 constexpr int kRounds = 9;
-constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+/// Text that is passed on at once: of all ranks together, and the least of one.
+constexpr std::size_t kPiecesBytes = std::size_t{2} << 20, kLeastPieceBytes = std::size_t{64} << 10;
 
 /// Names one boot of one machine: all its processes read the same steady clock.
 std::string boot_id() {
@@ -36,12 +37,6 @@ std::int64_t offset_from_first(comm::Communicator& ranks) {
   }
   std::ranges::nth_element(offsets, offsets.begin() + kRounds / 2);
   return offsets[kRounds / 2];
-}
-
-/// The first lines of the text, about `kPieceBytes` in all.
-std::string_view next_piece(std::string_view text) {
-  if (text.size() <= kPieceBytes) return text;
-  return text.substr(0, text.find('\n', kPieceBytes) + 1);
 }
 
 /// Keeps the first error until close(), so that other ranks can go on sending their parts.
@@ -80,24 +75,27 @@ std::int64_t common_zero_ns(comm::Communicator& ranks) {
   return one_clock ? zero : zero + offset_from_first(ranks);
 }
 
-std::int64_t write_trace(const std::string& path, const std::string& events, std::int64_t dropped,
+std::int64_t write_trace(const std::string& path, const runtime::TraceRecorder& recorder,
                          comm::Communicator& ranks) {
   std::unique_ptr<TraceFile> file;
   if (ranks.rank() == 0) {
     file = std::make_unique<TraceFile>(path);
     file->append("{\"traceEvents\": [\n");
   }
-  const std::vector<std::int64_t> all_dropped = comm::gather_numbers(ranks, dropped);
+  const std::vector<std::int64_t> all_dropped = comm::gather_numbers(ranks, recorder.dropped());
   const std::int64_t sum = std::accumulate(all_dropped.begin(), all_dropped.end(), std::int64_t{0});
-  std::string_view left = events;
-  for (bool more = true; more;) {
-    const std::string_view piece = next_piece(left);
-    left.remove_prefix(piece.size());
-    more = false;
-    for (const std::string& text : comm::gather_texts(ranks, piece)) {
+  /// True while some rank had text.
+  const auto pass_on = [&](std::string_view mine) {
+    bool any = false;
+    for (const std::string& text : comm::gather_texts(ranks, mine)) {
       if (file) file->append(text);
-      more = more || !text.empty();
+      any = any || !text.empty();
     }
+    return any;
+  };
+  recorder.for_each_piece(
+      std::max(kLeastPieceBytes, kPiecesBytes / static_cast<std::size_t>(ranks.size())), pass_on);
+  while (pass_on({})) {  // ranks that have more to say
   }
   if (!file) return sum;
   file->append(

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "comm/communicator.h"
+#include "runtime/execute/trace.h"
 
 namespace strata::train {
 
@@ -13,10 +14,11 @@ namespace strata::train {
 /// an exchange as equal, over a few rounds.
 std::int64_t common_zero_ns(comm::Communicator& ranks);
 
-/// Collective. Rank 0 writes the events of all ranks (`events` are one rank's, with a comma after
-/// every line) and how many instructions found no room. Returns that number over all ranks. Throws
-/// IoError on rank 0 when all have done their part.
-std::int64_t write_trace(const std::string& path, const std::string& events, std::int64_t dropped,
+/// Collective. Rank 0 writes the events of all ranks and how many instructions found no room.
+/// Returns that number over all ranks. Ranks pass on their text in pieces, all of them together
+/// some MiB: it may be larger than what a target of memory leaves. Throws IoError on rank 0 when
+/// all have done their part.
+std::int64_t write_trace(const std::string& path, const runtime::TraceRecorder& recorder,
                          comm::Communicator& ranks);
 
 }  // namespace strata::train

@@ -6,12 +6,6 @@
 #include "train/session/trace_file.h"
 
 namespace strata::train {
-namespace {
-
-constexpr std::size_t kEvents = 100'000;
-
-}  // namespace
-
 void TraceListener::operator()(const RunEvent& event) {
   if (const auto* equipping = std::get_if<Equipping>(&event)) begin(*equipping);
   if (const auto* closing = std::get_if<Closing>(&event)) write(closing->ranks);
@@ -24,12 +18,11 @@ void TraceListener::begin(const Equipping& equipping) {
       runtime::TraceOptions{.rank = equipping.ranks.rank(),
                             .of = equipping.machine.host_is_device() ? queues : device,
                             .steps = steps_,
-                            .capacity_per_queue = kEvents,
                             .zero_ns = common_zero_ns(equipping.ranks)}));
 }
 
 void TraceListener::write(comm::Communicator& ranks) const {
-  const std::int64_t dropped = write_trace(path_, recorder_->events(), recorder_->dropped(), ranks);
+  const std::int64_t dropped = write_trace(path_, *recorder_, ranks);
   if (dropped > 0)
     listeners_.note(
         fmt::format("the trace holds the first instructions of each queue; {} found no room: "
