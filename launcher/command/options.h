@@ -41,11 +41,11 @@ struct Options {
     std::chrono::seconds rejoin{60};  ///< time that lost hosts have to come back
     /// The run ends because of a host that cannot come once it is known of all others, too.
     bool names_all_missing = false;
-    int node = 0;                     ///< number of this host; -1: it has no ranks
-    bool coordinates = true;          ///< this mlaunch watches over the run
-    std::string address;  ///< of the host that does, as the others reach it; may be empty
-    int port = 0;         ///< at which that one listens; 0: any
-    std::string secret;   ///< file with the secret of the run; "-": standard input
+    int node = 0;             ///< number of this host; -1: it has no ranks
+    bool coordinates = true;  ///< this mlaunch watches over the run
+    std::string address;      ///< of the host that does, as the others reach it; may be empty
+    int port = 0;             ///< at which that one listens; 0: any
+    std::string secret;       ///< file with the secret of the run; "-": standard input
     std::vector<ListedHost> listed = {};  ///< that this mlaunch starts agents on; empty: none
     std::string listed_by = {};           ///< what lists them, for messages: "-H a,b"
 
