@@ -69,7 +69,7 @@ BUGS = {
     "final codes start again": ("restart_policy.cpp", " || is_final(end.exit_code) ||", " ||"),
     "alike for ever": ("restart_policy.cpp", "if (alike_in_a_row() >= kAlike)", "if (false)"),
     "no commit for ever": ("restart_policy.cpp", "if (in_a_row_without_commit() >= kAlike)", "if (false)"),
-    "restarts without a commit": ("restart_policy.cpp", "if (end.committed < 0 && !limits_.without_commit) return ends;", ""),
+    "restarts without a commit": ("restart_policy.cpp", "if (end.committed < 0 && !limits_.without_commit)", "if (false)"),
 }
 
 
