@@ -9,7 +9,7 @@ import time
 import unittest
 import unittest.mock
 
-from programs import LIMIT_S, QUICK, mlaunch, train
+from programs import BIN, LIMIT_S, QUICK, mlaunch, train
 
 CASES = [
     (1, []),
@@ -29,12 +29,14 @@ class Calibrate(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.home = pathlib.Path(folder.name)
 
-    def run_one(self, ranks, flags, calibrate, cache="cache", steps=2):
+    def run_one(self, ranks, flags, calibrate, cache="cache", steps=2, attempt=0):
         state = self.home / "state"
         flags = [flag.format(home=self.home) for flag in flags]
         self.assertEqual(QUICK[0], "--steps")
         arguments = ["--steps", steps, *QUICK[2:], "--model", "gpt2-tiny", *flags, "--calibrate", calibrate, "--dump-state", state]
         command = train(*arguments) if ranks == 1 else mlaunch(ranks, *arguments)
+        if attempt > 0:  # what mlaunch tells ranks that it has started again
+            command = [str(BIN / "mlaunch"), "env", f"STRATA_ATTEMPT={attempt}", *command]
         environment = os.environ | {"XDG_CACHE_HOME": str(self.home / cache)}
         done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, env=environment)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
@@ -116,6 +118,7 @@ class Calibrate(unittest.TestCase):
             said = self.run_one(1, [], "auto")[1]
             self.assertEqual(said.count(words), 1, said)
             self.assertNotIn(words, self.run_one(1, [], "off")[1])
+            self.assertNotIn(words, self.run_one(1, [], "auto", attempt=1)[1], "the first attempt has said it")
         self.run_one(1, [], "again")
         self.assertIn("foreseen by times of ", self.run_one(1, [], "auto")[1])
 

@@ -57,6 +57,9 @@ TEST(HostsReport, HealthyHostsAreOk) {
         "ok    output      /out is one folder on all hosts, and locks hold\n"})
     EXPECT_THAT(text, HasSubstr(part));
   EXPECT_THAT(text, Not(HasSubstr("bad")));
+  HostsReport without = healthy();
+  for (HostFacts& host : without.hosts) host.gpus.clear();
+  EXPECT_THAT(to_text(without), HasSubstr("ok    GPUs        no host has one\n"));
 }
 
 TEST(HostsReport, WhatIsWrongIsSaidWithItsHostAndWhatToChange) {
