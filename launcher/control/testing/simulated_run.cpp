@@ -48,17 +48,17 @@ void SimulatedRun::run() {
     queue_.after(begins, [this, host] { begin_agent(host); });
   }
   schedule_faults(-1);
-  std::optional<Time> over;
-  while (!over || queue_.now() < *over + kAfterTheEnd || ranks_.any_lives()) {
+  Time until = Time::max();  // unless the run is over
+  while (queue_.now() < until || ranks_.any_lives()) {
     if (queue_.empty()) {
       if (checks_.is_over()) return;
       throw CheckFailed("bounded", "nothing happens any more, and the run has not ended");
     }
     queue_.run_next();
     if (!checks_.is_over())
-      over.reset();
-    else if (!over)
-      over = queue_.now();
+      until = Time::max();
+    else if (until == Time::max())
+      until = queue_.now() + kAfterTheEnd;
     checks_.on_living(ranks_.attempts_alive());
     checks_.on_time(ranks_.any_lives());
   }
