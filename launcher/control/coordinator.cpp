@@ -55,7 +55,8 @@ std::optional<Coordinator::TimePoint> Coordinator::next_deadline() const {
   if (const auto end = values_.next_deadline()) consider(*end);
   for (const Host& host : hosts_) {
     const bool has_part = is_in_attempt(host) && !host.is_over;
-    if (!has_part && !(state_ == State::gathering && has_lease(host))) continue;
+    const bool is_awaited = state_ == State::gathering && (has_lease(host) || may_have_ranks(host));
+    if (!has_part && !is_awaited) continue;
     if (state_ == State::running && host.broke) consider(*host.broke + kReconnect);
     if (const auto end = lease_ends(host)) consider(*end);
     if (const auto begin = silence_begins(host); begin && has_part) consider(*begin);
@@ -114,13 +115,16 @@ void Coordinator::take_signal(int number) {
   if (ends_the_run(number)) user_signal_ = number;
   // A scheduler warns with SIGUSR1, and ranks may take it as SIGTERM.
   asked_to_stop_ |= user_signal_ != 0 || number == SIGUSR1;
-  if (state_ == State::gathering) {
-    if (asked_to_stop_) finish(exit_code_without_ranks(number));
-    return;
-  }
+  if (state_ == State::gathering) return;  // gather() ends the run if it is to end
   // They save and stop already, and would take another word as haste.
   if (is_regrouping_ && stops_well(number) && !is_asked_again) return;
   signal_ranks(number);
+}
+
+/// Ends a run that is to end, once no rank of an earlier coordinator's attempt is left.
+void Coordinator::finish_without_ranks() {
+  if (std::ranges::none_of(hosts_, [this](const Host& host) { return may_have_ranks(host); }))
+    finish(exit_code_without_ranks(user_signal_ != 0 ? user_signal_ : SIGUSR1));
 }
 
 void Coordinator::signal_ranks(int number) {
@@ -196,6 +200,7 @@ void Coordinator::note_life(Host& host) {
 void Coordinator::hear(Host& host, const Heartbeat& heartbeat) {
   note_life(host);
   host.newest = heartbeat.newest;
+  newest_ = std::max(newest_, heartbeat.newest);
   host.has_ranks = heartbeat.has_ranks;
   if (settings_.lease) send(host, Lease{heartbeat.number, attempt()});
   // An earlier coordinator of the run may have started them, and died.
@@ -310,6 +315,13 @@ std::optional<Coordinator::TimePoint> Coordinator::silence_begins(const Host& ho
 bool Coordinator::has_lease(const Host& host) const {
   const auto end = lease_ends(host);
   return host.connected && (!end || now_ < *end);
+}
+
+/// True while ranks of the attempt, or of an earlier coordinator's, may be left on the host.
+bool Coordinator::may_have_ranks(const Host& host) const {
+  if (is_in_attempt(host) && !host.is_over) return true;
+  const auto end = lease_ends(host);
+  return host.has_ranks && (!end || now_ < *end);
 }
 
 /// True if ranks may start on the host.

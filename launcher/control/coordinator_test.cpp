@@ -548,5 +548,33 @@ TEST_F(CoordinatorTest, GoesOnWithARunWhoseCoordinatorDied) {
   EXPECT_EQ(sent<StartAttempt>("a").value().lock_wait, kLostHostsLock) << "of that coordinator";
 }
 
+// Faults 13, 31.
+TEST_F(CoordinatorTest, ANewAgentWaitsForRanksOfTheCoordinatorThatDied) {
+  Coordinator::Settings settings{.hosts = {"a"}, .least_hosts = 1, .restarts = {}};
+  settings.lease = milliseconds(5000);
+  run_ = std::make_unique<Coordinator>(now_, settings);
+  hello("a", "1", 4);
+  beat("a", 4, true);
+  hello("a", "2");
+  EXPECT_FALSE(sent<StartAttempt>("a")) << "ranks of the agent before live";
+  beat("a", 4, false);
+  EXPECT_EQ(done<SendToAgent>().value().agent, "2");
+  EXPECT_EQ(sent<StartAttempt>("a").value().placement.attempt, 5);
+}
+
+// Fault 13.
+TEST_F(CoordinatorTest, ASignalEndsARunThatWasTakenUpOnceNoRankIsLeft) {
+  Coordinator::Settings settings{.hosts = {"a", "b"}, .least_hosts = 2, .restarts = {}};
+  settings.lease = milliseconds(5000);
+  run_ = std::make_unique<Coordinator>(now_, settings);
+  hello("a");
+  hello("b", "1", 4);
+  beat("b", 4, true);
+  tell(RunSignal{SIGTERM});
+  EXPECT_FALSE(done<EndRun>()) << "ranks of the attempt before live";
+  beat("b", 4, false);
+  EXPECT_EQ(done<EndRun>().value().exit_code, 75);
+}
+
 }  // namespace
 }  // namespace strata::launcher

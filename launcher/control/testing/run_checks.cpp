@@ -67,6 +67,7 @@ void RunChecks::note_coordinator_begins(int number) {
   no_restart_.reset();
   worlds_told_ = is_warned_ = may_leave_ = may_stop_ = false;
   user_signal_ = 0;
+  waits_for_lost_.reset();
   dismissed_.clear();
   gathering_since_ = queue_.now();
 }
@@ -77,7 +78,7 @@ void RunChecks::on_start_of_ranks(StartId id) const {
 }
 
 void RunChecks::on_commit(StartId id, std::int64_t step) const {
-  if (id != newest())
+  if (id != newest() && !(is_another_run() && id == locked_))
     throw CheckFailed("two writers", fmt::format("attempt {} commits, and attempt {} has begun",
                                                  id.attempt, newest().attempt));
   if (step < disk_.newest)
@@ -91,7 +92,14 @@ void RunChecks::on_signal_of_ranks(int times) {
                       fmt::format("ranks got {} signals, and the user sent {}", times, signals_));
 }
 
+/// True if a new coordinator was told of no earlier attempt, since all agents are new as well. Then
+/// the lock of the output folder alone keeps ranks apart.
+bool RunChecks::is_another_run() const {
+  return coordinator_ > 0 && newest() == StartId{coordinator_, 0};
+}
+
 void RunChecks::on_living(const std::set<StartId>& attempts) const {
+  if (is_another_run() && !has_ended()) return;
   if (attempts.size() > 1) throw CheckFailed("two attempts", "two attempts have living ranks");
   if (!attempts.empty() && *attempts.begin() != newest())
     throw CheckFailed("two attempts", fmt::format("attempt {} has living ranks, and {} has begun",
@@ -134,6 +142,11 @@ void RunChecks::on_start(const StartAttempt& start) {
     throw CheckFailed("start",
                       fmt::format("attempt {} is out of order, or has changed", id.attempt));
   on_new_attempt();
+  const bool waits_long = start.lock_wait == kLostHostsLock;
+  if (waits_for_lost_ && *waits_for_lost_ != waits_long)
+    throw CheckFailed("lock", fmt::format("ranks wait {} s for the lock, and {} host was lost",
+                                          start.lock_wait.count(), *waits_for_lost_ ? "a" : "no"));
+  waits_for_lost_.reset();  // until it is reported how the attempt ended
   if (start.placement.hosts() < scenario_.least_hosts)
     throw CheckFailed("start", "ranks start on fewer hosts than the run needs");
   starts_.push_back({id, start.placement, queue_.now()});
@@ -182,6 +195,7 @@ void RunChecks::on_new_attempt() const {
 void RunChecks::on_report(const AttemptReport& report) {
   gathering_since_ = queue_.now();
   no_restart_ = rules_.after(report);
+  judge_lock_wait(report);
   if (StartId{coordinator_, report.attempt} != newest())
     throw CheckFailed("report", "it is about another attempt");
   all_told_ = std::ranges::all_of(
@@ -211,6 +225,16 @@ void RunChecks::on_report(const AttemptReport& report) {
   } else if (user_signal_ == 0 && !may_stop_ && !has_failed(host, ranks)) {
     throw CheckFailed("culprit", "no rank of " + host.host + " failed by itself");
   }
+}
+
+/// Once ranks have made a step they had the lock, so that nobody else has it any more.
+void RunChecks::judge_lock_wait(const AttemptReport& report) {
+  const bool is_lost = !report.lost_because.empty() || rules_.was_kept_out();
+  const bool had_lock = std::ranges::any_of(report.hosts, [](const AttemptReport::OfHost& host) {
+    return host.facts && std::ranges::any_of(host.facts->ranks,
+                                             [](const EndedRank& rank) { return rank.step >= 0; });
+  });
+  if (is_lost || had_lock) waits_for_lost_ = is_lost;
 }
 
 bool RunChecks::may_be_lost(int host) const {

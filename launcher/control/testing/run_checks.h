@@ -46,10 +46,13 @@ class RunChecks {
   void note_user_signal(int number);
   /// The coordinator hears that a host got a signal; `others`: slots of hosts that could be used.
   void note_signal_of_host(int number, bool is_running, const std::vector<int>& others);
-  /// The coordinator hears of the newest checkpoint that ranks of an agent knew.
-  void note_told_commit(std::int64_t step) { rules_.learn(step); }
+  /// The coordinator hears of the newest checkpoint that ranks of an agent knew, and of their step.
+  void note_told_commit(std::int64_t committed, std::int64_t step) {
+    rules_.learn(committed, step);
+  }
   /// The coordinator hears how many ranks the run may have.
   void note_told_worlds() { worlds_told_ = true; }
+  void note_lock_taken(StartId id) { locked_ = id; }
   /// A coordinator begins: the run's first, or one that takes up the run. It knows nothing of what
   /// those before were told.
   void note_coordinator_begins(int number);
@@ -80,6 +83,8 @@ class RunChecks {
   void on_end(int exit_code, bool after_report, const std::vector<int>& available);
   void on_start(const StartAttempt& start);
   void on_new_attempt() const;
+  [[nodiscard]] bool is_another_run() const;
+  void judge_lock_wait(const AttemptReport& report);
   /// Returns the newest attempt that a coordinator began.
   [[nodiscard]] StartId newest() const { return starts_.empty() ? StartId() : starts_.back().id; }
   [[nodiscard]] std::ptrdiff_t regroupings_of_coordinator() const;
@@ -108,6 +113,9 @@ class RunChecks {
   std::vector<Start> starts_;
   int coordinator_ = -1;          ///< number of the newest
   std::ptrdiff_t of_before_ = 0;  ///< starts by coordinators before
+  StartId locked_;                ///< whose ranks had the lock of the output folder last
+  /// Ranks of the next attempt must wait for the lock of a host that was lost; nullopt: unknown.
+  std::optional<bool> waits_for_lost_ = false;
   bool worlds_told_ = false;
   int signals_ = 0;
   std::set<StartId> grows_;    ///< attempts that were to save and stop, to start again as more

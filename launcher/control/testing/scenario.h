@@ -29,6 +29,7 @@ struct Fault {
     paused_coordinator,
     crashed_coordinator,  ///< another one may come and take up the run
     full_disk,
+    held_lock,  ///< something else holds the lock of the output folder
     user_signal,
     host_told_to_end,  ///< SIGTERM to its agent; another one may come later
   };
@@ -71,6 +72,7 @@ struct Scenario {
   std::int64_t steps = 0;
   Duration step_time{};
   std::int64_t commit_every = 1;
+  Duration lost_lock{};  ///< time for which the file server keeps the lock of a host that is down
   NetworkTraits network = {};
   std::optional<FailingRank> failing = {};
   std::vector<Fault> faults = {};

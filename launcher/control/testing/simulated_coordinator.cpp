@@ -65,10 +65,9 @@ void SimulatedCoordinator::hear(const std::string& host, const std::string& agen
                                 const AgentMessage& message) {
   if (!lives_) return;
   trace_.note([&] { return fmt::format("{} {}: {}", host, agent, describe(message)); });
-  if (const auto* ended = std::get_if<AttemptEnded>(&message))
-    checks_.note_told_commit(ended->facts.committed);
+  if (const auto* ended = std::get_if<AttemptEnded>(&message)) note_told(ended->facts);
   if (const auto* beat = std::get_if<Heartbeat>(&message))
-    for (const RankState& rank : beat->ranks) checks_.note_told_commit(rank.committed);
+    for (const RankState& rank : beat->ranks) checks_.note_told_commit(rank.committed, rank.step);
   if (const auto* came = std::get_if<SignalCame>(&message))
     checks_.note_signal_of_host(came->number, coordinator_.is_running(),
                                 callbacks_.available(host));
@@ -77,6 +76,11 @@ void SimulatedCoordinator::hear(const std::string& host, const std::string& agen
         coordinator_.is_running())
       checks_.note_told_worlds();
   handle(AgentSaid{host, agent, message});
+}
+
+void SimulatedCoordinator::note_told(const AttemptFacts& facts) {
+  checks_.note_told_commit(facts.committed, -1);
+  for (const EndedRank& rank : facts.ranks) checks_.note_told_commit(-1, rank.step);
 }
 
 void SimulatedCoordinator::stream_broke(const std::string& host, const std::string& agent) {

@@ -38,6 +38,7 @@ class SimulatedCoordinator : public CoordinatorEnd {
  private:
   void handle(const CoordinatorEvent& event);
   void note(const CoordinatorAction& action);
+  void note_told(const AttemptFacts& facts);
   void set_timer();
 
   const int number_;

@@ -39,6 +39,9 @@ void SimulatedRun::bring(const Fault& fault) {
     case Kind::full_disk:
       disk_.full_until = queue_.now() + fault.lasts;
       return note_trouble(fault.host, fault.lasts);
+    case Kind::held_lock:
+      disk_.locked_until = std::max(disk_.locked_until, queue_.now() + fault.lasts);
+      return checks_.note_delay(fault.lasts + kLostHostsLock);
     case Kind::user_signal:
       return coordinators_.back().user_signal(fault.number);
     case Kind::host_told_to_end:
@@ -100,6 +103,7 @@ void SimulatedRun::crash_host(const Fault& fault) {
   SimulatedHost& host = hosts_[static_cast<std::size_t>(fault.host)];
   const bool comes_back = fault.lasts != kForever;
   note_trouble(fault.host, fault.lasts);
+  checks_.note_delay(scenario_.lost_lock + kLostHostsLock);
   if (&host == &coordinator_host()) {
     coordinators_.back().crash();
     note_trouble_everywhere(comes_back ? fault.lasts + kReconnected : Duration(0));

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/check.h"
 #include "core/error.h"
@@ -17,6 +18,7 @@ using std::chrono::seconds;
 
 constexpr milliseconds kPeersEnd{1000};  ///< ranks whose peer failed have ended by themselves
 constexpr seconds kKilled{5};            ///< ranks that did not are killed
+constexpr milliseconds kFreed{2000};     ///< memory of a killed process, and with it its lock
 constexpr seconds kGrace{10};            ///< that ranks have to stop after SIGTERM
 constexpr int kTryAgain = static_cast<int>(ExitCode::try_again);
 constexpr Ending kBlamesAPeer{Ending::Kind::exited, kTryAgain};
@@ -52,6 +54,7 @@ Group& SimulatedRanks::start(GroupOwner& owner, SimulatedHost& host, int coordin
   living_.push_back(&group);
   Training& training = trainings_[id];
   training.placement = placement;
+  training.lock_wait = start.lock_wait;
   training.groups.resize(static_cast<std::size_t>(placement.hosts()));
   training.groups[static_cast<std::size_t>(start.node)] = &group;
   if (const auto& failing = scenario_.failing;
@@ -80,8 +83,29 @@ void SimulatedRanks::answer(Group& group, const ValueAnswer& answer) {
 
 void SimulatedRanks::begin(StartId id) {
   Training& training = trainings_.at(id);
-  if (training.begun) return;
-  training.begun = true;
+  if (std::exchange(training.begun, true)) return;
+  training.gives_up = queue_.now() + training.lock_wait;
+  take_lock(id);
+}
+
+bool SimulatedRanks::is_locked_by_others(StartId id) const {
+  return queue_.now() < disk_.locked_until || std::ranges::any_of(living_, [&](const Group* group) {
+           return group->id != id && trainings_.at(group->id).locked;
+         });
+}
+
+/// Rank 0 takes the lock of the output folder for all ranks, and beats while it waits for it.
+void SimulatedRanks::take_lock(StartId id) {
+  Training& training = trainings_.at(id);
+  Group& group = *training.groups[0];
+  if (!group.ranks[0].lives || group.ranks[0].hangs) return;
+  if (is_locked_by_others(id)) {
+    if (queue_.now() >= training.gives_up)
+      return fail(group, 0, {Ending::Kind::exited, static_cast<int>(ExitCode::host)}, false);
+    return group.host->after(milliseconds(500), [this, id] { take_lock(id); });
+  }
+  training.locked = true;
+  checks_.note_lock_taken(id);
   training.step = std::max<std::int64_t>(disk_.newest, 0);
   if (!scenario_.worlds.empty()) say_worlds(id);
   make_step(id);
@@ -267,6 +291,8 @@ void SimulatedRanks::end_rank(Group& group, std::size_t rank, Ending ending) {
   });
   group.ranks[rank].lives = false;
   group.ranks[rank].ending = ending;
+  if (ending == kKill && training_of(group).locked)
+    disk_.locked_until = std::max(disk_.locked_until, queue_.now() + draw(kFreed));
   settle(group);
 }
 
@@ -339,7 +365,10 @@ void SimulatedRanks::kill(Group& group) {
 void SimulatedRanks::lose(Group& group, bool peers_notice) {
   group.owner = nullptr;
   if (group.is_over) return;
-  if (peers_notice) tell_peers(group);
+  if (peers_notice)
+    tell_peers(group);
+  else if (training_of(group).locked)
+    disk_.locked_until = std::max(disk_.locked_until, queue_.now() + scenario_.lost_lock);
   group.is_ending = true;
   for (std::size_t i = 0; i < group.ranks.size(); ++i) end_rank(group, i, kKill);
 }

@@ -98,6 +98,9 @@ class SimulatedRanks {
     std::vector<Group*> groups;  ///< by node; nullptr: its ranks have not been started
     std::int64_t step = -1;
     bool begun = false;
+    std::chrono::seconds lock_wait{0};  ///< as rank 0 was told
+    Time gives_up{};                    ///< then it does not wait for the lock any more
+    bool locked = false;                ///< its ranks have the lock, or had it
     bool asked_to_stop = false;
     bool saving = false;
     bool stopping = false;  ///< no more steps: the last commit is under way, or done
@@ -105,6 +108,8 @@ class SimulatedRanks {
 
   void meet(Group& group);
   void begin(StartId id);
+  void take_lock(StartId id);
+  [[nodiscard]] bool is_locked_by_others(StartId id) const;
   void say_worlds(StartId id);
   void make_step(StartId id);
   [[nodiscard]] bool can_step(const Training& training) const;
