@@ -51,6 +51,7 @@ std::optional<Coordinator::TimePoint> Coordinator::next_deadline() const {
     if (!next || time < *next) next = time;
   };
   if (state_ == State::gathering) consider(gathers_until());
+  if (const auto end = earlier_ranks_end(); end && now_ < *end) consider(*end);
   if (const auto end = last_call_ends(); end && state_ == State::gathering) consider(*end);
   if (const auto end = values_.next_deadline()) consider(*end);
   for (const Host& host : hosts_) {
@@ -140,6 +141,11 @@ void Coordinator::forward_signals(const Host& host, std::size_t first) {
 
 void Coordinator::on(const RanksHang& event) {
   if (state_ != State::running) return;
+  // What is known of a silent host is old: either it answers soon, or it is lost and no rank hangs.
+  if (std::ranges::any_of(hosts_, [this](const Host& host) {
+        return is_in_attempt(host) && !host.is_over && (host.is_silent || !host.connected);
+      }))
+    return;
   Hang hang = event.hang;
   const int node = placement_->host_of(hang.rank);
   for (const Host& host : hosts_)
@@ -315,6 +321,13 @@ std::optional<Coordinator::TimePoint> Coordinator::silence_begins(const Host& ho
 bool Coordinator::has_lease(const Host& host) const {
   const auto end = lease_ends(host);
   return host.connected && (!end || now_ < *end);
+}
+
+/// Returns when ranks that an earlier coordinator of the run started have ended for certain, also
+/// those of agents that have not come; nullopt: there were none, or that is past.
+std::optional<Coordinator::TimePoint> Coordinator::earlier_ranks_end() const {
+  if (placement_ || newest_ < 0 || !settings_.lease) return {};
+  return gathering_since_ + *settings_.lease + kLeaseMargin;
 }
 
 /// True while ranks of the attempt, or of an earlier coordinator's, may be left on the host.

@@ -289,6 +289,7 @@ class Coordinator {
   [[nodiscard]] std::optional<TimePoint> lease_ends(const Host& host) const;
   [[nodiscard]] std::optional<TimePoint> silence_begins(const Host& host) const;
   [[nodiscard]] bool has_lease(const Host& host) const;
+  [[nodiscard]] std::optional<TimePoint> earlier_ranks_end() const;
   [[nodiscard]] bool may_have_ranks(const Host& host) const;
   [[nodiscard]] bool is_free(const Host& host) const;
 

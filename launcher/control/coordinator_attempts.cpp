@@ -55,6 +55,7 @@ void Coordinator::settle() {
 }
 
 void Coordinator::gather() {
+  if (const auto end = earlier_ranks_end(); end && now_ < *end) return;
   if (asked_to_stop_) return finish_without_ranks();
   const std::vector<Host*> hosts = free_hosts();
   const std::optional<std::vector<int>> ranks = place(hosts);

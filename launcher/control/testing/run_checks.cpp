@@ -65,7 +65,7 @@ void RunChecks::note_coordinator_begins(int number) {
   coordinator_lost_ = false;
   rules_ = RestartRules(scenario_.limits);
   no_restart_.reset();
-  worlds_told_ = is_warned_ = may_leave_ = may_stop_ = false;
+  worlds_told_ = is_warned_ = may_leave_ = may_stop_ = knows_earlier_ = false;
   user_signal_ = 0;
   waits_for_lost_.reset();
   dismissed_.clear();
@@ -92,14 +92,16 @@ void RunChecks::on_signal_of_ranks(int times) {
                       fmt::format("ranks got {} signals, and the user sent {}", times, signals_));
 }
 
-/// True if a new coordinator was told of no earlier attempt, since all agents are new as well. Then
-/// the lock of the output folder alone keeps ranks apart.
+/// True if a new coordinator was told of no earlier attempt, since all agents that have come are
+/// new as well: for it this is another run, and the lock of the output folder alone keeps ranks
+/// apart.
 bool RunChecks::is_another_run() const {
-  return coordinator_ > 0 && newest() == StartId{coordinator_, 0};
+  const bool has_begun = newest().coordinator == coordinator_;
+  return coordinator_ > 0 && (has_begun ? newest().attempt == 0 : !knows_earlier_);
 }
 
 void RunChecks::on_living(const std::set<StartId>& attempts) const {
-  if (is_another_run() && !has_ended()) return;
+  if (is_another_run()) return;
   if (attempts.size() > 1) throw CheckFailed("two attempts", "two attempts have living ranks");
   if (!attempts.empty() && *attempts.begin() != newest())
     throw CheckFailed("two attempts", fmt::format("attempt {} has living ranks, and {} has begun",
@@ -108,10 +110,10 @@ void RunChecks::on_living(const std::set<StartId>& attempts) const {
     throw CheckFailed("end", "ranks live after the end of the run");
 }
 
-void RunChecks::on_actions(const std::vector<CoordinatorAction>& actions,
+void RunChecks::on_actions(const std::vector<ControlAction>& actions,
                            const std::vector<int>& available) {
   bool reported = false;
-  for (const CoordinatorAction& action : actions) {
+  for (const ControlAction& action : actions) {
     if (has_ended()) throw CheckFailed("end", "the coordinator acts after the end of the run");
     if (const auto* send = std::get_if<SendToAgent>(&action)) on_message(*send);
     if (const auto* tell = std::get_if<TellReport>(&action)) {
@@ -212,12 +214,7 @@ void RunChecks::on_report(const AttemptReport& report) {
   const auto& host = report.hosts.at(index(report.failed_host));
   const int ranks = starts_.back().placement.ranks_of(report.failed_host);
   if (report.hang) {
-    const int rank = report.hang->rank;
-    if (!hung_ranks_.contains({newest(), rank}))
-      throw CheckFailed("culprit", fmt::format("rank {} does not hang", rank));
-    const int last = host.first_rank + ranks;
-    if (rank < host.first_rank || rank >= last)
-      throw CheckFailed("culprit", fmt::format("rank {} is not on {}", rank, host.host));
+    check_hang(report);
   } else if (!report.lost_because.empty()) {
     if (!may_be_lost(number_of(host.host)))
       throw CheckFailed(
@@ -225,6 +222,24 @@ void RunChecks::on_report(const AttemptReport& report) {
   } else if (user_signal_ == 0 && !may_stop_ && !has_failed(host, ranks)) {
     throw CheckFailed("culprit", "no rank of " + host.host + " failed by itself");
   }
+}
+
+/// What HangWatch made of the states of ranks is what has happened to them.
+void RunChecks::check_hang(const AttemptReport& report) const {
+  const Hang& hang = *report.hang;
+  const int rank = hang.rank;
+  if (starts_.back().placement.host_of(rank) != report.failed_host)
+    throw CheckFailed("culprit", fmt::format("rank {} is on another host", rank));
+  const bool is_network = hang.kind == Hang::Kind::in_it;
+  // What comes late in a stream may leave a word of a failure behind.
+  if (is_network && !network_hangs_.contains(newest()) && scenario_.network.reordered_percent == 0)
+    throw CheckFailed("culprit", "the network is blamed, and carries all");
+  if (is_network) return;
+  const bool is_stopped = stopped_ranks_.contains({newest(), rank});
+  if (!is_stopped && !hung_ranks_.contains({newest(), rank}))
+    throw CheckFailed("culprit", fmt::format("rank {} does not hang", rank));
+  if (is_stopped != (hang.kind == Hang::Kind::held))
+    throw CheckFailed("culprit", "the cause is another: " + hang.describe());
 }
 
 /// Once ranks have made a step they had the lock, so that nobody else has it any more.
