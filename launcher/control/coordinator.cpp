@@ -51,11 +51,13 @@ std::optional<Coordinator::TimePoint> Coordinator::next_deadline() const {
     if (!next || time < *next) next = time;
   };
   if (state_ == State::gathering) consider(gathers_until());
+  if (const auto end = earlier_ranks_end(); end && now_ < *end) consider(*end);
   if (const auto end = last_call_ends(); end && state_ == State::gathering) consider(*end);
   if (const auto end = values_.next_deadline()) consider(*end);
   for (const Host& host : hosts_) {
     const bool has_part = is_in_attempt(host) && !host.is_over;
-    if (!has_part && !(state_ == State::gathering && has_lease(host))) continue;
+    const bool is_awaited = state_ == State::gathering && (has_lease(host) || may_have_ranks(host));
+    if (!has_part && !is_awaited) continue;
     if (has_part && host.broke) consider(*host.broke + kReconnect);
     if (const auto end = lease_ends(host)) consider(*end);
     if (const auto begin = silence_begins(host); begin && has_part) consider(*begin);
@@ -115,10 +117,7 @@ void Coordinator::take_signal(int number) {
   if (ends_the_run(number)) user_signal_ = number;
   // A scheduler warns with SIGUSR1, and ranks may take it as SIGTERM.
   asked_to_stop_ |= user_signal_ != 0 || number == SIGUSR1;
-  if (state_ == State::gathering) {
-    if (asked_to_stop_) finish(exit_code_without_ranks(number));
-    return;
-  }
+  if (state_ == State::gathering) return;  // gather() ends the run if it is to end
   // They save and stop already, and would take another word as haste.
   if (is_regrouping_ && stops_well(number) && !is_asked_again) return;
   signal_ranks(number);
@@ -135,6 +134,12 @@ void Coordinator::tell_that_nothing_is_saved(int number) {
                   signal_name(number), before)});
 }
 
+/// Ends a run that is to end, once no rank of an earlier coordinator's attempt is left.
+void Coordinator::finish_without_ranks() {
+  if (std::ranges::none_of(hosts_, [this](const Host& host) { return may_have_ranks(host); }))
+    finish(exit_code_without_ranks(user_signal_ != 0 ? user_signal_ : SIGUSR1));
+}
+
 void Coordinator::signal_ranks(int number) {
   signals_.push_back(number);
   for (const Host& host : hosts_)
@@ -148,6 +153,11 @@ void Coordinator::forward_signals(const Host& host, std::size_t first) {
 
 void Coordinator::on(const RanksHang& event) {
   if (state_ != State::running) return;
+  // What is known of a silent host is old: either it answers soon, or it is lost and no rank hangs.
+  if (std::ranges::any_of(hosts_, [this](const Host& host) {
+        return is_in_attempt(host) && !host.is_over && (host.is_silent || !host.connected);
+      }))
+    return;
   Hang hang = event.hang;
   const int node = placement_->host_of(hang.rank);
   for (const Host& host : hosts_)
@@ -211,6 +221,7 @@ void Coordinator::note_life(Host& host) {
 void Coordinator::hear(Host& host, const Heartbeat& heartbeat) {
   note_life(host);
   host.newest = heartbeat.newest;
+  newest_ = std::max(newest_, heartbeat.newest);
   host.has_ranks = heartbeat.has_ranks;
   const bool is_spare = state_ == State::running && !is_in_attempt(host);
   if (settings_.lease) send(host, Lease{heartbeat.number, attempt(), is_spare});
@@ -326,6 +337,20 @@ std::optional<Coordinator::TimePoint> Coordinator::silence_begins(const Host& ho
 bool Coordinator::has_lease(const Host& host) const {
   const auto end = lease_ends(host);
   return host.connected && (!end || now_ < *end);
+}
+
+/// Returns when ranks that an earlier coordinator of the run started have ended for certain, also
+/// those of agents that have not come; nullopt: there were none, or that is past.
+std::optional<Coordinator::TimePoint> Coordinator::earlier_ranks_end() const {
+  if (placement_ || newest_ < 0 || !settings_.lease) return {};
+  return gathering_since_ + *settings_.lease + kLeaseMargin;
+}
+
+/// True while ranks of the attempt, or of an earlier coordinator's, may be left on the host.
+bool Coordinator::may_have_ranks(const Host& host) const {
+  if (is_in_attempt(host) && !host.is_over) return true;
+  const auto end = lease_ends(host);
+  return host.has_ranks && (!end || now_ < *end);
 }
 
 /// True if ranks may start on the host.

@@ -237,6 +237,7 @@ class Coordinator {
   void take_signal(int number);
   void tell_that_nothing_is_saved(int number);
   void signal_ranks(int number);
+  void finish_without_ranks();
   [[nodiscard]] bool is_of_host(const AttemptFacts& facts, const Host& host) const;
 
   void settle();
@@ -298,6 +299,8 @@ class Coordinator {
   [[nodiscard]] std::optional<TimePoint> lease_ends(const Host& host) const;
   [[nodiscard]] std::optional<TimePoint> silence_begins(const Host& host) const;
   [[nodiscard]] bool has_lease(const Host& host) const;
+  [[nodiscard]] std::optional<TimePoint> earlier_ranks_end() const;
+  [[nodiscard]] bool may_have_ranks(const Host& host) const;
   [[nodiscard]] bool is_free(const Host& host) const;
 
   /// A host because of which so many attempts have ended is left out.
@@ -312,6 +315,7 @@ class Coordinator {
   TimePoint gathering_since_;
   std::vector<Host> hosts_;
   std::optional<Placement> placement_;
+  int newest_ = -1;      ///< the newest attempt that any host has told of
   SharedValues values_;  ///< of the attempt
   std::optional<Cause> cause_;
   std::string stop_reason_;

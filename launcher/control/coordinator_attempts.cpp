@@ -45,8 +45,7 @@ std::int64_t newest_step(const AttemptReport& report) {
 /// Makes the transitions that follow from the state alone; called after every event.
 void Coordinator::settle() {
   for (Host& host : hosts_)
-    if (host.successor && (!is_in_attempt(host) || host.is_over))
-      adopt(host, Hello(*host.successor));
+    if (host.successor && !may_have_ranks(host)) adopt(host, Hello(*host.successor));
   if (state_ == State::gathering) gather();
   if (state_ == State::running) grow_if_possible();
   if (state_ != State::running && state_ != State::ending) return;
@@ -56,6 +55,8 @@ void Coordinator::settle() {
 }
 
 void Coordinator::gather() {
+  if (const auto end = earlier_ranks_end(); end && now_ < *end) return;
+  if (asked_to_stop_) return finish_without_ranks();
   const std::vector<Host*> hosts = free_hosts();
   const std::optional<std::vector<int>> ranks = place(hosts);
   if (!ranks) {
@@ -164,12 +165,9 @@ bool Coordinator::may_start(std::size_t free) const {
 }
 
 void Coordinator::start(const std::vector<Host*>& hosts, const std::vector<int>& ranks) {
-  Placement next{.slots = {}, .attempt = attempt() + 1};
-  for (Host& host : hosts_) {
-    host.node = -1;
-    // An earlier coordinator of the run may have begun attempts.
-    next.attempt = std::max(next.attempt, host.newest + 1);
-  }
+  // An earlier coordinator of the run may have begun attempts.
+  Placement next{.slots = {}, .attempt = std::max(attempt(), newest_) + 1};
+  for (Host& host : hosts_) host.node = -1;
   for (std::size_t i = 0; i < hosts.size(); ++i) {
     if (ranks[i] == 0) continue;
     hosts[i]->node = static_cast<int>(next.slots.size());

@@ -25,11 +25,12 @@ std::string joined(const std::string& name, const std::string& address) {
 void Coordinator::hear(Host& host, const Hello& hello) {
   if (host.former.contains(hello.agent)) return dismiss(host, hello.agent, kAnotherCame);
   const bool is_another = !host.agent.empty() && host.agent != hello.agent;
-  if (!is_another || !is_in_attempt(host) || host.is_over) return adopt(host, hello);
+  if (!is_another || !may_have_ranks(host)) return adopt(host, hello);
   if (host.successor && host.successor->agent != hello.agent)
     dismiss(host, host.successor->agent, kAnotherCame);
   host.successor = hello;
-  lose(host, "its agent has ended, and another one has come");
+  if (is_in_attempt(host) && !host.is_over)
+    lose(host, "its agent has ended, and another one has come");
 }
 
 /// The agent is dead, or believed to be, or has been told to end: it is never heard again.
@@ -50,6 +51,7 @@ void Coordinator::adopt(Host& host, const Hello& hello) {
   host.host_name = hello.host_name;
   host.address = hello.address;
   host.newest = hello.newest;
+  newest_ = std::max(newest_, hello.newest);
   host.slots = hello.slots;
   host.connected = true;
   host.is_given_up = host.is_spare_said = false;

@@ -395,6 +395,21 @@ TEST_F(CoordinatorTest, EndsRanksThatHangAndNamesTheFirstBehind) {
 }
 
 // Fault 8.
+TEST_F(CoordinatorTest, BlamesNoRankForTheSilenceOfAHost) {
+  open({"a", "b"});
+  beat("a", 0, true);
+  beat("b", 0, true);
+  now_ += seconds(2);
+  beat("a", 0, true);
+  tick_after(seconds(1));
+  ASSERT_EQ(run_->hosts()[1].state, kIsSilent);
+  tell(RanksHang{{.kind = Hang::Kind::behind, .rank = 1}});
+  EXPECT_TRUE(run_->is_running()) << "its states are old";
+  beat("b", 0, true);
+  tell(RanksHang{{.kind = Hang::Kind::behind, .rank = 1}});
+  EXPECT_FALSE(run_->is_running());
+}
+
 TEST_F(CoordinatorTest, AsksForWhatHoldsRanksThatWaitToo) {
   open({"a", "b"});
   tell(RanksHang{{.kind = Hang::Kind::behind, .rank = 1, .waiting = {0}}});
@@ -530,22 +545,6 @@ TEST_F(CoordinatorTest, AgentsEndWithTheCodeOfTheRun) {
   ended("b", stopped);
   EXPECT_EQ(done<EndRun>().value().exit_code, 75);
   EXPECT_EQ(sent<Dismiss>("b").value().exit_code, 75);
-}
-
-// Fault 13.
-TEST_F(CoordinatorTest, GoesOnWithARunWhoseCoordinatorDied) {
-  Coordinator::Settings settings{.hosts = {"a", "b"}, .least_hosts = 2, .restarts = {}};
-  settings.lease = milliseconds(5000);
-  run_ = std::make_unique<Coordinator>(now_, settings);
-  hello("a");
-  hello("b", "1", 4);
-  EXPECT_FALSE(sent<StartAttempt>("a")) << "ranks of the attempt before may live";
-  beat("b", 4, true);
-  EXPECT_EQ(sent<StopAttempt>("b").value().attempt, 4);
-  EXPECT_FALSE(sent<StartAttempt>("a"));
-  beat("b", 4, false);
-  EXPECT_EQ(sent<StartAttempt>("a").value().placement.attempt, 5);
-  EXPECT_EQ(sent<StartAttempt>("a").value().lock_wait, kLostHostsLock) << "of that coordinator";
 }
 
 }  // namespace

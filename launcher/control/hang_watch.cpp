@@ -155,8 +155,10 @@ std::optional<Hang> HangWatch::look(TimePoint now, std::span<const RankState> ra
   stages_ = stages_of(living);
   if (is_new || is_unread) last_progress_ = now;
   if (limit_ == Seconds(0) || traced || living.empty()) return {};
-  if (std::optional<Hang> hang = held(now, living)) return hang;
-  return stuck(now, living);
+  std::optional<Hang> is_stuck = stuck(now, living);
+  // Who is stopped is to blame, even if a short limit ends sooner.
+  if (std::optional<Hang> hang = held(now, living, is_stuck ? Seconds(0) : kHeld)) return hang;
+  return is_stuck;
 }
 
 /// Returns who is to blame if no rank has got anything done for too long.
@@ -167,8 +169,9 @@ std::optional<Hang> HangWatch::stuck(TimePoint now, std::span<const RankState> r
   return hang;
 }
 
-/// Returns the rank that is held longest, if that is too long, with all others that are held.
-std::optional<Hang> HangWatch::held(TimePoint now, std::span<const RankState> ranks) {
+/// Returns the rank that is held longest, if that is for `limit`, with all others that are held.
+std::optional<Hang> HangWatch::held(TimePoint now, std::span<const RankState> ranks,
+                                    Seconds limit) {
   Hang hang{.kind = Hang::Kind::held};
   std::optional<TimePoint> first;
   for (const RankState& rank : ranks) {
@@ -182,7 +185,7 @@ std::optional<Hang> HangWatch::held(TimePoint now, std::span<const RankState> ra
     hang.rank = rank.rank;
     hang.where = rank.where;
   }
-  if (!first || now - *first < kHeld) return {};
+  if (!first || now - *first < limit) return {};
   hang.for_how_long = std::chrono::duration_cast<Seconds>(now - *first);
   return hang;
 }

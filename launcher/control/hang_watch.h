@@ -92,7 +92,8 @@ class HangWatch {
   [[nodiscard]] bool take_progress(std::span<const RankState> ranks);
   [[nodiscard]] Stages stages_of(std::span<const RankState> ranks) const;
   [[nodiscard]] std::optional<Hang> stuck(TimePoint now, std::span<const RankState> ranks) const;
-  [[nodiscard]] std::optional<Hang> held(TimePoint now, std::span<const RankState> ranks);
+  [[nodiscard]] std::optional<Hang> held(TimePoint now, std::span<const RankState> ranks,
+                                         Seconds limit);
   Seen& seen(int rank);
 
   Seconds limit_;

@@ -63,6 +63,18 @@ TEST_F(HangWatchTest, NamesTheRankThatHasNotComeToTheCollectiveOfOthers) {
             "nothing got done for 30 s");
 }
 
+TEST_F(HangWatchTest, NamesAStoppedRankAsOneWhereTheLimitIsShorterThanItsOwn) {
+  watch_ = HangWatch(Seconds(3));
+  look_for(1, {0, 1});
+  for (RankState& rank : ranks_) ++rank.step;
+  wait_in(0, 12, "gather layer.3");
+  look_for(1, {0, 1});
+  ranks_[1].held = true;
+  const Hang hang = look_for(3).value();
+  EXPECT_EQ(hang.kind, Hang::Kind::held);
+  EXPECT_EQ(hang.rank, 1);
+}
+
 // Fault 8.
 TEST_F(HangWatchTest, NamesARankThatSkippedACollective) {
   ranks_.push_back(ranks_[1]);

@@ -17,7 +17,8 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONTROL = "launcher/control"
-MACHINES = ["agent", "coordinator", "coordinator_attempts", "coordinator_hosts", "coordinator_views", "restart_policy", "worlds"]
+MACHINES = ["agent", "coordinator", "coordinator_attempts", "coordinator_control", "coordinator_hosts", "coordinator_views", "hang_watch",
+            "restart_policy", "straggler_watch", "worlds"]
 SEEDS = "40000"
 COMPILER = os.environ.get("CXX", "g++")
 
@@ -40,13 +41,27 @@ BUGS = {
     "values outlive their attempt": ("coordinator_attempts.cpp", "values_.begin();", ""),
     "RankFailed of any attempt": ("coordinator.cpp", "if (!is_in_attempt(host) || failed.attempt != placement_->attempt) return;", "if (!is_in_attempt(host)) return;"),
     "AttemptEnded of any attempt": ("coordinator.cpp", "|| ended.attempt != placement_->attempt || host.facts) return;", "|| host.facts) return;"),
-    "a successor counts at once": ("coordinator_hosts.cpp", "|| !is_in_attempt(host) || host.is_over) return adopt(host, hello);", "|| true) return adopt(host, hello);"),
+    "a successor counts at once": ("coordinator_hosts.cpp", "|| !may_have_ranks(host)) return adopt(host, hello);", "|| true) return adopt(host, hello);"),
     "another agent's heartbeats count": ("coordinator.cpp", "if (event.agent != host->agent) return;", ""),
     "agents of before are heard": ("coordinator_hosts.cpp", "if (host.former.contains(hello.agent)) return dismiss(host, hello.agent, kAnotherCame);", ""),
     "a broken connection ends a host": ("coordinator.cpp", 'lose(host, "its agent has ended, or the connection to it broke");', 'lose(host, "it broke"), host.is_over = true;'),
-    "attempts of the coordinator before are not counted": ("coordinator_attempts.cpp", "next.attempt = std::max(next.attempt, host.newest + 1);", ""),
+    "attempts of the coordinator before are not counted": ("coordinator_attempts.cpp", "std::max(attempt(), newest_) + 1", "attempt() + 1"),
+    "a new agent's ranks need not wait for those of the coordinator before": ("coordinator.cpp", "return host.has_ranks && (!end || now_ < *end);", "return false;"),
     "ranks of the coordinator before are let live": ("coordinator.cpp", 'send(host, StopAttempt{host.newest, "the run starts again"});', "{}"),
     "hosts of the coordinator before count as free": ("coordinator_hosts.cpp", "host.has_ranks = hello.newest >= 0;", "host.has_ranks = false;"),
+    "a lost host's lock is not waited for": ("coordinator_attempts.cpp", "if (!report.lost_because.empty() || end.is_kept_out) return", "if (end.is_kept_out) return"),
+    "locks are waited for long for ever": ("coordinator_attempts.cpp", "? kKilledRanksLock : lock_wait_;", "? lock_wait_ : lock_wait_;"),
+    "starts that a lock kept out are failures": ("restart_policy.cpp", "if (!ends_[i].is_kept_out) ++count;", "++count;"),
+    "starts that a lock kept out break a row": ("restart_policy.cpp", "if (end->is_kept_out) continue;", ""),
+    "ranks that have not come are not waited for": ("coordinator_attempts.cpp", "if (const auto end = earlier_ranks_end(); end && now_ < *end) return;", ""),
+    "the last rank behind is to blame": ("hang_watch.cpp", "return *std::ranges::min_element(ranks, {}, order);", "return *std::ranges::max_element(ranks, {}, order);"),
+    "the collective of most is the other one": ("hang_watch.cpp", "std::ranges::min_element(names, {}, count)", "std::ranges::max_element(names, {}, count)"),
+    "stopped ranks are behind if the limit is short": ("hang_watch.cpp", "is_stuck ? Seconds(0) : kHeld", "kHeld"),
+    "stopped ranks are not seen": ("hang_watch.cpp", "is_stuck ? Seconds(0) : kHeld)) return hang;", "Seconds(86400))) return hang;"),
+    "who waits for a reader hangs": ("hang_watch.cpp", "if (is_new || is_unread)", "if (is_new)"),
+    "ranks that have ended hang": ("hang_watch.cpp", "std::not_fn(&RankState::ended)", "[](const RankState&) { return true; }"),
+    "ranks of a silent host are blamed": ("coordinator.cpp", "return is_in_attempt(host) && !host.is_over && (host.is_silent || !host.connected);", "return false;"),
+    "hangs are not looked for": ("coordinator_control.cpp", "if (!hang) return;", "return;"),
     "starts are told once": ("coordinator.cpp", "if (state_ == State::running && !has_heard) send(", "if (false) send("),
     "the first cause is kept": ("coordinator.cpp", "if (!cause_ || (cause_->blames_a_peer && !cause.blames_a_peer)) cause_", "if (!cause_) cause_"),
     "ended leases are no cause": ("coordinator.cpp", "if (ended.lease_ended)", "if (false)"),
@@ -87,7 +102,7 @@ class Workplace:
             shutil.copytree(ROOT / name, self.folder / name)
         control = self.folder / CONTROL
         sources = [*(control / "testing").glob("*.cpp"), control / "simulation_test.cpp", control / "ending.cpp",
-                   control / "hang_watch.cpp", self.folder / "core/integer.cpp", self.folder / "core/shared_values.cpp",
+                   self.folder / "core/integer.cpp", self.folder / "core/shared_values.cpp",
                    *(control / f"{name}.cpp" for name in MACHINES)]
         self.objects = {source.stem: self.folder / f"{source.stem}.o" for source in sources}
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -23,10 +23,16 @@ std::optional<std::string> RestartRules::after(const AttemptReport& report) {
   if (count >= 2 && end.out_of_memory && ends_[ends_.size() - 2].out_of_memory &&
       ends_[ends_.size() - 2].step == end.step)
     return "out of memory twice at one step";
-  if (count < 3) return {};
-  const End& first = ends_[ends_.size() - 3];
-  if (are_alike(first, end) && are_alike(ends_[ends_.size() - 2], end)) return "three times alike";
-  const std::int64_t before = count > 3 ? ends_[ends_.size() - 4].committed : -1;
+  if (end.kept_out) return {};
+  // Starts that were kept out say nothing of the run, but what was committed when they ended
+  // counts.
+  std::vector<std::size_t> counted;
+  for (std::size_t i = 0; i < ends_.size(); ++i)
+    if (!ends_[i].kept_out) counted.push_back(i);
+  if (counted.size() < 3) return {};
+  const auto last = counted.end() - 3;
+  if (are_alike(ends_[last[0]], end) && are_alike(ends_[last[1]], end)) return "three times alike";
+  const std::int64_t before = last[0] > 0 ? ends_[last[0] - 1].committed : -1;
   if (end.committed <= before) return "three times no newer commit";
   return {};
 }
@@ -58,6 +64,8 @@ RestartRules::End RestartRules::judge(const AttemptReport& report) const {
     end.could_start = failed.spawn_error.empty();
     end.out_of_memory =
         rank.ending == Ending{Ending::Kind::killed, SIGKILL} && host.facts->out_of_memory_kills > 0;
+    end.kept_out =
+        end.exit_code == static_cast<int>(ExitCode::host) && rank.step < 0 && last_step_ >= 0;
     end.what = fmt::format("{} {}", failed.rank, rank.ending.value_or(Ending{}).describe());
   }
   return end;

@@ -65,8 +65,9 @@ void RunChecks::note_coordinator_begins(int number) {
   coordinator_lost_ = false;
   rules_ = RestartRules(scenario_.limits);
   no_restart_.reset();
-  worlds_told_ = is_warned_ = may_leave_ = may_stop_ = false;
+  worlds_told_ = is_warned_ = may_leave_ = may_stop_ = knows_earlier_ = false;
   user_signal_ = 0;
+  waits_for_lost_.reset();
   dismissed_.clear();
   gathering_since_ = queue_.now();
 }
@@ -77,7 +78,7 @@ void RunChecks::on_start_of_ranks(StartId id) const {
 }
 
 void RunChecks::on_commit(StartId id, std::int64_t step) const {
-  if (id != newest())
+  if (id != newest() && !(is_another_run() && id == locked_))
     throw CheckFailed("two writers", fmt::format("attempt {} commits, and attempt {} has begun",
                                                  id.attempt, newest().attempt));
   if (step < disk_.newest)
@@ -91,7 +92,16 @@ void RunChecks::on_signal_of_ranks(int times) {
                       fmt::format("ranks got {} signals, and the user sent {}", times, signals_));
 }
 
+/// True if a new coordinator was told of no earlier attempt, since all agents that have come are
+/// new as well: for it this is another run, and the lock of the output folder alone keeps ranks
+/// apart.
+bool RunChecks::is_another_run() const {
+  const bool has_begun = newest().coordinator == coordinator_;
+  return coordinator_ > 0 && (has_begun ? newest().attempt == 0 : !knows_earlier_);
+}
+
 void RunChecks::on_living(const std::set<StartId>& attempts) const {
+  if (is_another_run()) return;
   if (attempts.size() > 1) throw CheckFailed("two attempts", "two attempts have living ranks");
   if (!attempts.empty() && *attempts.begin() != newest())
     throw CheckFailed("two attempts", fmt::format("attempt {} has living ranks, and {} has begun",
@@ -100,10 +110,10 @@ void RunChecks::on_living(const std::set<StartId>& attempts) const {
     throw CheckFailed("end", "ranks live after the end of the run");
 }
 
-void RunChecks::on_actions(const std::vector<CoordinatorAction>& actions,
+void RunChecks::on_actions(const std::vector<ControlAction>& actions,
                            const std::vector<int>& available) {
   bool reported = false;
-  for (const CoordinatorAction& action : actions) {
+  for (const ControlAction& action : actions) {
     if (has_ended()) throw CheckFailed("end", "the coordinator acts after the end of the run");
     if (const auto* send = std::get_if<SendToAgent>(&action)) on_message(*send);
     if (const auto* tell = std::get_if<TellReport>(&action)) {
@@ -134,6 +144,11 @@ void RunChecks::on_start(const StartAttempt& start) {
     throw CheckFailed("start",
                       fmt::format("attempt {} is out of order, or has changed", id.attempt));
   on_new_attempt();
+  const bool waits_long = start.lock_wait == kLostHostsLock;
+  if (waits_for_lost_ && *waits_for_lost_ != waits_long)
+    throw CheckFailed("lock", fmt::format("ranks wait {} s for the lock, and {} host was lost",
+                                          start.lock_wait.count(), *waits_for_lost_ ? "a" : "no"));
+  waits_for_lost_.reset();  // until it is reported how the attempt ended
   if (start.placement.hosts() < scenario_.least_hosts)
     throw CheckFailed("start", "ranks start on fewer hosts than the run needs");
   starts_.push_back({id, start.placement, queue_.now()});
@@ -182,6 +197,7 @@ void RunChecks::on_new_attempt() const {
 void RunChecks::on_report(const AttemptReport& report) {
   gathering_since_ = queue_.now();
   no_restart_ = rules_.after(report);
+  judge_lock_wait(report);
   if (StartId{coordinator_, report.attempt} != newest())
     throw CheckFailed("report", "it is about another attempt");
   all_told_ = std::ranges::all_of(
@@ -198,12 +214,7 @@ void RunChecks::on_report(const AttemptReport& report) {
   const auto& host = report.hosts.at(index(report.failed_host));
   const int ranks = starts_.back().placement.ranks_of(report.failed_host);
   if (report.hang) {
-    const int rank = report.hang->rank;
-    if (!hung_ranks_.contains({newest(), rank}))
-      throw CheckFailed("culprit", fmt::format("rank {} does not hang", rank));
-    const int last = host.first_rank + ranks;
-    if (rank < host.first_rank || rank >= last)
-      throw CheckFailed("culprit", fmt::format("rank {} is not on {}", rank, host.host));
+    check_hang(report);
   } else if (!report.lost_because.empty()) {
     if (!may_be_lost(number_of(host.host)))
       throw CheckFailed(
@@ -211,6 +222,34 @@ void RunChecks::on_report(const AttemptReport& report) {
   } else if (user_signal_ == 0 && !may_stop_ && !has_failed(host, ranks)) {
     throw CheckFailed("culprit", "no rank of " + host.host + " failed by itself");
   }
+}
+
+/// What HangWatch made of the states of ranks is what has happened to them.
+void RunChecks::check_hang(const AttemptReport& report) const {
+  const Hang& hang = *report.hang;
+  const int rank = hang.rank;
+  if (starts_.back().placement.host_of(rank) != report.failed_host)
+    throw CheckFailed("culprit", fmt::format("rank {} is on another host", rank));
+  const bool is_network = hang.kind == Hang::Kind::in_it;
+  // What comes late in a stream may leave a word of a failure behind.
+  if (is_network && !network_hangs_.contains(newest()) && scenario_.network.reordered_percent == 0)
+    throw CheckFailed("culprit", "the network is blamed, and carries all");
+  if (is_network) return;
+  const bool is_stopped = stopped_ranks_.contains({newest(), rank});
+  if (!is_stopped && !hung_ranks_.contains({newest(), rank}))
+    throw CheckFailed("culprit", fmt::format("rank {} does not hang", rank));
+  if (is_stopped != (hang.kind == Hang::Kind::held))
+    throw CheckFailed("culprit", "the cause is another: " + hang.describe());
+}
+
+/// Once ranks have made a step they had the lock, so that nobody else has it any more.
+void RunChecks::judge_lock_wait(const AttemptReport& report) {
+  const bool is_lost = !report.lost_because.empty() || rules_.was_kept_out();
+  const bool had_lock = std::ranges::any_of(report.hosts, [](const AttemptReport::OfHost& host) {
+    return host.facts && std::ranges::any_of(host.facts->ranks,
+                                             [](const EndedRank& rank) { return rank.step >= 0; });
+  });
+  if (is_lost || had_lock) waits_for_lost_ = is_lost;
 }
 
 bool RunChecks::may_be_lost(int host) const {

@@ -15,11 +15,12 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Kind = Fault::Kind;
 
-constexpr std::array kKindNames{
-    "broken stream",       "deaf agent",         "unheard agent", "partition",
-    "crashed rank",        "rank out of memory", "hanging rank",  "crashed agent",
-    "second agent",        "crashed host",       "paused host",   "paused coordinator",
-    "crashed coordinator", "full disk",          "user signal",   "host told to end"};
+constexpr std::array kKindNames{"broken stream",      "deaf agent",          "unheard agent",
+                                "partition",          "crashed rank",        "rank out of memory",
+                                "hanging rank",       "unread output",       "crashed agent",
+                                "second agent",       "crashed host",        "paused host",
+                                "paused coordinator", "crashed coordinator", "full disk",
+                                "held lock",          "user signal",         "host told to end"};
 
 double in_seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
@@ -57,6 +58,8 @@ void draw_size(Scenario& scenario, Draws& draws) {
   scenario.steps = draws.between(5, is_elastic ? 250 : 60);
   scenario.step_time = draws.between(milliseconds(100), milliseconds(700));
   scenario.commit_every = draws.between(1, 6);
+  scenario.hang_limit = seconds(draws.between(4, draws.chance(60) ? 10 : 40));
+  if (draws.chance(50)) scenario.lost_lock = draws.between(seconds(5), seconds(90));
 }
 
 NetworkTraits draw_network(Draws& draws) {
@@ -88,8 +91,9 @@ std::optional<FailingRank> draw_failing_rank(const Scenario& scenario, Draws& dr
 
 /// Draws a kind that makes sense where the coordinator is in the agent's process, or elsewhere.
 Kind draw_kind(const Scenario& scenario, Draws& draws) {
-  constexpr std::array kLocal{Kind::crashed_rank, Kind::rank_out_of_memory, Kind::hanging_rank,
-                              Kind::paused_host,  Kind::full_disk,          Kind::user_signal};
+  constexpr std::array kLocal{Kind::crashed_rank,  Kind::rank_out_of_memory, Kind::hanging_rank,
+                              Kind::unread_output, Kind::paused_host,        Kind::full_disk,
+                              Kind::held_lock,     Kind::user_signal};
   if (scenario.in_one_process)
     return kLocal[static_cast<std::size_t>(draws.between(0, kLocal.size() - 1))];
   if (draws.chance(97)) {
@@ -117,6 +121,10 @@ Duration draw_length(Kind kind, Draws& draws) {
     case Kind::second_agent:
     case Kind::host_told_to_end:
       return comes_back ? draws.between(seconds(1), seconds(12)) : kForever;
+    case Kind::unread_output:
+      return draws.between(seconds(1), seconds(90));
+    case Kind::held_lock:
+      return draws.between(seconds(1), draws.chance(70) ? seconds(20) : seconds(150));
     case Kind::full_disk:
       return draws.between(seconds(1), seconds(30));
     default:
@@ -170,12 +178,14 @@ std::string describe(const Fault& fault) {
 
 std::string describe(const Scenario& scenario) {
   std::string text = fmt::format(
-      "seed {}: {} hosts, at least {}, {} steps of {:.3f} s, a commit every {}, {} restarts{}{}{}",
+      "seed {}: {} hosts, at least {}, {} steps of {:.3f} s, a commit every {}, {} restarts{}{}{}, "
+      "locks of lost hosts last {:.3f} s",
       scenario.seed, scenario.hosts(), scenario.least_hosts, scenario.steps,
       in_seconds(scenario.step_time), scenario.commit_every, scenario.limits.most_restarts,
       scenario.limits.without_commit ? " even without a commit" : "",
       scenario.in_one_process ? ", in one process" : "",
-      scenario.coordinator_on_host_0 ? ", coordinator on host 0" : "");
+      scenario.coordinator_on_host_0 ? ", coordinator on host 0" : "",
+      in_seconds(scenario.lost_lock));
   if (!scenario.worlds.empty())
     text += fmt::format("\n  of these numbers of ranks: {}", fmt::join(scenario.worlds, ", "));
   for (int host = 0; host < scenario.hosts(); ++host) {

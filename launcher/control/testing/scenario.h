@@ -22,6 +22,7 @@ struct Fault {
     crashed_rank,   ///< of the attempt under way, any
     rank_out_of_memory,
     hanging_rank,
+    unread_output,  ///< nobody reads what ranks of the host print
     crashed_agent,  ///< and with it its ranks; another one may come
     second_agent,   ///< while the first lives, which dies some time later
     crashed_host,   ///< it may come back with another agent
@@ -29,6 +30,7 @@ struct Fault {
     paused_coordinator,
     crashed_coordinator,  ///< another one may come and take up the run
     full_disk,
+    held_lock,  ///< something else holds the lock of the output folder
     user_signal,
     host_told_to_end,  ///< SIGTERM to its agent; another one may come later
   };
@@ -70,7 +72,9 @@ struct Scenario {
   RestartPolicy::Limits limits = {};
   std::int64_t steps = 0;
   Duration step_time{};
+  std::chrono::seconds hang_limit{0};  ///< --hang-timeout
   std::int64_t commit_every = 1;
+  Duration lost_lock{};  ///< time for which the file server keeps the lock of a host that is down
   NetworkTraits network = {};
   std::optional<FailingRank> failing = {};
   std::vector<Fault> faults = {};

@@ -108,8 +108,7 @@ void SimulatedAgent::set_timer() {
   if (!deadline) return;
   host_.after(host_.until(*deadline) + draws_.between(Duration(0), kLateTimer), [this, timer] {
     if (lives_ && timer == timers_)
-      handle(
-          AgentTick{group_ != nullptr ? SimulatedRanks::look(*group_) : std::vector<RankState>()});
+      handle(AgentTick{group_ != nullptr ? ranks_.look(*group_) : std::vector<RankState>()});
   });
 }
 

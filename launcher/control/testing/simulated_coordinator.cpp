@@ -32,7 +32,7 @@ SimulatedCoordinator::SimulatedCoordinator(int number, const Scenario& scenario,
       network_(network),
       checks_(checks),
       callbacks_(std::move(callbacks)),
-      coordinator_(host.local_time(), settings_of(scenario)) {}
+      control_(host.local_time(), {}, settings_of(scenario), scenario.hang_limit) {}
 
 void SimulatedCoordinator::begin() {
   checks_.note_coordinator_begins(number_);
@@ -54,29 +54,26 @@ void SimulatedCoordinator::user_signal(int number) {
   });
 }
 
-void SimulatedCoordinator::ranks_hang(int attempt, int rank) {
-  host_.when_it_runs([this, attempt, rank] {
-    if (!lives_ || !coordinator_.is_running() || coordinator_.attempt() != attempt) return;
-    handle(RanksHang{{.rank = rank}});
-  });
-}
-
 void SimulatedCoordinator::hear(const std::string& host, const std::string& agent,
                                 const AgentMessage& message) {
   if (!lives_) return;
   trace_.note([&] { return fmt::format("{} {}: {}", host, agent, describe(message)); });
-  if (const auto* ended = std::get_if<AttemptEnded>(&message))
-    checks_.note_told_commit(ended->facts.committed);
+  if (const auto* hello = std::get_if<Hello>(&message)) checks_.note_told_attempt(hello->newest);
+  if (const auto* ended = std::get_if<AttemptEnded>(&message)) note_told(ended->facts);
   if (const auto* beat = std::get_if<Heartbeat>(&message))
-    for (const RankState& rank : beat->ranks) checks_.note_told_commit(rank.committed);
+    for (const RankState& rank : beat->ranks) checks_.note_told_commit(rank.committed, rank.step);
   if (const auto* came = std::get_if<SignalCame>(&message))
-    checks_.note_signal_of_host(came->number, coordinator_.is_running(),
-                                callbacks_.available(host));
+    checks_.note_signal_of_host(came->number, machine().is_running(), callbacks_.available(host));
   if (const auto* asked = std::get_if<StoreRequest>(&message))
-    if (asked->request.key == kWorldsKey && asked->attempt == coordinator_.attempt() &&
-        coordinator_.is_running())
+    if (asked->request.key == kWorldsKey && asked->attempt == machine().attempt() &&
+        machine().is_running())
       checks_.note_told_worlds();
   handle(AgentSaid{host, agent, message});
+}
+
+void SimulatedCoordinator::note_told(const AttemptFacts& facts) {
+  checks_.note_told_commit(facts.committed, -1);
+  for (const EndedRank& rank : facts.ranks) checks_.note_told_commit(-1, rank.step);
 }
 
 void SimulatedCoordinator::stream_broke(const std::string& host, const std::string& agent) {
@@ -86,12 +83,12 @@ void SimulatedCoordinator::stream_broke(const std::string& host, const std::stri
 }
 
 void SimulatedCoordinator::handle(const CoordinatorEvent& event) {
-  const int before = coordinator_.attempt();
-  const std::vector<CoordinatorAction> actions = coordinator_.handle(host_.local_time(), event);
-  for (const CoordinatorAction& action : actions) note(action);
+  const int before = machine().attempt();
+  const std::vector<ControlAction> actions = control_.handle(host_.local_time(), event);
+  for (const ControlAction& action : actions) note(action);
   checks_.on_actions(actions, callbacks_.available(""));
-  if (coordinator_.attempt() > before) callbacks_.attempt_begins(coordinator_.attempt());
-  for (const CoordinatorAction& action : actions)
+  if (machine().attempt() > before) callbacks_.attempt_begins(machine().attempt());
+  for (const ControlAction& action : actions)
     if (const auto* send = std::get_if<SendToAgent>(&action))
       network_.send(send->host, send->agent, send->message);
   if (!checks_.has_ended()) return set_timer();
@@ -100,7 +97,7 @@ void SimulatedCoordinator::handle(const CoordinatorEvent& event) {
   host_.after(std::chrono::seconds(3), [this] { network_.stop_serving(); });
 }
 
-void SimulatedCoordinator::note(const CoordinatorAction& action) {
+void SimulatedCoordinator::note(const ControlAction& action) {
   if (const auto* tell = std::get_if<TellReport>(&action))
     trace_.note([&] {
       const AttemptReport& report = tell->report;
@@ -120,7 +117,7 @@ void SimulatedCoordinator::note(const CoordinatorAction& action) {
 
 void SimulatedCoordinator::set_timer() {
   const int timer = ++timers_;
-  const auto deadline = coordinator_.next_deadline();
+  const auto deadline = control_.next_deadline();
   if (!deadline) return;
   host_.after(host_.until(*deadline) + draws_.between(Duration(0), kLateTimer), [this, timer] {
     if (lives_ && timer == timers_) handle(CoordinatorTick{});

@@ -1,12 +1,12 @@
-// The coordinator's process of a simulated run: the Coordinator machine and its timer. What it does
-// goes to the network and to the checks.
+// The coordinator's process of a simulated run: the Coordinator and HangWatch machines and their
+// timer. What they do goes to the network and to the checks.
 #pragma once
 
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "launcher/control/coordinator.h"
+#include "launcher/control/coordinator_control.h"
 #include "launcher/control/testing/network.h"
 #include "launcher/control/testing/run_checks.h"
 #include "launcher/control/testing/trace.h"
@@ -27,8 +27,6 @@ class SimulatedCoordinator : public CoordinatorEnd {
   void begin();
   void crash();
   void user_signal(int number);
-  /// Tells it what a HangWatch would, if that is about the attempt under way.
-  void ranks_hang(int attempt, int rank);
   [[nodiscard]] bool lives() const { return lives_; }
 
   void hear(const std::string& host, const std::string& agent,
@@ -37,8 +35,10 @@ class SimulatedCoordinator : public CoordinatorEnd {
 
  private:
   void handle(const CoordinatorEvent& event);
-  void note(const CoordinatorAction& action);
+  void note(const ControlAction& action);
+  void note_told(const AttemptFacts& facts);
   void set_timer();
+  [[nodiscard]] const Coordinator& machine() const { return *control_.coordinator(); }
 
   const int number_;
   SimulatedHost& host_;
@@ -47,7 +47,7 @@ class SimulatedCoordinator : public CoordinatorEnd {
   Network& network_;
   RunChecks& checks_;
   const Callbacks callbacks_;
-  Coordinator coordinator_;
+  CoordinatorControl control_;
   bool lives_ = true;
   int timers_ = 0;  ///< that were set; only the last one counts
 };

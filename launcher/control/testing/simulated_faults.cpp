@@ -14,6 +14,8 @@ namespace {
 
 /// An agent whose stream broke has come again by then, if it can.
 constexpr seconds kReconnected{4};
+/// The first step has the longest limit of those that ranks can hang in here.
+constexpr seconds kHangSeen{200};
 
 }  // namespace
 
@@ -39,6 +41,9 @@ void SimulatedRun::bring(const Fault& fault) {
     case Kind::full_disk:
       disk_.full_until = queue_.now() + fault.lasts;
       return note_trouble(fault.host, fault.lasts);
+    case Kind::held_lock:
+      disk_.locked_until = std::max(disk_.locked_until, queue_.now() + fault.lasts);
+      return checks_.note_delay(fault.lasts + kLostHostsLock);
     case Kind::user_signal:
       return coordinators_.back().user_signal(fault.number);
     case Kind::host_told_to_end:
@@ -47,6 +52,9 @@ void SimulatedRun::bring(const Fault& fault) {
     case Kind::rank_out_of_memory:
     case Kind::hanging_rank:
       return bring_to_ranks(fault);
+    case Kind::unread_output:
+      ranks_.leave_unread(hosts_[static_cast<std::size_t>(fault.host)], fault.lasts);
+      return checks_.note_delay(fault.lasts + kHangSeen);
     default:
       return bring_to_network(fault);
   }
@@ -65,13 +73,11 @@ void SimulatedRun::bring_to_network(const Fault& fault) {
 }
 
 void SimulatedRun::bring_to_ranks(const Fault& fault) {
-  bool done = false;
-  if (fault.kind == Kind::hanging_rank)
-    done = ranks_.hang_one(
-        [this](int attempt, int rank) { coordinators_.back().ranks_hang(attempt, rank); });
-  else
-    done = ranks_.crash_one(fault.kind == Kind::rank_out_of_memory);
-  if (done) checks_.note_delay(seconds(8));
+  if (fault.kind == Kind::hanging_rank) {
+    if (ranks_.hang_one()) checks_.note_delay(kHangSeen);
+  } else if (ranks_.crash_one(fault.kind == Kind::rank_out_of_memory)) {
+    checks_.note_delay(seconds(8));
+  }
 }
 
 void SimulatedRun::crash_agents(int host) {
@@ -100,6 +106,7 @@ void SimulatedRun::crash_host(const Fault& fault) {
   SimulatedHost& host = hosts_[static_cast<std::size_t>(fault.host)];
   const bool comes_back = fault.lasts != kForever;
   note_trouble(fault.host, fault.lasts);
+  checks_.note_delay(scenario_.lost_lock + kLostHostsLock);
   if (&host == &coordinator_host()) {
     coordinators_.back().crash();
     note_trouble_everywhere(comes_back ? fault.lasts + kReconnected : Duration(0));

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/check.h"
 #include "core/error.h"
@@ -17,6 +18,7 @@ using std::chrono::seconds;
 
 constexpr milliseconds kPeersEnd{1000};  ///< ranks whose peer failed have ended by themselves
 constexpr seconds kKilled{5};            ///< ranks that did not are killed
+constexpr milliseconds kFreed{2000};     ///< memory of a killed process, and with it its lock
 constexpr seconds kGrace{10};            ///< that ranks have to stop after SIGTERM
 constexpr int kTryAgain = static_cast<int>(ExitCode::try_again);
 constexpr Ending kBlamesAPeer{Ending::Kind::exited, kTryAgain};
@@ -52,6 +54,7 @@ Group& SimulatedRanks::start(GroupOwner& owner, SimulatedHost& host, int coordin
   living_.push_back(&group);
   Training& training = trainings_[id];
   training.placement = placement;
+  training.lock_wait = start.lock_wait;
   training.groups.resize(static_cast<std::size_t>(placement.hosts()));
   training.groups[static_cast<std::size_t>(start.node)] = &group;
   if (const auto& failing = scenario_.failing;
@@ -80,8 +83,35 @@ void SimulatedRanks::answer(Group& group, const ValueAnswer& answer) {
 
 void SimulatedRanks::begin(StartId id) {
   Training& training = trainings_.at(id);
-  if (training.begun) return;
-  training.begun = true;
+  if (std::exchange(training.begun, true)) return;
+  training.gives_up = queue_.now() + training.lock_wait;
+  take_lock(id);
+}
+
+bool SimulatedRanks::is_locked_by_others(StartId id) const {
+  return queue_.now() < disk_.locked_until || std::ranges::any_of(living_, [&](const Group* group) {
+           return group->id != id && trainings_.at(group->id).locked;
+         });
+}
+
+/// Rank 0 takes the lock of the output folder for all ranks, and beats while it waits for it.
+void SimulatedRanks::take_lock(StartId id) {
+  Training& training = trainings_.at(id);
+  Group& group = *training.groups[0];
+  if (!group.ranks[0].lives || group.ranks[0].hangs()) return;
+  if (is_locked_by_others(id)) {
+    if (queue_.now() >= training.gives_up)
+      return fail(group, 0, {Ending::Kind::exited, static_cast<int>(ExitCode::host)}, false);
+    ++group.ranks[0].beats;
+    return group.host->after(milliseconds(500), [this, id] { take_lock(id); });
+  }
+  training.locked = true;
+  checks_.note_lock_taken(id);
+  for (Group* one : training.groups)
+    for (Group::Rank& rank : one->ranks) {
+      rank.phase = Phase::forward;
+      ++rank.beats;
+    }
   training.step = std::max<std::int64_t>(disk_.newest, 0);
   if (!scenario_.worlds.empty()) say_worlds(id);
   make_step(id);
@@ -102,31 +132,23 @@ void SimulatedRanks::say_worlds(StartId id) {
   });
 }
 
-std::vector<RankState> SimulatedRanks::look(const Group& group) {
-  std::vector<RankState> states;
-  for (const Group::Rank& rank : group.ranks)
-    states.push_back({.rank = rank.number, .step = rank.step, .committed = group.committed});
-  return states;
-}
-
-bool SimulatedRanks::can_step(const Training& training) const {
-  return std::ranges::all_of(training.groups, [](const Group* group) {
-    return group->host->runs() && std::ranges::all_of(group->ranks, [](const Group::Rank& rank) {
-             return rank.lives && !rank.hangs;
-           });
-  });
-}
-
 void SimulatedRanks::make_step(StartId id) {
   Training& training = trainings_.at(id);
   if (std::ranges::none_of(training.groups, [](const Group* group) { return group->lives(); }))
     return;
   queue_.after(scenario_.step_time, [this, id] { make_step(id); });
-  if (training.stopping || !can_step(training)) return;
+  if (training.stopping) return;
+  if (!can_step(training)) return wait_for_others(training);
   if (training.step < scenario_.steps) ++training.step;
+  training.collectives += 2;
   for (Group* group : training.groups) {
     group->committed = disk_.newest;
-    for (Group::Rank& rank : group->ranks) rank.step = training.step;
+    for (Group::Rank& rank : group->ranks) {
+      rank.step = training.step;
+      ++rank.beats;
+      rank.collective = training.collectives;
+      rank.collective_name.clear();
+    }
   }
   if (fail_as_drawn(training) != nullptr) return;
   training.stopping = training.step == scenario_.steps || training.asked_to_stop;
@@ -162,7 +184,7 @@ void SimulatedRanks::save(StartId id) {
 void SimulatedRanks::commit(StartId id, std::int64_t step) {
   Training& training = trainings_.at(id);
   Group& group = *training.groups[0];
-  if (!group.ranks[0].lives || group.ranks[0].hangs) return;
+  if (!group.ranks[0].lives || group.ranks[0].hangs()) return;
   if (training.stopping && step != training.step) return;  // the last one is under way, too
   if (group.needs_lease && group.host->local_time() >= group.lease_end) {
     group.host->after(milliseconds(200), [this, id, step] { commit(id, step); });
@@ -186,6 +208,7 @@ void SimulatedRanks::exit_well(Training& training) {
     group->stopped_as_asked = true;
     for (std::size_t i = 0; i < group->ranks.size(); ++i)
       group->host->after(draw(milliseconds(200)), [this, group, i, code] {
+        if (group->ranks[i].hangs()) return;
         tell_of_stop(*group, i, code);
         end_rank(*group, i, {Ending::Kind::exited, code});
       });
@@ -235,7 +258,7 @@ void SimulatedRanks::end_by_themselves(Group& group) {
   group.is_ending = true;
   for (std::size_t i = 0; i < group.ranks.size(); ++i)
     group.host->after(draw(kPeersEnd), [this, &group, i] {
-      if (!group.ranks[i].hangs && !group.stopped_as_asked) fail(group, i, kBlamesAPeer, true);
+      if (!group.ranks[i].hangs() && !group.stopped_as_asked) fail(group, i, kBlamesAPeer, true);
     });
   kill_after(group, kKilled);
 }
@@ -252,7 +275,7 @@ void SimulatedRanks::tell_peers(const Group& group) {
     if (other == nullptr || other == &group || other->is_ending || !draws_.chance(70)) continue;
     other->host->after(draws_.between(milliseconds(5), milliseconds(2000)), [this, other] {
       const auto lives = std::ranges::find_if(
-          other->ranks, [](const Group::Rank& rank) { return rank.lives && !rank.hangs; });
+          other->ranks, [](const Group::Rank& rank) { return rank.lives && !rank.hangs(); });
       if (other->is_ending || other->stopped_as_asked || lives == other->ranks.end()) return;
       fail(*other, static_cast<std::size_t>(lives - other->ranks.begin()), kBlamesAPeer, true);
     });
@@ -267,6 +290,8 @@ void SimulatedRanks::end_rank(Group& group, std::size_t rank, Ending ending) {
   });
   group.ranks[rank].lives = false;
   group.ranks[rank].ending = ending;
+  if (ending == kKill && training_of(group).locked)
+    disk_.locked_until = std::max(disk_.locked_until, queue_.now() + draw(kFreed));
   settle(group);
 }
 
@@ -320,7 +345,7 @@ void SimulatedRanks::signal(Group& group, int number) {
     group.is_ending = true;
     for (std::size_t i = 0; i < group.ranks.size(); ++i)
       group.host->after(draw(kPeersEnd), [this, &group, i, number] {
-        if (!group.ranks[i].hangs) end_rank(group, i, {Ending::Kind::killed, number});
+        if (!group.ranks[i].hangs()) end_rank(group, i, {Ending::Kind::killed, number});
       });
     kill_after(group, kKilled);
     return tell_peers(group);
@@ -339,41 +364,12 @@ void SimulatedRanks::kill(Group& group) {
 void SimulatedRanks::lose(Group& group, bool peers_notice) {
   group.owner = nullptr;
   if (group.is_over) return;
-  if (peers_notice) tell_peers(group);
+  if (peers_notice)
+    tell_peers(group);
+  else if (training_of(group).locked)
+    disk_.locked_until = std::max(disk_.locked_until, queue_.now() + scenario_.lost_lock);
   group.is_ending = true;
   for (std::size_t i = 0; i < group.ranks.size(); ++i) end_rank(group, i, kKill);
-}
-
-std::optional<std::pair<Group*, std::size_t>> SimulatedRanks::draw_rank() {
-  std::vector<std::pair<Group*, std::size_t>> candidates;
-  for (Group* group : living_)
-    for (std::size_t i = 0; i < group->ranks.size(); ++i)
-      if (group->ranks[i].lives && group->host->runs()) candidates.emplace_back(group, i);
-  if (candidates.empty()) return {};
-  return draws_.one_of(candidates);
-}
-
-bool SimulatedRanks::crash_one(bool out_of_memory) {
-  const auto rank = draw_rank();
-  if (!rank) return false;
-  auto& [group, index] = *rank;
-  group->out_of_memory_kills += out_of_memory ? 1 : 0;
-  fail(*group, index, out_of_memory ? kKill : Ending{Ending::Kind::killed, SIGSEGV}, false);
-  return true;
-}
-
-bool SimulatedRanks::hang_one(const std::function<void(int attempt, int rank)>& notice) {
-  const auto rank = draw_rank();
-  if (!rank) return false;
-  const auto group = rank->first;
-  const auto index = rank->second;
-  group->ranks[index].hangs = true;
-  checks_.note_hung_rank(group->id, group->ranks[index].number);
-  queue_.after(draws_.between(seconds(2), seconds(8)), [group, index, notice] {
-    const Group::Rank& hung = group->ranks[index];
-    if (hung.lives) notice(group->id.attempt, hung.number);
-  });
-  return true;
 }
 
 std::set<StartId> SimulatedRanks::attempts_alive() const {

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <deque>
-#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -34,12 +34,24 @@ class GroupOwner {
 
 /// The ranks of an attempt that one agent started.
 struct Group {
+  /// What keeps a rank from getting on; such a one ends only if it is killed.
+  enum class Hold : std::uint8_t {
+    none,
+    stopped,     ///< by a signal
+    behind,      ///< it does not come to the collective in which others wait
+    in_another,  ///< collective than the others, under the same number
+  };
   struct Rank {
     int number = 0;  ///< in the whole run
     bool lives = true;
-    bool hangs = false;
+    Hold hold = Hold::none;
+    Phase phase = Phase::starting;
     std::int64_t step = -1;
+    std::uint64_t beats = 1;
+    std::int64_t collective = 0;
+    std::string collective_name = {};  ///< of the one that it waits in; empty: none
     Ending ending = {};
+    [[nodiscard]] bool hangs() const { return hold != Hold::none; }
   };
   StartId id;
   int node = 0;
@@ -82,11 +94,12 @@ class SimulatedRanks {
 
   // Faults of a rank of the newest attempt; false: there is none to do it to.
   bool crash_one(bool out_of_memory);
-  /// Calls `notice` later if the rank still hangs then.
-  bool hang_one(const std::function<void(int attempt, int rank)>& notice);
+  bool hang_one();
+  /// Nobody reads what ranks on the host print, so that they wait.
+  void leave_unread(const SimulatedHost& host, Duration lasts);
 
   /// What the status pages of the group show.
-  [[nodiscard]] static std::vector<RankState> look(const Group& group);
+  [[nodiscard]] std::vector<RankState> look(const Group& group) const;
   [[nodiscard]] bool any_lives() const { return !living_.empty(); }
   /// Attempts that have living ranks on hosts that are not paused.
   [[nodiscard]] std::set<StartId> attempts_alive() const;
@@ -98,16 +111,26 @@ class SimulatedRanks {
     std::vector<Group*> groups;  ///< by node; nullptr: its ranks have not been started
     std::int64_t step = -1;
     bool begun = false;
+    std::chrono::seconds lock_wait{0};  ///< as rank 0 was told
+    Time gives_up{};                    ///< then it does not wait for the lock any more
+    bool locked = false;                ///< its ranks have the lock, or had it
     bool asked_to_stop = false;
+    std::int64_t collectives = 0;  ///< that all ranks have done
+    bool network_hangs = false;    ///< all ranks are in a collective for ever
     bool saving = false;
     bool stopping = false;  ///< no more steps: the last commit is under way, or done
   };
 
   void meet(Group& group);
   void begin(StartId id);
+  void take_lock(StartId id);
+  [[nodiscard]] bool is_locked_by_others(StartId id) const;
   void say_worlds(StartId id);
   void make_step(StartId id);
   [[nodiscard]] bool can_step(const Training& training) const;
+  void wait_for_others(Training& training);
+  [[nodiscard]] static bool any_hangs(const Training& training);
+  [[nodiscard]] bool is_unread(const Group& group) const;
   [[nodiscard]] Group* fail_as_drawn(Training& training);
   void save(StartId id);
   void commit(StartId id, std::int64_t step);
@@ -134,6 +157,7 @@ class SimulatedRanks {
   std::deque<Group> groups_;
   std::vector<Group*> living_;
   std::map<StartId, Training> trainings_;
+  std::map<const SimulatedHost*, Time> unread_until_;
 };
 
 }  // namespace strata::launcher::simulation
