@@ -12,6 +12,7 @@
 #include "launcher/group/process_state.h"
 #include "launcher/report/evidence.h"
 #include "launcher/report/nccl_ras.h"
+#include "launcher/wire/listening_address.h"
 
 namespace strata::launcher {
 namespace {
@@ -150,9 +151,15 @@ std::string Attempt::what_nccl_says() const {
   bool is_there = false;
   for (int rank = 0; rank < ranks_.size() && !is_there; ++rank)
     is_there = ranks_.pid_of(rank) > 0 && has_nccl(ranks_.pid_of(rank));
-  const std::string address = ras_address();
-  const std::string text = is_there ? nccl_status(address) : "";
-  return text.empty() ? "" : fmt::format("\nNCCL says at {}:\n{}", address, text);
+  if (!is_there) return "";
+  const std::string place = ras_address();
+  try {
+    const auto [address, port] = parse_host_and_port("NCCL_RAS_ADDR", place);
+    const std::string text = nccl_status(address, port);
+    return text.empty() ? "" : fmt::format("\nNCCL says at {}:\n{}", place, text);
+  } catch (const InvalidArgument&) {
+    return "";  // NCCL serves nobody there either
+  }
 }
 
 void Attempt::kill_held(const Hang& hang) {

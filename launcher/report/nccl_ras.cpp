@@ -15,9 +15,7 @@
 #include <memory>
 #include <string_view>
 
-#include "core/error.h"
 #include "core/unique_fd.h"
-#include "launcher/wire/listening_address.h"
 
 namespace strata::launcher {
 namespace {
@@ -126,23 +124,17 @@ std::string ras_address() {
   return chosen != nullptr ? chosen : kDefaultAddress;
 }
 
-std::string nccl_status(const std::string& address, std::chrono::milliseconds limit) {
+std::string nccl_status(const std::string& address, int port, std::chrono::milliseconds limit) {
   const Clock::time_point end = Clock::now() + limit;
-  std::pair<std::string, int> place;
-  try {
-    place = parse_host_and_port("NCCL_RAS_ADDR", address);
-  } catch (const InvalidArgument&) {
-    return "";  // NCCL refuses it, too
-  }
   // Other names are not looked up: that may take longer than the limit.
-  const bool is_local = place.first == "localhost";
+  const bool is_local = address == "localhost";
   for (const char* local : {"127.0.0.1", "::1"}) {
     addrinfo hints{};
     hints.ai_socktype = SOCK_STREAM;
     hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
     addrinfo* found = nullptr;
-    if (::getaddrinfo(is_local ? local : place.first.c_str(), std::to_string(place.second).c_str(),
-                      &hints, &found) != 0)
+    if (::getaddrinfo(is_local ? local : address.c_str(), std::to_string(port).c_str(), &hints,
+                      &found) != 0)
       return "";
     const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owned(found, &::freeaddrinfo);
     std::string text = status_at(*found, end);

@@ -20,10 +20,10 @@ bool has_nccl(pid_t pid, const std::filesystem::path& processes = "/proc");
 /// Returns where processes of this host serve it: NCCL_RAS_ADDR, else "localhost:28028".
 std::string ras_address();
 
-/// Asks the service at `address`, "localhost" or a numeric one with a port, and returns its lines
+/// Asks the service at `address` ("localhost", or a numeric one) and `port`, and returns its lines
 /// as they came; "" if nothing answers in its protocol, or the address is none. Takes `limit` at
 /// most; what came until then, or the first kMostRasBytes, end with a line that says so.
-std::string nccl_status(const std::string& address,
+std::string nccl_status(const std::string& address, int port,
                         std::chrono::milliseconds limit = std::chrono::seconds(1));
 
 }  // namespace strata::launcher
