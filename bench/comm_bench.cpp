@@ -1,6 +1,8 @@
 // Reduce-scatter and all-gather: Strata's backends beside MPI's own collectives and plain copies,
 // interleaved in one run.
 //   mpirun -np 2 build/bin/comm_bench [LARGEST_MIB] [REPETITIONS]
+// With ranks on several hosts (as many on each, with one TMPDIR that all see, and STRATA_INTERFACE)
+// it is the backend of several hosts in place of shared memory (bench/beside_mpi.py).
 // Sizes are bytes of the whole (a rank's contribution, or what a rank holds after a gather). Times
 // are of the slowest rank, medians over the repetitions. "copying" is the time for the bytes that
 // each rank reads and writes, at the rate at which all ranks together copy in the same run. It is a
@@ -114,9 +116,10 @@ class Bench {
 
   void barrier() {
     strata::comm::HostStream stream;
-    std::vector<Candidate> candidates{{"shm", [&] { shm_.run(stream, {}, nullptr, nullptr, {}); }},
-                                      {"mpi", [&] { mpi_.run(stream, {}, nullptr, nullptr, {}); }},
-                                      {"MPI_Barrier", [] { MPI_Barrier(MPI_COMM_WORLD); }}};
+    std::vector<Candidate> candidates{
+        {std::string(shm_.backend()), [&] { shm_.run(stream, {}, nullptr, nullptr, {}); }},
+        {"mpi", [&] { mpi_.run(stream, {}, nullptr, nullptr, {}); }},
+        {"MPI_Barrier", [] { MPI_Barrier(MPI_COMM_WORLD); }}};
     measure(candidates, repetitions_ * 20);
     if (shm_.rank() != 0) return;
     std::printf("barrier:");
@@ -164,8 +167,9 @@ class Bench {
     for (const Candidate& candidate : candidates) {
       if (candidate.name == "memcpy") continue;
       const double seconds = median(candidate.seconds);
-      std::printf("  %s %9.1f us (%3.0f %% of copying's rate, %.2fx shm)", candidate.name.c_str(),
-                  seconds * 1e6, 100 * copying / seconds, seconds / shm);
+      std::printf("  %s %9.1f us (%3.0f %% of copying's rate, %.2fx %s)", candidate.name.c_str(),
+                  seconds * 1e6, 100 * copying / seconds, seconds / shm,
+                  candidates[0].name.c_str());
     }
     std::printf("\n");
     std::fflush(stdout);
@@ -192,13 +196,22 @@ std::string shared_folder(const strata::comm::TemporaryFolder* folder) {
 void run(std::int64_t largest_bytes, int repetitions) {
   strata::RankContext context;
   context.rank = number_from("OMPI_COMM_WORLD_RANK", 0);
-  context.world = context.local_world = number_from("OMPI_COMM_WORLD_SIZE", 1);
+  context.world = number_from("OMPI_COMM_WORLD_SIZE", 1);
+  context.local_world = number_from("OMPI_COMM_WORLD_LOCAL_SIZE", 1);
+  context.local_rank = number_from("OMPI_COMM_WORLD_LOCAL_RANK", 0);
+  const bool has_hosts = context.local_world < context.world;  // as many ranks on each
+  if (has_hosts) {
+    context.node = context.rank / context.local_world;
+    for (int rank = 0; rank < context.world; rank += context.local_world)
+      context.first_ranks.push_back(rank);
+    if (const char* name = std::getenv("STRATA_INTERFACE")) context.network_interface = name;
+  }
   if (context.world == 1) throw strata::InvalidArgument("start it with mpirun -np 2 or more");
   const auto mpi = strata::comm::make_communicator(context, "mpi");
   std::unique_ptr<strata::comm::TemporaryFolder> folder;
   if (context.rank == 0) folder = std::make_unique<strata::comm::TemporaryFolder>();
   context.store = std::make_shared<strata::comm::DirectoryStore>(shared_folder(folder.get()));
-  const auto shm = strata::comm::make_communicator(context, "shm");
+  const auto shm = strata::comm::make_communicator(context, has_hosts ? "hosts" : "shm");
 
   Bench bench(*shm, *mpi, repetitions, largest_bytes);
   bench.barrier();

@@ -11,13 +11,15 @@
 #include "launcher/group/descendants.h"
 #include "launcher/group/process_state.h"
 #include "launcher/report/evidence.h"
+#include "launcher/report/nccl_ras.h"
+#include "launcher/wire/listening_address.h"
 
 namespace strata::launcher {
 namespace {
 
 constexpr std::chrono::milliseconds kLeftoverPoll{20};
-/// For the stacks of all ranks: the lease of this host must not end meanwhile.
-constexpr std::chrono::milliseconds kForStacks{3000};
+/// For NCCL's answer and the stacks of all ranks: the lease of this host must not end meanwhile.
+constexpr std::chrono::milliseconds kForEvidence{3000};
 /// So many ranks are looked at that wait for the one to blame.
 constexpr int kMostThatWait = 2;
 constexpr std::size_t kEventsOfARank = 16;
@@ -112,7 +114,8 @@ HangEvidence Attempt::evidence_of(int rank) const {
 
 HangDescribed Attempt::describe_hang(const Hang& hang) const {
   std::vector<HangEvidence> blamed, waiting;
-  const TimePoint limit = now() + kForStacks;
+  const TimePoint limit = now() + kForEvidence;
+  const std::string nccl = what_nccl_says();
   const auto add = [&](int rank, std::vector<HangEvidence>& evidence) {
     evidence.push_back(evidence_of(rank));
     const auto left = std::chrono::floor<std::chrono::milliseconds>(limit - now());
@@ -130,7 +133,7 @@ HangDescribed Attempt::describe_hang(const Hang& hang) const {
   }
   const std::string advice = hang_advice(hang, blamed);
   blamed.insert(blamed.end(), waiting.begin(), waiting.end());
-  return {describe_evidence(hang, blamed), advice, last_events()};
+  return {describe_evidence(hang, blamed), advice, last_events() + nccl};
 }
 
 /// Says what each rank of this host did last, the newest at the end.
@@ -141,6 +144,22 @@ std::string Attempt::last_events() const {
         "{}rank {}:\n{}", text.empty() ? "" : "\n", first_rank() + rank,
         describe_events(ranks_.page(rank).events.last(kEventsOfARank), coarse_monotonic_ns()));
   return text;
+}
+
+/// Asks NCCL's service, if ranks of this host have NCCL; "": they do not, or it does not answer.
+std::string Attempt::what_nccl_says() const {
+  bool is_there = false;
+  for (int rank = 0; rank < ranks_.size() && !is_there; ++rank)
+    is_there = ranks_.pid_of(rank) > 0 && has_nccl(ranks_.pid_of(rank));
+  if (!is_there) return "";
+  const std::string place = ras_address();
+  try {
+    const auto [address, port] = parse_host_and_port("NCCL_RAS_ADDR", place);
+    const std::string text = nccl_status(address, port);
+    return text.empty() ? "" : fmt::format("\nNCCL says at {}:\n{}", place, text);
+  } catch (const InvalidArgument&) {
+    return "";  // NCCL serves nobody there either
+  }
 }
 
 void Attempt::kill_held(const Hang& hang) {

@@ -72,6 +72,7 @@ class Attempt {
   [[nodiscard]] std::optional<Failure> failure_to_report() const;
   [[nodiscard]] HangEvidence evidence_of(int rank) const;
   [[nodiscard]] std::string last_events() const;
+  [[nodiscard]] std::string what_nccl_says() const;
   [[nodiscard]] EndedRank ended_rank(int rank) const;
   [[nodiscard]] std::string why_it_stays(int rank) const;
   [[nodiscard]] bool ended_as_it_meant(int rank) const;

@@ -68,7 +68,7 @@ struct Evidence {
   int attempt = 0;
   std::string text;         ///< several lines for people
   std::string advice = {};  ///< what to do, as far as this host can tell
-  /// More lines, for files alone: the last events of all ranks of this host.
+  /// More lines, for files alone: the last events of all ranks of this host, and what NCCL says.
   std::string details = {};
 };
 

@@ -4,13 +4,17 @@
     hangs_test.py all [FILE]     20 skipped collectives at random places; FILE gets a table of them
 """
 import json
+import os
 import pathlib
 import random
 import re
+import shutil
+import socket
 import sys
 import threading
 import time
 import unittest
+import unittest.mock
 
 from namespaces import Namespaces
 from several_hosts import ACTOR, BIN, HostsTest
@@ -142,6 +146,31 @@ class OnOneHost(SkippedCollectives, HostsTest):
         self.assertIn("collective 83 'gather layer2', not ended", text)
         self.assertNotIn("collective 83 'gather layer2', not ended", error, "events are for the files")
         self.assertEqual(error.count("has not come to collective"), 2, "once at once, and in the report at the end")
+
+    @unittest.skipIf(os.environ.get("STRATA_SANITIZE"), "a sanitizer's library must be loaded first")
+    def test_the_report_has_what_nccl_says(self):
+        """Ranks have a library of NCCL's name open; a socket stands in for its service."""
+        some = next(line.split()[-1] for line in pathlib.Path("/proc/self/maps").read_text().splitlines() if re.search(r"/libm[.-]", line))
+        shutil.copy(some, self.home / "libnccl.so.2")
+        with socket.create_server(("127.0.0.1", 0)) as service:
+            threading.Thread(target=self.serve_as_nccl, args=[service], daemon=True).start()
+            with unittest.mock.patch.dict(os.environ, NCCL_RAS_ADDR=f"127.0.0.1:{service.getsockname()[1]}"):
+                mlaunch = self.launch([2], ["env", f"LD_PRELOAD={self.home}/libnccl.so.2", ACTOR, "skip", "1", "20", "2"],
+                                      ["--hang-timeout", "8", "--max-restarts", "0", "--log-dir", "logs"])[0]
+            code, _, error = self.ended(mlaunch)
+        self.assertEqual(code, 75, error)
+        [report] = (self.home / "logs").glob("*/attempt_0/report.txt")
+        self.assertRegex(report.read_text(), r"NCCL says at 127\.0\.0\.1:\d+:\n +Rank 1 has launched 82 of 83\n")
+        self.assertNotIn("has launched", error, "it is for the files")
+
+    @staticmethod
+    def serve_as_nccl(service):
+        connection = service.accept()[0]
+        with connection, connection.makefile("rw") as stream:
+            for answer in ("SERVER PROTOCOL 2\n", "OK\n", "Rank 1 has launched 82 of 83\n"):
+                stream.readline()
+                stream.write(answer)
+                stream.flush()
 
 
 class OverHosts(SkippedCollectives, Namespaces):

@@ -3,8 +3,10 @@
 import json
 import os
 import pathlib
+import socket
 import subprocess
 import sys
+import tempfile
 import unittest
 
 from programs import BIN, missing_packages
@@ -59,6 +61,36 @@ class ClusterYaml(unittest.TestCase):
                 self.assertEqual({action: rule["values"] for action, rule in rules.items()}, {"FailJob": [2, 65, 78, 93], "Ignore": [75]})
                 self.assertEqual({rule["containerName"] for rule in rules.values()}, {container["name"]})
                 self.assertEqual(job["template"]["spec"]["restartPolicy"], "Never", "a policy of failures asks for it")
+
+    def test_pods_are_ready_once_the_run_answers(self):
+        for name in ("jobset.yaml", "trainjob.yaml"):
+            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+                [job] = self.jobs(name)
+                [container] = job["template"]["spec"]["containers"]
+                self.assertNotIn("livenessProbe", container, "the absence of host 0 would end all")
+                with socket.socket() as taken:  # nobody listens there
+                    taken.bind(("127.0.0.1", 0))
+                    port = taken.getsockname()[1]
+                    secret, stranger = f"{folder}/secret", f"{folder}/stranger"
+                    for file in (secret, stranger):
+                        subprocess.run([BIN / "mlaunch", "secret", file], check=True, capture_output=True)
+                    self.assertEqual(self.probe(container, secret, port), 69)
+                waiting = subprocess.Popen([BIN / "mlaunch", "--nnodes=2", "--node-rank=0", "--master-addr=127.0.0.1", f"--master-port={port}",
+                                            f"--run-secret={secret}", "-np=1", "sleep", "1000"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                try:
+                    self.assertIn(b"waits at", waiting.stdout.readline())
+                    self.assertEqual(self.probe(container, secret, port), 0)
+                    self.assertEqual(self.probe(container, stranger, port), 78)
+                finally:
+                    waiting.kill()
+                    waiting.communicate()
+
+    def probe(self, container, secret, port):
+        """Returns the exit code of the container's probe with another secret and port."""
+        words = [word.replace("/run/strata/secret", secret).replace("strata-host-0-0.strata:29500", f"127.0.0.1:{port}")
+                 for word in container["readinessProbe"]["exec"]["command"]]
+        environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "PET_MASTER_ADDR": "127.0.0.1", "PET_MASTER_PORT": str(port)}
+        return subprocess.run(words, capture_output=True, env=environment).returncode
 
     def test_mlaunch_takes_the_options(self):
         [job] = self.jobs("jobset.yaml")

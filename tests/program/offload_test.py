@@ -9,6 +9,7 @@ import signal
 import struct
 import subprocess
 import sys
+import time
 import unittest
 
 from programs import SOON_S, ProgramTest, children, living, mlaunch, parent, train
@@ -209,11 +210,13 @@ class Failing(OffloadTest):
     def test_a_killed_rank_leaves_nothing(self):
         process, ranks = self.start_training(2)
         self.assertTrue(all(swap_files(pid, self.swap) for pid in ranks), "the check below is able to fail")
+        begin = time.monotonic()
         os.kill(ranks[1], signal.SIGKILL)
         _, error = process.communicate(timeout=SOON_S)
         self.assertEqual(process.returncode, 128 + signal.SIGKILL)
         self.assertRegex(error, r"mlaunch: rank 1 of 2 failed: .*killed by signal 9 \(SIGKILL\)")
         self.assert_nothing_left(ranks)
+        self.figure("killed until all has ended and 0 bytes are left", time.monotonic() - begin)
         self.run_program(mlaunch(2, *JOB, "--steps", "2", *on_drive()))
 
     def flip(self, pid):

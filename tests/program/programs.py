@@ -78,13 +78,22 @@ class ProgramTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.home = pathlib.Path(folder.name)
 
+    def figure(self, what, seconds):
+        """Tells bench/fault_figures.py how long something took, if it listens."""
+        if path := os.environ.get("STRATA_FIGURES"):
+            with open(path, "a") as file:
+                file.write(json.dumps({"what": what, "seconds": seconds}) + "\n")
+
     def run_program(self, command, expect=0, limit_s=LIMIT_S):
+        begin = time.monotonic()
         done = subprocess.run(command, cwd=self.home, env=clean_environment(), timeout=limit_s,
                               stdin=subprocess.DEVNULL, capture_output=True)
         # text=True would turn a terminal's carriage returns into newlines.
         done.stdout, done.stderr = (out.decode(errors="replace")
                                     for out in (done.stdout, done.stderr))
         self.assertEqual(done.returncode, expect, f"{command}\n{done.stdout}\n{done.stderr}")
+        if expect:
+            self.figure(f"said, and ended with {expect}", time.monotonic() - begin)
         return done
 
     def start(self, command):

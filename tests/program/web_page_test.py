@@ -11,13 +11,22 @@ import subprocess
 import sys
 import unittest
 
-from programs import BIN, SOON_S, ProgramTest, children, train
+from programs import BIN, SOON_S, ProgramTest, children, missing_packages, train
 
 ENDLESS = train("--model", "gpt2-tiny", "--steps", "1000000", "--sequence-length", "16", "--micro-batch", "1", "--threads", "1",
                 "--save-every", "20", "--output", "out")
 SKIPPED = 77
 HAS_MODULE = (BIN.parent / "lib" / "libstrata_web.so").exists()
 BROWSER = next((found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None)
+PEERS = os.environ.get("STRATA_PEERS", "")
+PYTHON = f"{PEERS}/bin/python" if PEERS else sys.executable
+# Prints what Prometheus' own parser makes of figures: of each family name, kind, description and samples with their labels.
+PARSE = """
+import json, sys
+from prometheus_client.parser import text_fd_to_metric_families
+json.dump([(one.name, one.type, one.documentation, [(sample.labels, sample.value) for sample in one.samples])
+           for one in text_fd_to_metric_families(sys.stdin)], sys.stdout)
+"""
 # A line of Prometheus' text format (docs: Exposition formats).
 SAMPLE = re.compile(r'[a-z_:][a-z0-9_:]*\{([a-z_]+="(\\.|[^"\\\n])*",?)*\} (-?\d+(\.\d+)?([eE][-+]?\d+)?|NaN|[-+]Inf)')
 
@@ -122,6 +131,35 @@ class WebPage(Pages):
         self.assertIn("--web 0 has no effect: with --launcher mpi", mpi.stderr)
 
 
+class ForPrometheus(Pages):
+    """Prometheus' own parser reads the figures, in this Python or in the environment that STRATA_PEERS names."""
+
+    def parsed(self, text):
+        done = subprocess.run([PYTHON, "-c", PARSE], input=text, capture_output=True, text=True)
+        return done.returncode, done.stdout, done.stderr
+
+    def test_its_parser_reads_all_figures(self):
+        self.start_run()
+        code, text = self.ask("/metrics")
+        self.assertEqual(code, 200)
+        code, parsed, error = self.parsed(text)
+        self.assertEqual(code, 0, error)
+        families = json.loads(parsed)
+        kinds = dict(re.findall(r"(?m)^# TYPE (\S+) (\S+)$", text))
+        self.assertEqual({name + "_total" * (kind == "counter"): kind for name, kind, help, samples in families}, kinds)
+        self.assertTrue(all(help and samples for name, kind, help, samples in families), families)
+        self.assertEqual(sum(len(samples) for name, kind, help, samples in families), sum(line[0] != "#" for line in text.splitlines()))
+        [hosts] = [samples for name, kind, help, samples in families if name == "strata_hosts"]
+        self.assertEqual(sum(value for labels, value in hosts), 1, hosts)
+
+    def test_a_line_that_is_broken_is_found(self):
+        self.start_run()
+        text = self.ask("/metrics")[1]
+        for broken in (text.replace('run="', "run=", 1), text.replace("} 1\n", "} one\n", 1), text.replace("{run=", "{run", 1)):
+            self.assertNotEqual(broken, text)
+            self.assertNotEqual(self.parsed(broken)[0], 0, broken)
+
+
 class Browser(Pages):
     """Opens the page in a headless Chromium, where there is one; pictures go to $STRATA_PICTURES."""
 
@@ -154,6 +192,9 @@ class Browser(Pages):
 
 
 if __name__ == "__main__":
+    if "ForPrometheus" in sys.argv and missing_packages(PYTHON, ["prometheus_client"]):
+        print(f"skipped: {PYTHON} has no prometheus_client; STRATA_PEERS names an environment that has")
+        sys.exit(SKIPPED)
     if "Browser" in sys.argv and not BROWSER:
         print("skipped: there is no Chromium to open the page in (apt-get install chromium)")
         sys.exit(SKIPPED)
