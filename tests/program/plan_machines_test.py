@@ -27,6 +27,10 @@ class PlanMachines(ProgramTest):
         slow, fast = json.loads(self.plan(*TO_DRIVE, "--json", "--hardware", "a100-80,copies=0.0001,a100-80").stdout)
         self.assertGreater(slow["seconds_per_step"], 2 * fast["seconds_per_step"])
 
+    def test_rates_say_where_they_come_from(self):
+        self.assertIn("\n  rates are data sheet (computation), assumed (link, host memory, drives); plan reads no times that runs have measured\n",
+                      self.plan(*JOB, "--hardware", "rtx4090").stdout)
+
     def test_wrong_figures_are_refused(self):
         self.assertIn("hardware 'rtx4090,link=12GB': link=12GB: found '12GB', expected a rate such as 12GB/s",
                       self.plan(*JOB, "--hardware", "rtx4090,link=12GB", expect=CONFIGURATION).stderr)
@@ -41,6 +45,9 @@ class PlanMachines(ProgramTest):
         self.assertRegex(self.plan(*TO_DRIVE, "--hardware", "rtx4090").stdout,
                          r"(?m)^  it writes \d.* per step to the drives of a host, which may take 1200 TB \(assumed\): worn out after [\d.e+]+ days$")
         self.assertRegex(self.plan(*TO_DRIVE, "--hardware", "rtx4090,disk=none").stdout, r"(?m)^  it writes \d.* per step to the drives of a host$")
+        soon = self.plan(*TO_DRIVE, "--hardware", "rtx4090,tbw=1TB").stdout
+        self.assertRegex(soon, r"\Artx4090,tbw=1TB: the drives of a host are worn out after [\d.e-]+ days of such steps\ntarget memory ")
+        self.assertRegex(self.plan(*TO_DRIVE, "--hardware", "rtx4090,tbw=1000000TB").stdout, r"\Artx4090,tbw=1000000TB: target memory ")
         [none] = json.loads(self.plan(*JOB, "--json", "--hardware", "rtx4090").stdout)
         self.assertEqual(none["disk_written_bytes_per_step"], 0)
         self.assertNotIn("days_until_disk_is_written_up", none)

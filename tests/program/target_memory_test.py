@@ -167,11 +167,12 @@ class TargetMemory(TargetTest):
         self.run_program(train(*RUN, *SAMPLES, "--threads", "1", "--target-memory", f"{least}MB"))
 
     def test_a_strategy_takes_the_target_that_its_refusal_names(self):
-        asked = [*MODEL, *SAMPLES, "--device", "cpu", "--threads", "1", "--strategy"]
-        for strategy, target in (("conservative", "50MB"), ("conservative", "90MB"), ("aggressive", "50MB")):
+        asked = [*MODEL, *SAMPLES, "--hardware", "two-cores,disk=none", "--strategy"]
+        for strategy, target in (("conservative", "50MB"), ("conservative", "78MB"), ("aggressive", "50MB")):
             with self.subTest(strategy=strategy, target=target):
-                refused = self.run_program(plan(*asked, strategy, "--target-memory", target), expect=1)
-                least = re.search(r"the least that works is --target-memory (\d+)MB", refused.stdout)[1]
+                refused = self.run_program(plan(*asked, strategy, "--target-memory", target), expect=1).stdout
+                self.assertEqual("allows steps that are at most 15 % slower than without a limit" in refused, target == "78MB")
+                least = re.search(r"the least that works is --target-memory (\d+)MB", refused)[1]
                 (found,) = json.loads(self.run_program(plan(*asked, strategy, "--target-memory", f"{least}MB", "--json")).stdout)
                 self.assertLessEqual(found["slowdown"], {"conservative": 1.15, "aggressive": 1.4}[strategy])
 

@@ -141,7 +141,7 @@ std::string several_hosts_text(const PlannedMachine& machine) {
   return "  over several hosts train has run on CPUs alone so far";
 }
 
-/// "  rates: data sheet: computation, link; assumed: host memory; ...": where they come from.
+/// "  rates are data sheet (computation), assumed (link, drives); ...": where they come from.
 std::string rates_text(const machine::Machine& machine) {
   using machine::Figure;
   std::vector<std::pair<std::string_view, Figure>> rates{
