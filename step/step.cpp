@@ -125,13 +125,11 @@ void declare_state(runtime::PersistentLayout& layout,
     for (int level = 0; level < zero::partial_sum_levels(settings.plan); ++level)
       flat(runtime::partial_sum_name(unit.name, level), DType::f32, shard, Role::gradient,
            plan.gradient_tier);
-    // The outer loop runs over kinds, so that their places on the device ignore the tiles.
-    const std::vector<OptimizerTile> tiles = optimizer_tiles(unit, plan, o, settings);
-    for (std::size_t kind = 0; kind < optimizer_states(plan.recipe).size(); ++kind)
-      for (const OptimizerTile& tile : tiles) {
-        const StateStorage s = state_storages(unit, plan, o, tile)[kind];
+    for (const OptimizerTile& tile : optimizer_tiles(unit, plan, o, settings)) {
+      for (const StateStorage& s : state_storages(unit, plan, o, tile))
         layout.add(s.name, s.storage_type, s.tier, Role::optimizer);
-      }
+      if (plan.optimizer_tier == Tier::device) break;  // one storage of each kind has all tiles
+    }
   }
 }
 

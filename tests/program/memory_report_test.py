@@ -205,7 +205,7 @@ class MemoryReport(ProgramTest):
         self.assertEqual(apart, sorted(apart, reverse=True), "worst first")
         self.assertRegex(out, r"(?m)^process, highest +\d.*iB +\d.*iB +\d+\.\d\d +[-+]\d.*B$")
         self.assertIn("  accumulation: 1 foreseen, 2 measured\n", out)
-        memory = re.search(r"(?ms)^memory .*?\n(.*?)\n\n", out)[1]
+        memory = re.search(r"(?ms)^memory .*?\n(.*)\Z", out)[1]
         self.assertRegex(memory, r"(?m)^device buffers, highest +\d.*B +\d.*B +\d+\.\d\d")
         units = {"bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
         apart = [float(amount) * units[unit] for amount, unit in re.findall(r"(?m) [-+](\d[\d.]*) (\w+)$", memory)]
