@@ -23,7 +23,7 @@ SEEDS = "40000"
 COMPILER = os.environ.get("CXX", "g++")
 
 BUGS = {
-    "no margin": ("coordinator.cpp", "*settings_.lease + kLeaseMargin", "*settings_.lease"),
+    "no margin": ("coordinator.cpp", "host.last_beat + *settings_.lease + kLeaseMargin", "host.last_beat + *settings_.lease"),
     "lease counted from the answer": ("agent.cpp", "const TimePoint until = *sent + *lease_;", "const TimePoint until = now_ + *lease_;"),
     "an old attempt may start": ("agent.cpp", "start.placement.attempt <= hello_.newest ||", ""),
     "lease not looked at when ranks start": ("agent.cpp", " ||\n      !may_have_ranks())\n    return;", ")\n    return;"),
