@@ -23,7 +23,7 @@ SEEDS = "40000"
 COMPILER = os.environ.get("CXX", "g++")
 
 BUGS = {
-    "no margin": ("coordinator.cpp", "*settings_.lease + kLeaseMargin", "*settings_.lease"),
+    "no margin": ("coordinator.cpp", "host.last_beat + *settings_.lease + kLeaseMargin", "host.last_beat + *settings_.lease"),
     "lease counted from the answer": ("agent.cpp", "const TimePoint until = *sent + *lease_;", "const TimePoint until = now_ + *lease_;"),
     "an old attempt may start": ("agent.cpp", "start.placement.attempt <= hello_.newest ||", ""),
     "lease not looked at when ranks start": ("agent.cpp", " ||\n      !may_have_ranks())\n    return;", ")\n    return;"),
@@ -46,9 +46,7 @@ BUGS = {
     "agents of before are heard": ("coordinator_hosts.cpp", "if (host.former.contains(hello.agent)) return dismiss(host, hello.agent, kAnotherCame);", ""),
     "a broken connection ends a host": ("coordinator.cpp", 'lose(host, "its agent has ended, or the connection to it broke");', 'lose(host, "it broke"), host.is_over = true;'),
     "attempts of the coordinator before are not counted": ("coordinator_attempts.cpp", "std::max(attempt(), newest_) + 1", "attempt() + 1"),
-    "a new agent's ranks need not wait for those of the coordinator before": ("coordinator.cpp", "return host.has_ranks && (!end || now_ < *end);", "return false;"),
     "ranks of the coordinator before are let live": ("coordinator.cpp", 'send(host, StopAttempt{host.newest, "the run starts again"});', "{}"),
-    "hosts of the coordinator before count as free": ("coordinator_hosts.cpp", "host.has_ranks = hello.newest >= 0;", "host.has_ranks = false;"),
     "a lost host's lock is not waited for": ("coordinator_attempts.cpp", "if (!report.lost_because.empty() || end.is_kept_out) return", "if (end.is_kept_out) return"),
     "locks are waited for long for ever": ("coordinator_attempts.cpp", "? kKilledRanksLock : lock_wait_;", "? lock_wait_ : lock_wait_;"),
     "starts that a lock kept out are failures": ("restart_policy.cpp", "if (!ends_[i].is_kept_out) ++count;", "++count;"),
@@ -59,7 +57,6 @@ BUGS = {
     "stopped ranks are behind if the limit is short": ("hang_watch.cpp", "is_stuck ? Seconds(0) : kHeld", "kHeld"),
     "stopped ranks are not seen": ("hang_watch.cpp", "is_stuck ? Seconds(0) : kHeld)) return hang;", "Seconds(86400))) return hang;"),
     "who waits for a reader hangs": ("hang_watch.cpp", "if (is_new || is_unread)", "if (is_new)"),
-    "ranks that have ended hang": ("hang_watch.cpp", "std::not_fn(&RankState::ended)", "[](const RankState&) { return true; }"),
     "ranks of a silent host are blamed": ("coordinator.cpp", "return is_in_attempt(host) && !host.is_over && (host.is_silent || !host.connected);", "return false;"),
     "hangs are not looked for": ("coordinator_control.cpp", "if (!hang) return;", "return;"),
     "starts are told once": ("coordinator.cpp", "if (state_ == State::running && !has_heard) send(", "if (false) send("),
