@@ -43,7 +43,9 @@ void Coordinator::adopt(Host& host, const Hello& hello) {
   if (host.agent != hello.agent) {
     if (!host.agent.empty()) dismiss(host, host.agent, kAnotherCame);
     host.is_leaving = host.has_left = false;
-    host.has_ranks = false;  // its first heartbeat says whether it has: earlier_ranks_end()
+    // Its first heartbeat says whether it has: of an earlier coordinator that died.
+    host.has_ranks = hello.newest >= 0;
+    host.beat = -1;
   }
   if (host.successor && host.successor->agent == hello.agent) host.successor.reset();
   host.agent = hello.agent;

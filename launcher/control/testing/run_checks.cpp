@@ -222,7 +222,7 @@ void RunChecks::on_report(const AttemptReport& report) {
       throw CheckFailed(
           "culprit", fmt::format("{} was in no trouble, but: {}", host.host, report.lost_because));
   } else if (user_signal_ == 0 && !may_stop_ && !has_failed(host, ranks) &&
-             !is_killed_after_save(host)) {
+             !is_stopped_after_save()) {
     throw CheckFailed("culprit", "no rank of " + host.host + " failed by itself");
   }
 }
@@ -261,12 +261,12 @@ bool RunChecks::may_be_lost(int host) const {
   return well_since(host) + kSettled >= starts_.back().began;
 }
 
-/// True if the host told of no failure, and a rank was stopped when all had saved: it is killed,
-/// and nobody tells of one to blame.
-bool RunChecks::is_killed_after_save(const AttemptReport::OfHost& host) const {
-  return host.facts && host.facts->was_asked &&
-         std::ranges::any_of(stopped_ranks_,
-                             [this](const auto& rank) { return rank.first == newest(); });
+/// True if no rank of the attempt failed by itself, and one was stopped. Where that happens once
+/// all have saved, it is killed, and nobody tells of one to blame.
+bool RunChecks::is_stopped_after_save() const {
+  const auto is_of_attempt = [this](const auto& rank) { return rank.first == newest(); };
+  return std::ranges::none_of(failed_ranks_, is_of_attempt) &&
+         std::ranges::any_of(stopped_ranks_, is_of_attempt);
 }
 
 bool RunChecks::has_failed(const AttemptReport::OfHost& host, int ranks) const {
