@@ -41,6 +41,7 @@ Coordinator::Settings settings_of(const Run& run) {
   }
   for (int node = 0; node < run.options.hosts.count; ++node)
     settings.hosts.push_back(std::to_string(node));
+  if (run.options.hosts.node >= 0) settings.own_host = hello_of(run).host;
   settings.least_hosts = run.options.hosts.least;
   settings.worlds = run.options.hosts.worlds;
   settings.rejoin = run.options.hosts.rejoin;

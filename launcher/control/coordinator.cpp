@@ -153,9 +153,9 @@ void Coordinator::forward_signals(const Host& host, std::size_t first) {
 
 void Coordinator::on(const RanksHang& event) {
   if (state_ != State::running) return;
-  // What is known of a silent host is old: either it answers soon, or it is lost and no rank hangs.
+  // Where a host is silent, either it answers soon, or it is lost and no rank hangs.
   if (std::ranges::any_of(hosts_, [this](const Host& host) {
-        return is_in_attempt(host) && !host.is_over && (host.is_silent || !host.connected);
+        return is_in_attempt(host) && !host.is_over && !are_states_new(host);
       }))
     return;
   Hang hang = event.hang;
@@ -223,16 +223,28 @@ void Coordinator::hear(Host& host, const Heartbeat& heartbeat) {
   host.newest = heartbeat.newest;
   newest_ = std::max(newest_, heartbeat.newest);
   host.has_ranks = heartbeat.has_ranks;
+  if (heartbeat.number > host.beat) {
+    host.beat = heartbeat.number;
+    host.beat_came = now_;
+  }
   const bool is_spare = state_ == State::running && !is_in_attempt(host);
   if (settings_.lease) send(host, Lease{heartbeat.number, attempt(), is_spare});
   // An earlier coordinator of the run may have started them, and died.
   if (host.has_ranks && state_ == State::gathering)
     send(host, StopAttempt{host.newest, "the run starts again"});
   if (!is_in_attempt(host) || host.is_over) return;
-  if (host.newest == placement_->attempt) host.ranks = heartbeat.ranks;
+  if (host.newest == placement_->attempt && host.has_ranks)
+    host.ranks = heartbeat.ranks;
+  else if (host.newest == placement_->attempt)
+    note_end_of_ranks(host);
   remind(host);
   if (host.has_ranks && host.newest == placement_->attempt)
     forward_signals(host, heartbeat.signals);
+}
+
+/// Ranks of other hosts may still hang, and these are not to blame for it.
+void Coordinator::note_end_of_ranks(Host& host) {
+  for (RankState& rank : host.ranks) rank.ended = true;
 }
 
 /// Says again what the host has not done yet, or learns that it has none of the ranks any more.
@@ -263,6 +275,7 @@ void Coordinator::hear(Host& host, const AttemptEnded& ended) {
   if (is_of_host(ended.facts, host)) host.facts = ended.facts;
   host.is_over = true;
   host.has_ranks = false;
+  note_end_of_ranks(host);
   if (ended.lease_ended)
     lose(host, "it had no answer from here for too long, and has ended its ranks");
   else if (ended.facts.failed && !ended.facts.was_asked)
@@ -340,10 +353,21 @@ bool Coordinator::has_lease(const Host& host) const {
 }
 
 /// Returns when ranks that an earlier coordinator of the run started have ended for certain, also
-/// those of agents that have not come; nullopt: there were none, or that is past.
+/// those of agents that have not come; nullopt: there were none, or all agents of before are there.
+/// That of the coordinator's host died with it.
 std::optional<Coordinator::TimePoint> Coordinator::earlier_ranks_end() const {
   if (placement_ || newest_ < 0 || !settings_.lease) return {};
+  if (std::ranges::all_of(hosts_, [this](const Host& host) {
+        return host.name == settings_.own_host || host.newest >= 0;
+      }))
+    return {};
   return gathering_since_ + *settings_.lease + kLeaseMargin;
+}
+
+/// True if the states of a host's ranks are known as they were lately. A late copy of an old word
+/// is a sign of life, and tells nothing of now.
+bool Coordinator::are_states_new(const Host& host) const {
+  return host.connected && !host.is_silent && (host.beat < 0 || now_ < host.beat_came + kSilence);
 }
 
 /// True while ranks of the attempt, or of an earlier coordinator's, may be left on the host.

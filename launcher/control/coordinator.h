@@ -127,7 +127,8 @@ class Coordinator {
 
   struct Settings {
     std::vector<std::string> hosts;  ///< in the order of their ranks; others are not let in
-    int least_hosts = 1;             ///< with which the run may go on
+    std::string own_host = {};  ///< that the coordinator's process is the agent of; empty: none
+    int least_hosts = 1;        ///< with which the run may go on
     std::optional<std::chrono::milliseconds> lease = {};  ///< nullopt: all is in one process
     Worlds::Range worlds = {};               ///< numbers of ranks that the run may have
     std::chrono::milliseconds join{60'000};  ///< time that hosts have to come at first
@@ -194,7 +195,9 @@ class Coordinator {
     int slots = 1;
     int newest = -1;
     bool has_ranks = false;
-    TimePoint last_beat{};
+    TimePoint last_beat{};                 ///< when a sign of life came last
+    std::int64_t beat = -1;                ///< number of the agent's newest heartbeat; -1: none
+    TimePoint beat_came{};                 ///< that one
     bool is_silent = false;                ///< in the attempt, which was said
     std::optional<TimePoint> broke = {};   ///< when its connection broke
     int node = -1;                         ///< in the attempt; -1: not in it
@@ -278,6 +281,7 @@ class Coordinator {
   [[nodiscard]] bool is_refused(const Host& host) const;
   void start(const std::vector<Host*>& hosts, const std::vector<int>& ranks);
   void remind(Host& host);
+  static void note_end_of_ranks(Host& host);
   void note_life(Host& host);
   void note_silence(Host& host);
   void forward_signals(const Host& host, std::size_t first);
@@ -300,6 +304,7 @@ class Coordinator {
   [[nodiscard]] std::optional<TimePoint> silence_begins(const Host& host) const;
   [[nodiscard]] bool has_lease(const Host& host) const;
   [[nodiscard]] std::optional<TimePoint> earlier_ranks_end() const;
+  [[nodiscard]] bool are_states_new(const Host& host) const;
   [[nodiscard]] bool may_have_ranks(const Host& host) const;
   [[nodiscard]] bool is_free(const Host& host) const;
 

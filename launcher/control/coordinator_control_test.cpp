@@ -129,12 +129,39 @@ TEST_F(TwoHostsTest, StartsOnBothOnceTheOtherHasCome) {
   EXPECT_EQ(std::get<StartAttempt>(sent.message).node, 1);
 }
 
+TEST_F(TwoHostsTest, ARankThatDoesNotEndIsNamedThoughTheOtherHostHasNoneAnyMore) {
+  tick();
+  hear(Hello{.host = "b", .agent = "9", .slots = 1});
+  const std::vector<RankState> own{{.rank = 0, .phase = Phase::done, .step = 7, .beats = 9},
+                                   {.rank = 1, .phase = Phase::done, .step = 7, .beats = 9}};
+  Heartbeat beat{.number = 1,
+                 .newest = 0,
+                 .has_ranks = true,
+                 .ranks = {{.rank = 2, .phase = Phase::done, .step = 7, .beats = 9}}};
+  std::optional<Announce> said;
+  for (int second = 0; second < 70 && !said; ++second) {
+    now_ += kHeartbeat;
+    ++beat.number;
+    if (second == 2) {
+      hear(AttemptEnded{0, {.was_asked = true, .ranks = {{.ending = Ending{}}}}});
+      beat.has_ranks = false;
+      beat.ranks.clear();
+    }
+    hear(beat);
+    said = found<Announce>(last_);
+    tick(own);
+    if (!said) said = found<Announce>(last_);
+  }
+  ASSERT_TRUE(said) << "nobody looks at the ranks that are left";
+  EXPECT_EQ(said->text.find("rank 0 on host a has ended its work"), 0U) << said->text;
+}
+
 TEST_F(TwoHostsTest, WhatHoldsARankOnTheOtherHostIsAskedThere) {
   tick();
   hear(Hello{.host = "b", .agent = "9", .slots = 1});
   const std::vector<RankState> own{{.rank = 0, .phase = Phase::forward, .step = 7, .beats = 9},
                                    {.rank = 1, .phase = Phase::forward, .step = 7, .beats = 9}};
-  const Heartbeat beat{
+  Heartbeat beat{
       .newest = 0,
       .has_ranks = true,
       .ranks = {{.rank = 2, .phase = Phase::forward, .step = 7, .beats = 9, .held = true}}};
@@ -146,6 +173,7 @@ TEST_F(TwoHostsTest, WhatHoldsARankOnTheOtherHostIsAskedThere) {
   };
   for (int second = 0; second < 9 && sent.empty(); ++second) {
     now_ += kHeartbeat;
+    ++beat.number;
     hear(beat);
     note_words();
     if (!sent.empty()) break;

@@ -45,6 +45,7 @@ void Coordinator::adopt(Host& host, const Hello& hello) {
     host.is_leaving = host.has_left = false;
     // Its first heartbeat says whether it has: of an earlier coordinator that died.
     host.has_ranks = hello.newest >= 0;
+    host.beat = -1;
   }
   if (host.successor && host.successor->agent == hello.agent) host.successor.reset();
   host.agent = hello.agent;

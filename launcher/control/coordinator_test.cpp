@@ -405,6 +405,9 @@ TEST_F(CoordinatorTest, BlamesNoRankForTheSilenceOfAHost) {
   ASSERT_EQ(run_->hosts()[1].state, kIsSilent);
   tell(RanksHang{{.kind = Hang::Kind::behind, .rank = 1}});
   EXPECT_TRUE(run_->is_running()) << "its states are old";
+  hello("b", "1", 0);
+  tell(RanksHang{{.kind = Hang::Kind::behind, .rank = 1}});
+  EXPECT_TRUE(run_->is_running()) << "it has said nothing of its ranks";
   beat("b", 0, true);
   tell(RanksHang{{.kind = Hang::Kind::behind, .rank = 1}});
   EXPECT_FALSE(run_->is_running());

@@ -11,9 +11,11 @@ namespace {
 /// A run whose coordinator died; another one takes it up.
 class TakenUpTest : public CoordinatorTest {
  protected:
-  void open_again(const std::vector<std::string>& hosts) {
-    Coordinator::Settings settings{
-        .hosts = hosts, .least_hosts = static_cast<int>(hosts.size()), .restarts = {}};
+  void open_again(const std::vector<std::string>& hosts, const std::string& own = "") {
+    Coordinator::Settings settings{.hosts = hosts,
+                                   .own_host = own,
+                                   .least_hosts = static_cast<int>(hosts.size()),
+                                   .restarts = {}};
     settings.lease = milliseconds(5000);
     run_ = std::make_unique<Coordinator>(now_, settings);
   }
@@ -35,11 +37,21 @@ TEST_F(TakenUpTest, GoesOnWhereTheCoordinatorDied) {
   beat("b", 4, true);
   EXPECT_EQ(sent<StopAttempt>("b").value().attempt, 4);
   beat("b", 4, false);
-  EXPECT_FALSE(sent<StartAttempt>("a")) << "another agent may have ranks, and has not come";
+  EXPECT_FALSE(sent<StartAttempt>("a")) << "another agent of a may have ranks, and has not come";
   EXPECT_EQ(run_->next_deadline(), now_ + milliseconds(6500));
   outlast_leases({{"a", "1"}, {"b", "1"}});
   EXPECT_EQ(sent<StartAttempt>("a").value().placement.attempt, 5);
   EXPECT_EQ(sent<StartAttempt>("a").value().lock_wait, kLostHostsLock) << "of that coordinator";
+}
+
+// Fault 13.
+TEST_F(TakenUpTest, GoesOnAtOnceWhereAllAgentsOfBeforeHaveCome) {
+  open_again({"a", "b"}, "a");
+  hello("a");
+  hello("b", "1", 4);
+  EXPECT_FALSE(sent<StartAttempt>("a")) << "b may have ranks";
+  beat("b", 4, false);
+  EXPECT_TRUE(sent<StartAttempt>("a")) << "the agent of a died with the coordinator, which it was";
 }
 
 // Faults 13, 31.

@@ -56,7 +56,8 @@ class CoordinatorTest : public testing::Test {
     tell(AgentSaid{host, agent, Hello{.host = host, .agent = agent, .newest = newest}});
   }
   void beat(const std::string& host, int newest, bool has_ranks, const std::string& agent = "1") {
-    tell(AgentSaid{host, agent, Heartbeat{.newest = newest, .has_ranks = has_ranks}});
+    tell(AgentSaid{host, agent,
+                   Heartbeat{.number = beats_++, .newest = newest, .has_ranks = has_ranks}});
   }
   void ended(const std::string& host, AttemptFacts facts) {
     tell(AgentSaid{host, "1", AttemptEnded{run_->attempt(), std::move(facts)}});
@@ -86,6 +87,7 @@ class CoordinatorTest : public testing::Test {
   }
   void forget() { actions_.clear(); }
 
+  std::int64_t beats_ = 0;
   Coordinator::TimePoint now_{};
   std::unique_ptr<Coordinator> run_;
   std::vector<CoordinatorAction> actions_;

@@ -197,6 +197,8 @@ void RunChecks::on_new_attempt() const {
 void RunChecks::on_report(const AttemptReport& report) {
   gathering_since_ = queue_.now();
   no_restart_ = rules_.after(report);
+  if (user_signal_ != 0 && report.is_started_again)
+    throw CheckFailed("restart", "the run is to start again after a signal");
   judge_lock_wait(report);
   if (StartId{coordinator_, report.attempt} != newest())
     throw CheckFailed("report", "it is about another attempt");
@@ -219,7 +221,8 @@ void RunChecks::on_report(const AttemptReport& report) {
     if (!may_be_lost(number_of(host.host)))
       throw CheckFailed(
           "culprit", fmt::format("{} was in no trouble, but: {}", host.host, report.lost_because));
-  } else if (user_signal_ == 0 && !may_stop_ && !has_failed(host, ranks)) {
+  } else if (user_signal_ == 0 && !may_stop_ && !has_failed(host, ranks) &&
+             !is_stopped_after_save()) {
     throw CheckFailed("culprit", "no rank of " + host.host + " failed by itself");
   }
 }
@@ -256,6 +259,14 @@ bool RunChecks::may_be_lost(int host) const {
   // What is overtaken comes too late: a lease can end for want of several heartbeats in a row.
   if (scenario_.network.reordered_percent > 0) return true;
   return well_since(host) + kSettled >= starts_.back().began;
+}
+
+/// True if no rank of the attempt failed by itself, and one was stopped. Where that happens once
+/// all have saved, it is killed, and nobody tells of one to blame.
+bool RunChecks::is_stopped_after_save() const {
+  const auto is_of_attempt = [this](const auto& rank) { return rank.first == newest(); };
+  return std::ranges::none_of(failed_ranks_, is_of_attempt) &&
+         std::ranges::any_of(stopped_ranks_, is_of_attempt);
 }
 
 bool RunChecks::has_failed(const AttemptReport::OfHost& host, int ranks) const {

@@ -99,6 +99,7 @@ class RunChecks {
   void explain_end(int exit_code, const std::vector<int>& available) const;
   void check_hang(const AttemptReport& report) const;
   [[nodiscard]] bool may_be_lost(int host) const;
+  [[nodiscard]] bool is_stopped_after_save() const;
   [[nodiscard]] bool has_failed(const AttemptReport::OfHost& host, int ranks) const;
   [[nodiscard]] int number_of(const std::string& host) const;
   static std::size_t index(int host) { return static_cast<std::size_t>(host); }

@@ -14,6 +14,7 @@ Coordinator::Settings settings_of(const Scenario& scenario) {
   Coordinator::Settings settings;
   for (int host = 0; host < scenario.hosts(); ++host)
     settings.hosts.push_back(fmt::format("host{}", host));
+  if (scenario.coordinator_on_host_0) settings.own_host = settings.hosts.front();
   settings.least_hosts = scenario.least_hosts;
   if (!scenario.in_one_process) settings.lease = kLease;
   settings.restarts = scenario.limits;
