@@ -227,8 +227,8 @@ TEST(Mlaunch, KeepsALogOfWhatItDid) {
 TEST(Mlaunch, OutlivesALimitOfFileSizesOfItsLogs) {
   const TestDirectory home;
   MlaunchProcess mlaunch =
-      MlaunchProcess::in_shell("ulimit -f 8; exec \"$0\" --log-dir '" + home.path() +
-                               "/logs' -np 2 '" ACTOR_PATH "' lines 4000 >/dev/null");
+      MlaunchProcess::in_shell("ulimit -f 64; exec \"$0\" --log-dir '" + home.path() +
+                               "/logs' -np 2 '" ACTOR_PATH "' lines 40000 >/dev/null");
   EXPECT_EQ(mlaunch.wait(), 0);
   EXPECT_TRUE(contains(mlaunch.error(), "the run goes on without logs in files"))
       << mlaunch.error();
