@@ -107,7 +107,6 @@ class Planning {
 
   /// Returns what was chosen with actions where they make it faster, compiled in full.
   [[nodiscard]] PlannedStep finished(BudgetSearch& search, PlannedStep step) {
-    by_share_ = step;
     if (request_.strategy != Strategy::maximum) step = search.with_actions(std::move(step));
     return search.settled(std::move(step));
   }
@@ -128,9 +127,8 @@ class Planning {
         choose_smallest();
         break;
     }
-    if (answer_.is_asked)
-      by_share_ = answer_.chosen;
-    else if (answer_.chosen)
+    by_share_ = answer_.chosen;
+    if (answer_.chosen && !answer_.is_asked)
       answer_.chosen = finished(search_, std::move(*answer_.chosen));
   }
 
@@ -157,8 +155,9 @@ class Planning {
     else if (least && answer_.smallest)
       least = least_that_is_fast(search, std::move(*least));
     if (!least) return;
-    answer_.accepted = finished(search, std::move(*least));
+    answer_.accepted = finished(search, *least);
     if (!search.fits(answer_.accepted->needs, limits_)) return;
+    by_share_ = std::move(least);
     answer_.chosen = answer_.accepted;
     answer_.is_asked = false;
   }
@@ -179,7 +178,8 @@ class Planning {
       return static_cast<double>(scarce_bytes(step.needs, request_.search.machine));
     };
     double low = scarce(*answer_.smallest), high = scarce(best);
-    for (int i = 0; i < kBudgetSteps && high > low * 1.02; ++i) {
+    // Without work left nothing is found, which says nothing of the budget.
+    for (int i = 0; i < kBudgetSteps && high > low * 1.02 && search.complete(); ++i) {
       const double middle = std::sqrt(low * high);
       MemoryLimits tight = unlimited();
       (names_host() ? tight.host_bytes : tight.device_bytes) = std::llround(middle);

@@ -50,7 +50,7 @@ std::optional<Coordinator::TimePoint> Coordinator::next_deadline() const {
   const auto consider = [&](TimePoint time) {
     if (!next || time < *next) next = time;
   };
-  if (state_ == State::gathering) consider(gathers_until());
+  if (state_ == State::gathering) consider(ranks_awaited_until_.value_or(gathers_until()));
   if (const auto end = earlier_ranks_end(); end && now_ < *end) consider(*end);
   if (const auto end = last_call_ends(); end && state_ == State::gathering) consider(*end);
   if (const auto end = values_.next_deadline()) consider(*end);
@@ -60,7 +60,7 @@ std::optional<Coordinator::TimePoint> Coordinator::next_deadline() const {
     if (!has_part && !is_awaited) continue;
     if (has_part && host.broke) consider(*host.broke + kReconnect);
     if (const auto end = lease_ends(host)) consider(*end);
-    if (const auto begin = silence_begins(host); begin && has_part) consider(*begin);
+    if (const auto begin = silence_begins(host)) consider(*begin);
   }
   return next;
 }
@@ -117,7 +117,12 @@ void Coordinator::take_signal(int number) {
   if (ends_the_run(number)) user_signal_ = number;
   // A scheduler warns with SIGUSR1, and ranks may take it as SIGTERM.
   asked_to_stop_ |= user_signal_ != 0 || number == SIGUSR1;
-  if (state_ == State::gathering) return;  // gather() ends the run if it is to end
+  if (state_ == State::gathering) {  // gather() ends the run if it is to end
+    if (asked_to_stop_ && !is_asked_again && earlier_ranks_end())
+      actions_.emplace_back(Announce{
+          "the run ends once ranks that an earlier mlaunch started have ended for certain"});
+    return;
+  }
   // They save and stop already, and would take another word as haste.
   if (is_regrouping_ && stops_well(number) && !is_asked_again) return;
   signal_ranks(number);
@@ -134,9 +139,13 @@ void Coordinator::tell_that_nothing_is_saved(int number) {
                   signal_name(number), before)});
 }
 
-/// Ends a run that is to end, once no rank of an earlier coordinator's attempt is left.
+/// Ends a run that is to end, once no rank is left on a host, or after a lease with its margin:
+/// ranks that cannot be killed would be waited for in vain.
 void Coordinator::finish_without_ranks() {
-  if (std::ranges::none_of(hosts_, [this](const Host& host) { return may_have_ranks(host); }))
+  if (!ranks_awaited_until_)
+    ranks_awaited_until_ = now_ + settings_.lease.value_or(milliseconds(0)) + kLeaseMargin;
+  if (now_ >= *ranks_awaited_until_ ||
+      std::ranges::none_of(hosts_, [this](const Host& host) { return may_have_ranks(host); }))
     finish(exit_code_without_ranks(user_signal_ != 0 ? user_signal_ : SIGUSR1));
 }
 
@@ -339,10 +348,11 @@ std::optional<Coordinator::TimePoint> Coordinator::lease_ends(const Host& host) 
   return host.last_beat + *settings_.lease + kLeaseMargin;
 }
 
-/// Returns when the silence of a host is worth a word; nullopt: it was said, or its connection
-/// broke.
+/// Returns when the silence of a host is worth a word; nullopt: it was said, its connection broke,
+/// or its ranks end, when an agent may be busy for seconds with evidence of a hang.
 std::optional<Coordinator::TimePoint> Coordinator::silence_begins(const Host& host) const {
-  if (!settings_.lease || !host.connected || host.is_silent) return {};
+  const bool has_part = state_ == State::running && is_in_attempt(host) && !host.is_over;
+  if (!settings_.lease || !has_part || !host.connected || host.is_silent) return {};
   return host.last_beat + kSilence;
 }
 

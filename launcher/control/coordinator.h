@@ -333,7 +333,8 @@ class Coordinator {
   std::optional<std::int64_t> spare_since_;  ///< newest checkpoint when a spare host was seen
   /// The attempt was asked to save and stop, to start again on more hosts, or without one.
   bool is_regrouping_ = false;
-  bool is_hastened_ = false;  ///< and then to end at once, without saving
+  bool is_hastened_ = false;                      ///< and then to end at once, without saving
+  std::optional<TimePoint> ranks_awaited_until_;  ///< by a run that is to end before an attempt
   int restarts_ = 0, regroupings_ = 0;
   std::deque<HostRefused> refused_;  ///< that have not been let in since; the last kMostRefused
   std::int64_t committed_ = -1;

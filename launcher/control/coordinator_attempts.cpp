@@ -290,7 +290,11 @@ std::string Coordinator::why_with_other_ranks(const AttemptReport& report, const
   // host that is lost once all have saved is no failure either.
   const bool have_stopped =
       end.exit_code == kTryAgain && (!cause_ || all_stopped_on_request(report));
-  if (is_hastened_ && !asked_to_stop_ && (!cause_ || cause_->blames_a_peer))
+  const auto comes_of_leaving = [&](const Cause& cause) {
+    const auto host = std::ranges::find(hosts_, cause.node, &Host::node);
+    return cause.blames_a_peer || (!cause.lost.empty() && host != hosts_.end() && host->is_leaving);
+  };
+  if (is_hastened_ && !asked_to_stop_ && (!cause_ || comes_of_leaving(*cause_)))
     return fmt::format("the ranks start again on all hosts that stay, from {}", begins_from());
   if (is_regrouping_ && !asked_to_stop_ && have_stopped)
     return fmt::format("the ranks have saved step {} and start again on all hosts that {}",

@@ -64,7 +64,7 @@ class Hosts(HostsTest):
         os.kill(second.pid, signal.SIGKILL)
         begin = time.monotonic()
         code, _, report = self.ended(first)
-        self.assertLess(time.monotonic() - begin, 7)
+        self.assertLess(time.monotonic() - begin, 15)
         self.assertEqual(code, 75, report)
         self.assertEqual(len(re.findall(r"mlaunch: host 1 \(.+\) is lost: its agent has ended", report)), 2, "at once, and in the report")
         self.assertFalse([pid for pid in ranks if is_running(pid)])
@@ -95,7 +95,7 @@ class Hosts(HostsTest):
                                  r".*host 1 \(.+\) is lost: it has given no sign of life for [56] s")
         self.assertTrue(4.5 < took < 9, took)
         os.kill(second.pid, signal.SIGCONT)
-        self.wait_until(lambda: not is_running(ranks[0]), "the end of a rank whose lease has ended", 2)
+        self.wait_until(lambda: not is_running(ranks[0]), "the end of a rank whose lease has ended")
         second.kill()
 
     # Faults 12, 13.

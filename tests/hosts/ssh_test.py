@@ -132,7 +132,7 @@ class Ssh(HostsTest):
         self.assertEqual(code, 0, output + error)
         name = os.uname().nodename
         self.assertRegex(output, rf"(?m)^{name} +127\.0\.0\.1 \(lo\) +{len(os.sched_getaffinity(0))} ")
-        self.assertRegex(output, r"(?m)^ok    strata +the same build in \S+ on all hosts$")
+        self.assertRegex(output, r"(?m)^ok    strata +the same programs and modules in \S+ on all hosts$")
         self.assertRegex(output, r"(?m)^ok    ports +all hosts reach one another")
         self.assertRegex(output, r"(?m)^ok    network +there and back in \d+\.\d+ ms at most; \d+\.\d+ GB/s to ")
         self.assertRegex(output, r"(?m)^ok    output +out is one folder on all hosts, and locks hold$")
