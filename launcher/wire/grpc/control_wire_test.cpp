@@ -282,7 +282,7 @@ TEST_F(ControlWireTest, ACoordinatorThatWasStartedAnewGoesOnWithTheRunOfAnAgent)
 TEST_F(ControlWireTest, AHostThatHasHadRanksWaitsForTheCoordinatorOfItsRun) {
   listen();
   AttachSettings of_before = attach_settings();
-  of_before.run_id = "run-6";
+  of_before.run_id = kEarlierRun;
   of_before.facts.command = {"train", "--zero", "2"};
   attach(of_before);
   const Hello hello{.host = "a", .agent = "1", .newest = 0};
@@ -299,7 +299,7 @@ TEST_F(ControlWireTest, AHostThatHasHadRanksWaitsForTheCoordinatorOfItsRun) {
   client_.reset();
   server_.reset();
   listen();
-  EXPECT_EQ(server_->settle_run(), "run-7");
+  EXPECT_EQ(server_->settle_run(), kRun);
   attach(of_before);
   ASSERT_TRUE(at_agent_->next<Connected>());
   client_->send(SendToCoordinator{hello});
