@@ -143,7 +143,8 @@ void Coordinator::tell_that_nothing_is_saved(int number) {
 /// ranks that cannot be killed would be waited for in vain.
 void Coordinator::finish_without_ranks() {
   if (!ranks_awaited_until_)
-    ranks_awaited_until_ = now_ + settings_.lease.value_or(milliseconds(0)) + kLeaseMargin;
+    ranks_awaited_until_ =
+        now_ + settings_.lease.value_or(std::chrono::milliseconds(0)) + kLeaseMargin;
   if (now_ >= *ranks_awaited_until_ ||
       std::ranges::none_of(hosts_, [this](const Host& host) { return may_have_ranks(host); }))
     finish(exit_code_without_ranks(user_signal_ != 0 ? user_signal_ : SIGUSR1));
