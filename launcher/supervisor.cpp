@@ -91,6 +91,7 @@ class Supervisor {
   std::optional<int> leaving_;        ///< exit code of an agent that ends once its ranks have
   int signal_to_end_ = 0;             ///< to this agent; 0: none
   std::unique_ptr<Attempt> attempt_;  ///< null between attempts
+  bool has_had_ranks_ = false;
   std::string resume_;  ///< what their newest checkpoint is for; empty: they have made none
   std::optional<RunViews> views_;  ///< of the run's coordinator
   int user_signal_ = 0;            ///< with which the user ended the run; 0: none
@@ -268,6 +269,7 @@ void Supervisor::act(const ControlAction& action) {
   if (const auto* start = std::get_if<StartGroup>(&action)) {
     output_.begin_attempt(start->start.placement);
     attempt_ = std::make_unique<Attempt>(run_, *start, output_.screen());
+    has_had_ranks_ = true;
     if (is_joining(run_)) say(ranks_text(start->start));
   } else if (const auto* to_agent = std::get_if<SendToAgent>(&action)) {
     if (parts_.wire) parts_.wire->send(*to_agent);
@@ -358,7 +360,7 @@ void Supervisor::hear(const RunTakenUp& event) {
 }
 
 void Supervisor::hear(const NotWelcome& event) {
-  if (!event.may_wait)
+  if (!event.may_wait || !has_had_ranks_)
     return leave(event.exit_code, "host 0 does not let this one in: " + event.reason);
   if (const auto words = reach_.found_another(now(), event.reason)) say(*words);
 }

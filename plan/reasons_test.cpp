@@ -213,9 +213,9 @@ TEST_F(Prices, WhatGivenSettingsForbidIsWhatPlanningWithoutThemFinds) {
     if (freed.setting == Setting::all) more = {};
     const PlannerAnswer least = plan(1, more);
     const std::int64_t told = refused.smallest->needs.device + freed.more.device;
-    EXPECT_NEAR(static_cast<double>(told), static_cast<double>(least.smallest->needs.device),
-                0.05 * static_cast<double>(told))
-        << name_of(freed.setting);
+    // What is told leaves out what a schedule saves, which is much of so small a model.
+    EXPECT_GE(told, least.smallest->needs.device * 95 / 100) << name_of(freed.setting);
+    EXPECT_LE(told, least.smallest->needs.device * 120 / 100) << name_of(freed.setting);
   }
 }
 

@@ -220,9 +220,9 @@ TEST(MemoryAdvice, ListsSingleChangesByTheBytesThatTheySave) {
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
   ASSERT_GE(lines.size(), 5) << text;
   EXPECT_LE(lines.size(), 2 + 5) << text;
-  EXPECT_EQ(
-      lines[1],
-      "  changes of one setting, those first that save most bytes for their time, as guessed:");
+  EXPECT_EQ(lines[1],
+            "  changes of one setting, those first that save most bytes for their time, as guessed "
+            "and beside the settings without the change:");
   EXPECT_NE(text.find("\n    --micro-batch 2 --accumulation 2: "), std::string::npos) << text;
   EXPECT_NE(text.find("\n    --activation-checkpointing: "), std::string::npos) << text;
   EXPECT_NE(text.find("\n    --offload-optimizer nvme --nvme-path DIR: "), std::string::npos)
