@@ -10,9 +10,7 @@
 
 namespace strata {
 
-using Kind = RankEvent::Kind;
-
-void EventRing::begin(Kind kind, std::int64_t number, std::string_view name) {
+void EventRing::begin(RankEvent::Kind kind, std::int64_t number, std::string_view name) {
   Row& row = this->row(kind);
   const std::int64_t now = coarse_monotonic_ns();
   const std::uint64_t index = row.count.load(std::memory_order_relaxed);
@@ -34,7 +32,7 @@ void EventRing::begin(Kind kind, std::int64_t number, std::string_view name) {
   row.count.store(index + 1, std::memory_order_relaxed);
 }
 
-void EventRing::end(Kind kind) {
+void EventRing::end(RankEvent::Kind kind) {
   Row& row = this->row(kind);
   const std::uint64_t count = row.count.load(std::memory_order_relaxed);
   if (count == 0) return;
@@ -45,7 +43,7 @@ void EventRing::end(Kind kind) {
 
 std::vector<RankEvent> EventRing::last(std::size_t count) const {
   std::vector<RankEvent> events;
-  for (const Kind kind : {Kind::instruction, Kind::collective}) {
+  for (const RankEvent::Kind kind : {RankEvent::Kind::instruction, RankEvent::Kind::collective}) {
     for (const Slot& slot : rows_[static_cast<std::size_t>(kind)].slots) {
       RankEvent event{.order = slot.order.load(std::memory_order_acquire),
                       .kind = kind,
@@ -76,7 +74,8 @@ std::string describe_events(const std::vector<RankEvent>& events, std::int64_t n
   for (const RankEvent& event : events)
     text += fmt::format(
         "{}{:.2f} s ago  {} {} '{}', {}", text.empty() ? "" : "\n", seconds(event.begun_ns, now_ns),
-        event.kind == Kind::collective ? "collective" : "instruction", event.number, event.name,
+        event.kind == RankEvent::Kind::collective ? "collective" : "instruction", event.number,
+        event.name,
         event.ended_ns == 0
             ? "not ended"
             : fmt::format("ended after {:.2f} s", seconds(event.begun_ns, event.ended_ns)));

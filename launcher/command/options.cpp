@@ -56,8 +56,8 @@ class Parser {
   Options finish();
   /// True if the number of hosts was typed and is no good: other options would seem wrong, too.
   [[nodiscard]] bool lacks_host_count() const {
-    return !hosts_.count && std::ranges::find(typed_, OptionUse::node_count, &TypedOption::use) !=
-                                typed_.end();
+    return !hosts_.count &&
+           std::ranges::find(typed_, OptionUse::node_count, &TypedOption::use) != typed_.end();
   }
   /// The word after --autotuning; nullopt: it is not asked for.
   [[nodiscard]] const std::optional<std::string>& autotuning() const { return autotuning_; }

@@ -24,7 +24,7 @@ namespace strata::launcher {
 namespace {
 
 constexpr std::size_t kMostStackBytes = 16 * 1024;
-constexpr std::chrono::milliseconds kForEnd{500};  ///< of a tool that was killed
+constexpr std::chrono::milliseconds kForToolsEnd{500};  ///< of a tool that was killed
 
 std::string line_of(const std::filesystem::path& file) {
   std::ifstream stream(file);
@@ -188,7 +188,7 @@ std::string stacks_of(pid_t pid, std::chrono::milliseconds limit) {
   (void)::kill(tool, SIGKILL);  // it has ended, or has had its time
   try {
     // One that waits inside the kernel is reaped with what ranks leave behind, once it ends.
-    (void)wait_for_child(tool, std::chrono::steady_clock::now() + kForEnd);
+    (void)wait_for_child(tool, std::chrono::steady_clock::now() + kForToolsEnd);
   } catch (const HostError&) {
     // The text is whole all the same.
   }
