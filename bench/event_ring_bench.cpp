@@ -1,4 +1,4 @@
-// What the status page's memory of the last events costs a rank: one event with its end.
+// Measures what the status page's memory of the last events costs a rank: one event with its end.
 #include <benchmark/benchmark.h>
 
 #include "core/status_page.h"

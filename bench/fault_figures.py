@@ -25,7 +25,7 @@ from run_faults import Programs, run_test  # noqa: E402
 HEAD = """# How soon faults are named
 
 `bench/fault_figures.py --repeat {repeat} {numbers}`, {machine}; each time of each test in {raw}. Load average: {load} before, {after} after.
-What ends with an error code is measured from the start of the program to its end, so that it includes whatever the test lets the program do first.
+Programs that end with an error code are measured from their start to their end, so that the figure includes whatever the test lets the program do first.
 
 | fault | what | times | median | longest |
 |---|---|---|---|---|

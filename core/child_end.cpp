@@ -10,14 +10,18 @@
 #include <limits>
 
 #include "core/system_call.h"
-#include "core/unique_fd.h"
 
 namespace strata {
 
+/// glibc 2.36 declares this call for C alone.
+UniqueFd watch_child(pid_t child) {
+  return UniqueFd(
+      static_cast<int>(checked(::syscall(SYS_pidfd_open, child, 0), "watching a child process")));
+}
+
 std::optional<int> wait_for_child(pid_t child, std::chrono::steady_clock::time_point end) {
   using std::chrono::milliseconds;
-  const long number = checked(::syscall(SYS_pidfd_open, child, 0), "watching a child process");
-  const UniqueFd process(static_cast<int>(number));
+  const UniqueFd process = watch_child(child);
   for (;;) {
     const auto left = std::chrono::ceil<milliseconds>(end - std::chrono::steady_clock::now());
     pollfd entry{process.get(), POLLIN, 0};

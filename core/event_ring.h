@@ -30,9 +30,10 @@ class EventRing {
  public:
   static constexpr std::size_t kSlots = 32;  ///< of each kind
 
-  /// What was under way of this kind has ended then. `name` is copied. Takes some 20 ns.
+  /// Begins an event, which ends the one of this kind that was under way. Copies `name`. Takes
+  /// some 20 ns.
   void begin(RankEvent::Kind kind, std::int64_t number, std::string_view name);
-  /// The event of this kind that began last has ended; it may have been told before.
+  /// Ends the event of this kind that began last, unless it has ended.
   void end(RankEvent::Kind kind);
   /// Returns the last events in the order of their beginnings: `count`, or more if more are under
   /// way.

@@ -1,4 +1,4 @@
-// What coordinators and agents say to people.
+// Words of coordinators and agents to people.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What a coordinator says of hosts that cannot come, are lost, have left or wait as spares.
+// Tests what a coordinator says of hosts that cannot come, are lost, have left or wait as spares.
 #include <signal.h>
 
 #include "launcher/control/testing/coordinator_rig.h"

@@ -34,7 +34,7 @@ class Reach {
     reason_ = reason;
   }
 
-  /// What answers in its place is another one, which does not let this host in. May be told often;
+  /// Another coordinator answers in its place, and does not let this host in. May be told often;
   /// returns what to say, if anything.
   std::optional<std::string> found_another(TimePoint now, const std::string& reason);
 

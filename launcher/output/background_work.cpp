@@ -65,7 +65,7 @@ void BackgroundWork::work(State& state) {
   for (;;) {
     state.changed.wait(lock, [&] { return state.ends || !state.due.empty(); });
     if (state.ends) return;  // what hung until then is not followed by more
-    const std::function<void()> work = state.due.front();
+    const std::function<void()> work = std::move(state.due.front());
     lock.unlock();
     std::optional<std::string> complaint;
     try {

@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "core/child_end.h"
 #include "core/error.h"
 #include "core/own_files.h"
 #include "core/system_call.h"
@@ -32,12 +33,6 @@ UniqueFd pipe_with(const std::string& input) {
   const ssize_t written = ::write(write_end.get(), input.data(), input.size());
   if (written != static_cast<ssize_t>(input.size())) throw_system_error("writing a secret");
   return read_end;
-}
-
-/// glibc 2.36 declares these calls for C alone.
-int open_pidfd(pid_t pid) {
-  return static_cast<int>(
-      checked(::syscall(SYS_pidfd_open, pid, 0), "watching what starts an agent"));
 }
 
 /// False for empty lines, and for those that mpirun draws around its messages.
@@ -64,7 +59,7 @@ void Starters::start(const AgentStart& agent) {
   starter.input_fd = secret.get();
   checked(::getrlimit(RLIMIT_NOFILE, &starter.open_files), "reading the limit of open files");
   Starter& started = starters_.emplace_back(Starter{agent, start_rank(starter)});
-  started.number = UniqueFd(open_pidfd(started.process.pid));
+  started.number = watch_child(started.process.pid);
   if (started.is_awaited) set_timer();
 }
 
@@ -196,6 +191,7 @@ bool Starters::any_left() const {
 void Starters::kill() {
   for (const Starter& starter : starters_)
     if (!starter.told)
+      // glibc 2.36 declares this call for C alone.
       (void)::syscall(SYS_pidfd_send_signal, starter.number.get(), SIGKILL, nullptr, 0);
 }
 

@@ -234,7 +234,7 @@ void RunChecks::check_hang(const AttemptReport& report) const {
   if (starts_.back().placement.host_of(rank) != report.failed_host)
     throw CheckFailed("culprit", fmt::format("rank {} is on another host", rank));
   const bool is_network = hang.kind == Hang::Kind::in_it;
-  // What comes late in a stream may leave a word of a failure behind.
+  // A message that comes late in its stream may leave a word of a failure behind.
   if (is_network && !network_hangs_.contains(newest()) && scenario_.network.reordered_percent == 0)
     throw CheckFailed("culprit", "the network is blamed, and carries all");
   if (is_network) return;
