@@ -58,10 +58,22 @@ class BesideMpi(Mpirun):
         return (sent[1] - sent[0]) / STEPS
 
     def rates(self, repetitions):
-        """Returns {collective: time of MPI over time of `hosts`}: above 1 `hosts` is faster. Medians."""
-        text = self.mpirun(1, BIN / "comm_bench", 64, repetitions, variables=["STRATA_INTERFACE=eth0"])
+        """Returns {collective: least time of MPI over time of `hosts`}: above 1 `hosts` is faster. Medians.
+
+        Of backend `mpi` and of MPI's own collective the faster one counts.
+        """
+        # Hosts do not share cores: a rank of MPI polls, and would keep the other host's threads from theirs.
+        own_core = self.write("own-core", "#!/bin/sh\nexec taskset --cpu-list $OMPI_COMM_WORLD_RANK \"$@\"\n")
+        own_core.chmod(0o755)
+        text = self.mpirun(1, own_core, BIN / "comm_bench", 64, repetitions, variables=["STRATA_INTERFACE=eth0"])
         print(text)
-        return {name.strip(): round(float(ratio), 2) for name, ratio in re.findall(r"(?m)^(\w+ \w+ +\S+ MiB) .*  mpi +\S+ us \(.*?, (\S+)x hosts\)", text)}
+        found = {}
+        for line in re.findall(r"(?m)^\w+ \w+ +\S+ MiB .*", text):
+            name = line[:line.index("MiB") + 3]
+            times = {who: float(time) for who, time in re.findall(r"  (hosts|mpi|MPI_\w+) +(\S+) us", line)}
+            ours = times.pop("hosts")
+            found[name] = round(min(times.values()) / ours, 2)
+        return found
 
 
 def measured(bench, work):

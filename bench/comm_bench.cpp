@@ -21,7 +21,7 @@
 
 #include "comm/factory.h"
 #include "comm/host_stream.h"
-#include "comm/testing/directory_store.h"
+#include "comm/testing/played_host_store.h"
 #include "comm/testing/test_arena.h"
 #include "core/error.h"
 
@@ -37,16 +37,6 @@ int number_from(const char* variable, int otherwise) {
   return text == nullptr ? otherwise : std::atoi(text);
 }
 
-/// Returns the seconds of the slowest rank.
-double timed(const std::function<void()>& work) {
-  MPI_Barrier(MPI_COMM_WORLD);
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-  return seconds;
-}
-
 double median(std::vector<double> values) {
   std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
   return values[values.size() / 2];
@@ -56,15 +46,26 @@ double median(std::vector<double> values) {
 struct Candidate {
   std::string name;
   std::function<void()> work;
+  std::function<void()> meet;  ///< a barrier of the same implementation
   std::vector<double> seconds = {};
 };
 
+/// Fills each candidate's seconds with those of the slowest rank. Ranks meet before and after each
+/// repetition by the candidate's own barrier: one that waits in MPI polls, and would keep its core
+/// from peers that still work and from their threads.
 void measure(std::vector<Candidate>& candidates, int repetitions) {
   for (int repetition = -2; repetition < repetitions; ++repetition)
     for (Candidate& candidate : candidates) {
-      const double seconds = timed(candidate.work);
-      if (repetition >= 0) candidate.seconds.push_back(seconds);  // the others warm up
+      candidate.meet();
+      const auto start = std::chrono::steady_clock::now();
+      candidate.work();
+      const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+      candidate.meet();
+      if (repetition >= 0) candidate.seconds.push_back(seconds.count());  // the others warm up
     }
+  for (Candidate& candidate : candidates)
+    MPI_Allreduce(MPI_IN_PLACE, candidate.seconds.data(), repetitions, MPI_DOUBLE, MPI_MAX,
+                  MPI_COMM_WORLD);
 }
 
 class Bench {
@@ -91,11 +92,13 @@ class Bench {
     Collective collective = describe(CollectiveKind::reduce_scatter, bytes, type);
     std::vector<Candidate> candidates = of_strata(collective, input_, output_, bytes);
     if (type == strata::DType::f32)
-      candidates.push_back({"MPI_Reduce_scatter_block", [&] {
+      candidates.push_back({"MPI_Reduce_scatter_block",
+                            [&] {
                               MPI_Reduce_scatter_block(
                                   input_, output_, static_cast<int>(collective.partition.count(0)),
                                   MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
-                            }});
+                            },
+                            mpi_barrier});
     measure(candidates, repetitions_);
     const std::int64_t written = collective.partition.count(0) * 4;
     report("reduce_scatter", type, bytes, bytes + written, candidates);
@@ -106,20 +109,22 @@ class Bench {
     const std::int64_t piece = bytes / shm_.size();
     std::byte* own = output_ + shm_.rank() * piece;
     std::vector<Candidate> candidates = of_strata(collective, own, output_, bytes);
-    candidates.push_back({"MPI_Allgather", [&] {
+    candidates.push_back({"MPI_Allgather",
+                          [&] {
                             MPI_Allgather(MPI_IN_PLACE, 0, MPI_BYTE, output_,
                                           static_cast<int>(piece), MPI_BYTE, MPI_COMM_WORLD);
-                          }});
+                          },
+                          mpi_barrier});
     measure(candidates, repetitions_);
     report("all_gather", type, bytes, 2 * (bytes - piece), candidates);
   }
 
   void barrier() {
-    strata::comm::HostStream stream;
-    std::vector<Candidate> candidates{
-        {std::string(shm_.backend()), [&] { shm_.run(stream, {}, nullptr, nullptr, {}); }},
-        {"mpi", [&] { mpi_.run(stream, {}, nullptr, nullptr, {}); }},
-        {"MPI_Barrier", [] { MPI_Barrier(MPI_COMM_WORLD); }}};
+    std::vector<Candidate> candidates;
+    for (Communicator* communicator : {&shm_, &mpi_})
+      candidates.push_back({std::string(communicator->backend()), barrier_of(*communicator),
+                            barrier_of(*communicator)});
+    candidates.push_back({"MPI_Barrier", mpi_barrier, mpi_barrier});
     measure(candidates, repetitions_ * 20);
     if (shm_.rank() != 0) return;
     std::printf("barrier:");
@@ -131,6 +136,15 @@ class Bench {
   void close() { arena_.close(); }
 
  private:
+  static void mpi_barrier() { MPI_Barrier(MPI_COMM_WORLD); }
+
+  static std::function<void()> barrier_of(Communicator& communicator) {
+    return [&communicator] {
+      strata::comm::HostStream stream;
+      communicator.run(stream, {}, nullptr, nullptr, {});
+    };
+  }
+
   Collective describe(CollectiveKind kind, std::int64_t bytes, strata::DType type) const {
     Collective collective{.kind = kind, .input_type = type, .wire_type = type};
     const std::int64_t count = bytes / strata::size_of(type) / shm_.size();
@@ -144,12 +158,15 @@ class Bench {
     const std::span<std::byte> workspace{workspace_, static_cast<std::size_t>(workspace_bytes_)};
     std::vector<Candidate> candidates;
     for (Communicator* communicator : {&shm_, &mpi_})
-      candidates.push_back({std::string(communicator->backend()), [=] {
+      candidates.push_back({std::string(communicator->backend()),
+                            [=] {
                               strata::comm::HostStream stream;
                               communicator->run(stream, collective, input, output, workspace);
-                            }});
+                            },
+                            barrier_of(*communicator)});
     candidates.push_back(
-        {"memcpy", [=, this] { std::memcpy(output_, input_, static_cast<std::size_t>(bytes)); }});
+        {"memcpy", [=, this] { std::memcpy(output_, input_, static_cast<std::size_t>(bytes)); },
+         barrier_of(shm_)});
     return candidates;
   }
 
@@ -210,7 +227,8 @@ void run(std::int64_t largest_bytes, int repetitions) {
   const auto mpi = strata::comm::make_communicator(context, "mpi");
   std::unique_ptr<strata::comm::TemporaryFolder> folder;
   if (context.rank == 0) folder = std::make_unique<strata::comm::TemporaryFolder>();
-  context.store = std::make_shared<strata::comm::DirectoryStore>(shared_folder(folder.get()));
+  context.store =
+      std::make_shared<strata::comm::PlayedHostStore>(shared_folder(folder.get()), context.node);
   const auto shm = strata::comm::make_communicator(context, has_hosts ? "hosts" : "shm");
 
   Bench bench(*shm, *mpi, repetitions, largest_bytes);

@@ -36,7 +36,7 @@ PLANNED = [
     ("qwen2.5-3b", LLMQ, "--hardware rtx4090 --target-memory 24GB", 7_000),
     ("qwen2.5-7b", LLMQ, "--hardware rtx4090 --target-memory 24GB", 2_780),
     ("qwen2.5-14b", LLMQ, "--hardware rtx4090 --target-memory 24GB", 1_350),
-    ("qwen2.5-7b", LLMQ, "--hardware rtx5060ti-16gb --target-memory 16GB", None),
+    ("qwen2.5-7b", LLMQ, "--hardware rtx5060ti-16gb --target-memory 16GB", 889),
     ("qwen2.5-0.5b", LLMQ, "--hardware h100", 150_000),
     ("qwen2.5-1.5b", LLMQ, "--hardware h100", 58_900),
     ("qwen2.5-3b", LLMQ, "--hardware h100", 30_900),
@@ -74,9 +74,10 @@ def planned(binaries, folder, report):
         if not answer["fits"]:
             print(f"{model} {machine}: refused: {answer['refusal'].splitlines()[0]}", flush=True)
             continue
+        slower = f"{100 * (answer['slowdown'] - 1):.0f} %" if "slowdown" in answer else "unknown how much"
         beside = f", published {published:,} ({answer['tokens_per_second'] / published:.2f})" if published else ""
         print(f"{model} {machine}: all kept {baseline / 1e9:.1f} GB, planned {answer['device_bytes'] / 1e9:.1f} GB "
-              f"({100 * (answer['device_bytes'] / baseline - 1):.0f} %), {100 * (answer.get('slowdown', 1) - 1):.0f} % slower than without a limit, "
+              f"({100 * (answer['device_bytes'] / baseline - 1):.0f} %), {slower} slower than without a limit, "
               f"{answer['tokens_per_second']:,.0f} tokens/s{beside}\n    {re.sub(chr(39) + '.*' + chr(39), '...', answer['flags']) or 'as asked'}", flush=True)
 
 

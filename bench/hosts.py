@@ -2,7 +2,7 @@
 """Measures runs over hosts that are network namespaces of this machine (root): how soon what is noticed, how soon the run goes on, and
 bytes between hosts beside the least that two levels need.
 
-    bench/hosts.py [--repeat 5] [--skipped 20] [--model gpt2-124m] [OUTPUT.json]
+    bench/hosts.py [--repeat 5] [--skipped 20] [--model gpt2-124m] [--only WORDS]... [OUTPUT.json]
 
 Start it after `scripts/dev build`; STRATA_BIN names another folder of programs. Prints a table; every time is in OUTPUT.json.
 """
@@ -79,11 +79,11 @@ class Hosts(Namespaces):
         return gone
 
     def death_of_an_agent(self):
-        """Seconds from the death of a host's mlaunch until its host is called lost."""
+        """Seconds from the death of a host's mlaunch until host 0 says that its host is lost."""
         hosts, _ = self.waiting_ranks()
         begin = time.monotonic()
         os.kill(self.programs(hosts[1], "mlaunch")[0], signal.SIGKILL)
-        seen = self.line(hosts[0].stderr, "is lost") - begin - 1.0  # ranks are ended before it is said
+        seen = self.line(hosts[0].stderr, "host 1 (host1) is lost: its mlaunch has ended") - begin
         self.finish(hosts)
         return seen
 
@@ -170,6 +170,7 @@ def main():
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--skipped", type=int, default=20, help="collectives that a rank skips")
     parser.add_argument("--model", default="gpt2-124m")
+    parser.add_argument("--only", action="append", metavar="WORDS", help="measure only what has these words in its name, and count no bytes; may be repeated")
     parser.add_argument("output", nargs="?")
     options = parser.parse_args()
     if reason := why_not():
@@ -177,27 +178,36 @@ def main():
     bench = Hosts()
     bench.setUp()
     times = {}
+
+    def measure(names, function, *arguments):
+        """Adds what the function returns, one or several times, under these names, unless they are left out."""
+        if options.only and not any(words in name for words in options.only for name in names):
+            return
+        taken = function(*arguments)
+        for name, seconds in zip(names, taken if isinstance(taken, tuple) else (taken,)):
+            times.setdefault(name, []).append(seconds)
+
     try:
         for _ in range(options.repeat):
-            times.setdefault("a rank's death until ranks elsewhere are told", []).append(bench.death_of_a_rank())
-            times.setdefault("an mlaunch's death until its host is lost", []).append(bench.death_of_an_agent())
-            silent, ended, lost = bench.silent_host()
-            times.setdefault("a cut until the host is called silent", []).append(silent)
-            times.setdefault("a cut until the ranks there are gone", []).append(ended)
-            times.setdefault("a cut until the host is lost", []).append(lost)
-            times.setdefault("a killed rank until a new step, 1 + 1 ranks", []).append(bench.killed_rank_to_next_step([1, 1]))
-            times.setdefault("a killed rank until a new step, 4 + 4 ranks", []).append(bench.killed_rank_to_next_step([4, 4]))
-            times.setdefault("a stopped rank until it is named", []).append(bench.stopped_rank())
+            measure(("a rank's death until ranks elsewhere are told",), bench.death_of_a_rank)
+            measure(("an mlaunch's death until its host is lost",), bench.death_of_an_agent)
+            measure(("a cut until the host is called silent", "a cut until the ranks there are gone", "a cut until the host is lost"), bench.silent_host)
+            measure(("a killed rank until a new step, 1 + 1 ranks",), bench.killed_rank_to_next_step, [1, 1])
+            measure(("a killed rank until a new step, 4 + 4 ranks",), bench.killed_rank_to_next_step, [4, 4])
+            measure(("a stopped rank until it is named",), bench.stopped_rank)
         for number in range(options.skipped):
-            times.setdefault("a skipped collective until it is told, beyond the limit", []).append(bench.skipped_collective(number % 3))
-        sent = bench.bytes_of_a_step(options.model, [2, 2], 2)
+            measure(("a skipped collective until it is told, beyond the limit",), bench.skipped_collective, number % 3)
+        sent = None if options.only else bench.bytes_of_a_step(options.model, [2, 2], 2)
     finally:
         bench.doCleanups()
     for name, values in times.items():
         print(f"{name:60} median {statistics.median(values):6.3f} s, from {min(values):.3f} to {max(values):.3f}")
-    print(f"{options.model}, ZeRO-3, 2 hosts x 2 ranks: a host sends {sent / 1e6:.1f} MB per step")
+    result = {"seconds": times}
+    if sent is not None:
+        print(f"{options.model}, ZeRO-3, 2 hosts x 2 ranks: a host sends {sent / 1e6:.1f} MB per step")
+        result |= {"model": options.model, "bytes_per_host_and_step": sent}
     if options.output:
-        pathlib.Path(options.output).write_text(json.dumps({"seconds": times, "model": options.model, "bytes_per_host_and_step": sent}, indent=1) + "\n")
+        pathlib.Path(options.output).write_text(json.dumps(result, indent=1) + "\n")
 
 
 if __name__ == "__main__":

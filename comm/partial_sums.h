@@ -3,6 +3,7 @@
 // wholly its own and sends these sums, since any other sum would change the bits of the result.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -35,6 +36,10 @@ bool covers(std::span<const Subtree> subtrees, int rank);
 inline DType sum_type(const Subtree& subtree, DType wire_type) {
   return subtree.leaves == 1 ? wire_type : DType::f32;
 }
+
+/// Elements of a sum that travel as one message. While one is on its way the one before is added
+/// up, from the cache that it came through.
+inline constexpr std::int64_t kSumElementsPerMessage = std::int64_t{1} << 18;
 
 /// The sum of a subtree of `from`'s host, over the piece that rank `to` of another host owns. A
 /// single contribution is sent by its own rank, a sum by the counterpart of `to`.

@@ -112,13 +112,15 @@ std::vector<float> sum_in_parts(const HostLayout& layout, int own, DType input, 
       }
       part[0].parts = contributions;
       made.emplace_back(static_cast<std::size_t>(count));
-      sum_tree(part, subtree.leaves, count, 1.0f, made.back().data());
+      sum_tree(part, subtree.leaves, 0, count, 1.0f, made.back().data());
       parts[first] = reinterpret_cast<const std::byte*>(made.back().data());
       sums.push_back({subtree, {parts.data() + first, 1}, DType::f32, DType::f32});
     }
   }
   std::vector<float> out(static_cast<std::size_t>(count));
-  sum_tree(sums, layout.world, count, 1.0f / 3.0f, out.data());
+  const std::int64_t border = count / 3;
+  sum_tree(sums, layout.world, 0, border, 1.0f / 3.0f, out.data());
+  sum_tree(sums, layout.world, border, count - border, 1.0f / 3.0f, out.data() + border);
   return out;
 }
 

@@ -1,9 +1,13 @@
 #include "comm/seat.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "comm/partial_sums.h"
 #include "comm/sum_steps.h"
+#include "core/error.h"
+#include "kernels/cpu/ordered_sum.h"
 
 namespace strata::comm {
 namespace {
@@ -129,6 +133,23 @@ HostLayout layout_of(const Seat& seat) {
   if (!seat.first_ranks.empty()) layout.first_ranks = seat.first_ranks;
   validate(layout);
   return layout;
+}
+
+void require_sums(const Seat& seat) {
+  const bool one_level =
+      seat.exchange == Exchange::peer_memory || seat.exchange == Exchange::messages;
+  const bool two_levels =
+      seat.exchange == Exchange::hosts || seat.exchange == Exchange::host_messages;
+  if (!one_level && !two_levels) return;
+  const HostLayout layout = layout_of(seat);
+  int added = one_level ? seat.ranks : 0;
+  for (int host = 0; two_levels && host < layout.hosts(); ++host)
+    added = std::max(added, layout.ranks(host));
+  if (added <= kernels::kMaxContributions) return;
+  throw ConfigError(fmt::format(
+      "{} ranks {} add gradients together, and at most {} can: start fewer on a host (-np), or "
+      "ranks on several hosts by mlaunch (--hostfile, --nnodes), whose hosts add their own first",
+      added, two_levels ? "of one host" : "in one level", kernels::kMaxContributions));
 }
 
 std::int64_t workspace_bytes(const Seat& seat, const Collective& collective) {

@@ -53,6 +53,10 @@ struct MeshSeat {
 /// Returns which ranks are on which host. Throws InvalidArgument for first ranks that cannot be.
 HostLayout layout_of(const Seat& seat);
 
+/// Throws ConfigError if sums of floats among these ranks would add more of them at a time than
+/// kernels can (kernels::kMaxContributions): those of a host, or all where there is one level.
+void require_sums(const Seat& seat);
+
 /// Bytes of scratch that the collective needs on this rank.
 std::int64_t workspace_bytes(const Seat& seat, const Collective& collective);
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/error.h"
+
 namespace strata::comm {
 namespace {
 
@@ -59,6 +61,19 @@ TEST(Seat, ARankSendsWhatItsPeersLack) {
   EXPECT_EQ(sent_bytes(first, reduction(CollectiveKind::all_gather)), 100 * 4);
   EXPECT_EQ(sent_bytes(second, reduction(CollectiveKind::all_gather)), 28 * 4);
   EXPECT_EQ(sent_bytes({}, integer_sum(5, 1)), 0) << "nobody else is there";
+}
+
+TEST(Seat, NoMoreRanksAddThanKernelsCan) {
+  EXPECT_NO_THROW(require_sums({.rank = 0, .ranks = 64, .exchange = Exchange::peer_memory}));
+  EXPECT_THROW(require_sums({.rank = 0, .ranks = 65, .exchange = Exchange::peer_memory}),
+               ConfigError);
+  EXPECT_THROW(require_sums({.rank = 0, .ranks = 65, .exchange = Exchange::messages}), ConfigError);
+  EXPECT_NO_THROW(require_sums({.rank = 0, .ranks = 65, .exchange = Exchange::native_messages}));
+  EXPECT_NO_THROW(
+      require_sums({.rank = 0, .ranks = 128, .exchange = Exchange::hosts, .first_ranks = {0, 64}}));
+  EXPECT_THROW(
+      require_sums({.rank = 0, .ranks = 128, .exchange = Exchange::hosts, .first_ranks = {0, 63}}),
+      ConfigError);
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "runtime/passes/recompute.h"
 #include "runtime/passes/saved_values.h"
 #include "runtime/passes/staging.h"
+#include "runtime/program/arena_alignment.h"
 #include "runtime/program/lower.h"
 #include "step/check_plan.h"
 #include "zero/policy.h"
@@ -98,6 +99,34 @@ class Compiling {
     offload::offload_activations(graph, actions);
   }
 
+  /// Bytes of copies in host memory.
+  struct SnapshotBytes {
+    std::int64_t pinned = 0;
+    std::int64_t pageable = 0;
+  };
+
+  static SnapshotBytes bytes_of(const std::vector<step::SnapshotPiece>& pieces) {
+    SnapshotBytes bytes;
+    for (const step::SnapshotPiece& piece : pieces)
+      (piece.tier == Tier::pinned ? bytes.pinned : bytes.pageable) +=
+          runtime::room_of(piece.end - piece.begin, piece.tier);
+    return bytes;
+  }
+
+  /// Returns the bytes by which another rank's copies take more than this one's: what is no copy,
+  /// and what alignment adds, is not the same on all.
+  [[nodiscard]] SnapshotBytes bytes_to_largest_snapshot() const {
+    const SnapshotBytes mine = bytes_of(set_.snapshot_pieces);
+    SnapshotBytes most = mine;
+    step::StepSettings settings = set_.settings;
+    for (int rank = 0; rank < settings.plan.mesh.ranks(); ++rank) {
+      settings.at = comm::point_of(settings.plan.mesh, rank);
+      const SnapshotBytes other = bytes_of(step::list_snapshot(set_.units, settings));
+      most = {std::max(most.pinned, other.pinned), std::max(most.pageable, other.pageable)};
+    }
+    return {most.pinned - mine.pinned, most.pageable - mine.pageable};
+  }
+
   void declare_saving() {
     if (plan_.saving == runtime::SaveMemory::none) return;
     const bool windows = plan_.saving == runtime::SaveMemory::windows;
@@ -107,13 +136,19 @@ class Compiling {
       set_.persistent.add(name, {DType::u8, kernels::Shape{bytes}}, tier, runtime::Role::snapshot);
     };
     room(runtime::kSaveBlocks, rooms.blocks, Tier::pinned);
-    room(runtime::kSaveArriving, snapshots ? rooms.snapshot_arriving : rooms.arriving,
-         Tier::pageable);
+    std::int64_t arriving = rooms.arriving;
+    if (snapshots) arriving = windows ? rooms.windows_arriving : rooms.snapshot_arriving;
+    room(runtime::kSaveArriving, arriving, Tier::pageable);
     if (!snapshots) return;
     set_.snapshot_pieces =
         step::list_snapshot(set_.units, set_.settings,
                             windows ? step::SnapshotCopies::windows : step::SnapshotCopies::kept);
     step::declare_snapshot(set_.persistent, set_.snapshot_pieces);
+    if (!windows) {
+      const SnapshotBytes rest = bytes_to_largest_snapshot();
+      room(runtime::kSnapshotRest, rest.pinned, Tier::pinned);
+      room(runtime::kSnapshotHostRest, rest.pageable, Tier::pageable);
+    }
     set_.snapshot_records = step::list_snapshot_records(set_.units, set_.settings);
     if (windows) room(runtime::kSaveLeaving, rooms.leaving, Tier::pageable);
   }

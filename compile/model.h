@@ -30,11 +30,13 @@ inline constexpr const char* kLogits = "logits";
 /// Builds the forward Graph of one micro-batch. Parameters and blocks are the same each time.
 using ModelFunction = std::function<BuiltModel(const runtime::BatchShape& shape, ModelUse use)>;
 
-/// Bytes of host memory that writing a checkpoint uses on this rank (runtime/graph/state_names.h).
+/// Bytes of host memory that writing a checkpoint uses (runtime/graph/state_names.h). All ranks
+/// keep what the one needs that needs most, so that a Plan which fits one of them fits all.
 struct SaveRooms {
   std::int64_t blocks = 0;             ///< data on its way to the disk
   std::int64_t arriving = 0;           ///< data from other ranks, if training waits
   std::int64_t snapshot_arriving = 0;  ///< data from other ranks, for a whole snapshot
+  std::int64_t windows_arriving = 0;   ///< data from other ranks, for a snapshot by windows
   std::int64_t leaving = 0;            ///< data to other ranks, for a snapshot by windows
 };
 using SaveRoomsFunction = std::function<SaveRooms(const std::vector<runtime::ParameterUnit>& units,

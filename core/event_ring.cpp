@@ -17,14 +17,14 @@ void EventRing::begin(RankEvent::Kind kind, std::int64_t number, std::string_vie
   if (index > 0) {
     Slot& before = row.slots[(index - 1) % kSlots];
     if (before.ended_ns.load(std::memory_order_relaxed) == 0)
-      before.ended_ns.store(now, std::memory_order_relaxed);
+      before.ended_ns.store(now, std::memory_order_release);
   }
   Slot& slot = row.slots[index % kSlots];
+  // Whoever sees one of the new values sees the 0, too: ThreadSanitizer knows no fences.
   slot.order.store(0, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_release);
-  slot.number.store(number, std::memory_order_relaxed);
-  slot.begun_ns.store(now, std::memory_order_relaxed);
-  slot.ended_ns.store(0, std::memory_order_relaxed);
+  slot.number.store(number, std::memory_order_release);
+  slot.begun_ns.store(now, std::memory_order_release);
+  slot.ended_ns.store(0, std::memory_order_release);
   const std::size_t length = std::min(name.size(), slot.name.size() - 1);
   std::memcpy(slot.name.data(), name.data(), length);
   slot.name[length] = '\0';
@@ -38,7 +38,7 @@ void EventRing::end(RankEvent::Kind kind) {
   if (count == 0) return;
   std::atomic<std::int64_t>& ended = row.slots[(count - 1) % kSlots].ended_ns;
   if (ended.load(std::memory_order_relaxed) == 0)
-    ended.store(coarse_monotonic_ns(), std::memory_order_relaxed);
+    ended.store(coarse_monotonic_ns(), std::memory_order_release);
 }
 
 std::vector<RankEvent> EventRing::last(std::size_t count) const {
@@ -47,11 +47,10 @@ std::vector<RankEvent> EventRing::last(std::size_t count) const {
     for (const Slot& slot : rows_[static_cast<std::size_t>(kind)].slots) {
       RankEvent event{.order = slot.order.load(std::memory_order_acquire),
                       .kind = kind,
-                      .number = slot.number.load(std::memory_order_relaxed),
+                      .number = slot.number.load(std::memory_order_acquire),
                       .name = shown_text(slot.name),
-                      .begun_ns = slot.begun_ns.load(std::memory_order_relaxed),
-                      .ended_ns = slot.ended_ns.load(std::memory_order_relaxed)};
-      std::atomic_thread_fence(std::memory_order_acquire);
+                      .begun_ns = slot.begun_ns.load(std::memory_order_acquire),
+                      .ended_ns = slot.ended_ns.load(std::memory_order_acquire)};
       if (event.order != 0 && slot.order.load(std::memory_order_relaxed) == event.order)
         events.push_back(std::move(event));
     }

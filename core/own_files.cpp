@@ -32,8 +32,10 @@ static fs::path find_module(const ModuleSearch& search) {
   std::string looked;
   for (const fs::path& folder : module_folders()) {
     const fs::path candidate = (folder / search.file).lexically_normal();
-    if (fs::exists(candidate)) return candidate;
+    std::error_code error;
+    if (fs::exists(candidate, error)) return candidate;
     looked += (looked.empty() ? "" : ", ") + candidate.string();
+    if (error) looked += " (" + error.message() + ")";
   }
   throw HostError(search.purpose + " needs " + search.file + ", which is not at " + looked + "; " +
                   search.if_missing);
@@ -64,9 +66,12 @@ std::uint64_t hash_of_program() { return hash_of_file("/proc/self/exe"); }
 std::map<std::string, std::uint64_t> hashes_of_installed(const std::vector<std::string>& programs) {
   std::map<std::string, std::uint64_t> hashes;
   const fs::path folder_of_programs = own_directory();
-  for (const std::string& name : programs)
-    if (const fs::path path = folder_of_programs / name; fs::exists(path))
-      hashes.emplace(name, hash_of_file(path));
+  for (const std::string& name : programs) {
+    const fs::path path = folder_of_programs / name;
+    std::error_code error;
+    if (fs::exists(path, error)) hashes.emplace(name, hash_of_file(path));
+    if (error) throw HostError("cannot look at " + path.string() + ": " + error.message());
+  }
   for (const fs::path& folder : module_folders()) {
     std::error_code none;  // there may be no such folder
     for (fs::directory_iterator it(folder, none), end; it != end; it.increment(none)) {

@@ -18,7 +18,8 @@ std::uint64_t hash_of_program();
 
 /// Returns hashes of what is installed beside the running program, by name: of `programs`, as far
 /// as they are there, and of all modules of Strata, there and in ../lib. Reads all of these files.
-/// Copies of one build are equal. Throws HostError without /proc, IoError.
+/// Copies of one build are equal. Throws HostError without /proc, or if it is not known whether one
+/// is there, and IoError.
 std::map<std::string, std::uint64_t> hashes_of_installed(const std::vector<std::string>& programs);
 
 /// A module of Strata that this process has opened.

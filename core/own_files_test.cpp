@@ -5,6 +5,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/error.h"
+#include "core/testing/test_directory.h"
+
 namespace strata {
 namespace {
 
@@ -23,6 +26,21 @@ TEST(OwnFiles, HashesProgramsAndModulesThatLieBesideThisOne) {
   EXPECT_EQ(hash_with("one build"), one);
   std::filesystem::remove(module);
   EXPECT_FALSE(hashes_of_installed({}).contains("libstrata_of_own_files_test.so"));
+}
+
+TEST(OwnFiles, AFileThatCannotBeLookedAtIsNamedWithItsReason) {
+  const std::string long_name(300, 'x');
+  const std::string refused = message_of<HostError>([&] {
+    (void)module_entry({.file = long_name,
+                        .entry = "entry",
+                        .purpose = "a test",
+                        .if_missing = "make it",
+                        .if_refused = "mend it"});
+  });
+  EXPECT_NE(refused.find("/" + long_name + " (File name too long), "), std::string::npos);
+  EXPECT_TRUE(refused.ends_with(long_name + " (File name too long); make it")) << refused;
+  EXPECT_EQ(message_of<HostError>([&] { (void)hashes_of_installed({long_name}); }),
+            "cannot look at " + own_directory() + "/" + long_name + ": File name too long");
 }
 
 }  // namespace

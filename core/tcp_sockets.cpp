@@ -119,9 +119,11 @@ bool has_socket(const fs::path& process, const std::string& link) {
   return false;
 }
 
+std::string link_to(const TcpSocket& socket) { return fmt::format("socket:[{}]", socket.number); }
+
 /// Returns "process 1234 (python3)" for the first that has the socket; "": none that may be seen.
-std::string process_with(const fs::path& proc, const std::string& number) {
-  const std::string link = fmt::format("socket:[{}]", number);
+std::string process_with(const fs::path& proc, const TcpSocket& socket) {
+  const std::string link = link_to(socket);
   std::error_code error;
   fs::directory_iterator it(proc, error);
   for (const fs::directory_iterator end; !error && it != end; it.increment(error)) {
@@ -162,8 +164,18 @@ std::string holder_of_port(int port, const fs::path& proc) {
     if (socket.own.port == port && (holder == nullptr || socket.state == kListening))
       holder = &socket;
   if (holder == nullptr) return "another program";
-  const std::string process = process_with(proc, holder->number);
+  const std::string process = process_with(proc, *holder);
   return process.empty() ? "a process of user " + name_of_user(holder->user) : process;
+}
+
+bool any_listens(std::span<const pid_t> processes, int port, const fs::path& proc) {
+  for (const TcpSocket& socket : tcp_sockets(proc)) {
+    if (socket.own.port != port || socket.state != kListening) continue;
+    const std::string link = link_to(socket);
+    for (const pid_t process : processes)
+      if (has_socket(proc / std::to_string(process), link)) return true;
+  }
+  return false;
 }
 
 }  // namespace strata

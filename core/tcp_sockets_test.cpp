@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <vector>
 
 #include "core/testing/test_directory.h"
 #include "core/unique_fd.h"
@@ -44,6 +45,9 @@ TEST_P(TcpSockets, TellWhoseTheyAre) {
   const int port = ntohs(reinterpret_cast<const sockaddr_in&>(address_).sin_port);
   EXPECT_TRUE(holder_of_port(port).starts_with(fmt::format("process {} (", ::getpid())))
       << holder_of_port(port);
+  const pid_t own = ::getpid(), other = ::getppid();
+  EXPECT_TRUE(any_listens({&own, 1}, port));
+  EXPECT_FALSE(any_listens({&other, 1}, port));
 
   const bool is_root = ::geteuid() == 0;
   const uid_t user = is_root ? 65534 : ::geteuid();
@@ -76,6 +80,16 @@ TEST(HolderOfPort, IsNamedAsFarAsItMayBeSeen) {
   (void)proc.file("77/comm", "python3\n");
   std::filesystem::create_symlink("socket:[42]", proc / "77/fd/3");
   EXPECT_EQ(holder_of_port(8080, proc.path()), "process 77 (python3)");
+
+  const auto listens = [&](std::vector<pid_t> processes, int port) {
+    return any_listens(processes, port, proc.path());
+  };
+  EXPECT_TRUE(listens({76, 77}, 8080));
+  EXPECT_FALSE(listens({76}, 8080));
+  EXPECT_FALSE(listens({77}, 8081));
+  std::filesystem::create_directories(proc / "78/fd");
+  std::filesystem::create_symlink("socket:[41]", proc / "78/fd/3");
+  EXPECT_FALSE(listens({78}, 8080)) << "it has a connection there";
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/tcp_sockets.h"
 #include "launcher/group/descendants.h"
 #include "launcher/group/process_state.h"
 #include "launcher/report/evidence.h"
@@ -18,8 +19,9 @@ namespace strata::launcher {
 namespace {
 
 constexpr std::chrono::milliseconds kLeftoverPoll{20};
-/// For NCCL's answer and the stacks of all ranks: the lease of this host must not end meanwhile.
+/// For the stacks of all ranks and NCCL's answer: the lease of this host must not end meanwhile.
 constexpr std::chrono::milliseconds kForEvidence{3000};
+constexpr std::chrono::milliseconds kForNccl{2000};
 /// So many ranks are looked at that wait for the one to blame.
 constexpr int kMostThatWait = 2;
 constexpr std::size_t kEventsOfARank = 16;
@@ -115,13 +117,12 @@ HangEvidence Attempt::evidence_of(int rank) const {
 HangDescribed Attempt::describe_hang(const Hang& hang) const {
   std::vector<HangEvidence> blamed, waiting;
   const TimePoint limit = now() + kForEvidence;
-  const std::string nccl = what_nccl_says();
+  const auto left = [&] { return std::chrono::floor<std::chrono::milliseconds>(limit - now()); };
   const auto add = [&](int rank, std::vector<HangEvidence>& evidence) {
     evidence.push_back(evidence_of(rank));
-    const auto left = std::chrono::floor<std::chrono::milliseconds>(limit - now());
     // A stopped process shows no stack: its tool would wait for it.
-    if (!evidence.back().process.held() && left.count() > 0)
-      evidence.back().stacks = stacks_of(ranks_.pid_of(rank), left);
+    if (!evidence.back().process.held() && left().count() > 0)
+      evidence.back().stacks = stacks_of(ranks_.pid_of(rank), left());
   };
   for (int rank = 0; rank < ranks_.size(); ++rank)
     if (ranks_.pid_of(rank) > 0 && is_to_blame(hang, first_rank() + rank)) add(rank, blamed);
@@ -133,7 +134,8 @@ HangDescribed Attempt::describe_hang(const Hang& hang) const {
   }
   const std::string advice = hang_advice(hang, blamed);
   blamed.insert(blamed.end(), waiting.begin(), waiting.end());
-  return {describe_evidence(hang, blamed), advice, last_events() + nccl};
+  return {describe_evidence(hang, blamed), advice,
+          last_events() + what_nccl_says(std::min(kForNccl, left()))};
 }
 
 /// Says what each rank of this host did last, the newest at the end.
@@ -146,16 +148,17 @@ std::string Attempt::last_events() const {
   return text;
 }
 
-/// Asks NCCL's service, if ranks of this host have NCCL; "": they do not, or it does not answer.
-std::string Attempt::what_nccl_says() const {
-  bool is_there = false;
-  for (int rank = 0; rank < ranks_.size() && !is_there; ++rank)
-    is_there = ranks_.pid_of(rank) > 0 && has_nccl(ranks_.pid_of(rank));
-  if (!is_there) return "";
+/// Asks NCCL's service, if a rank of this host has it; "": none has, or it does not answer. What
+/// libraries a rank has open is not looked at: the kernel may never say so of one that hangs.
+std::string Attempt::what_nccl_says(std::chrono::milliseconds limit) const {
   const std::string place = ras_address();
+  std::vector<pid_t> processes;
+  for (int rank = 0; rank < ranks_.size(); ++rank)
+    if (ranks_.pid_of(rank) > 0) processes.push_back(ranks_.pid_of(rank));
   try {
     const auto [address, port] = parse_host_and_port("NCCL_RAS_ADDR", place);
-    const std::string text = nccl_status(address, port);
+    if (!any_listens(processes, port)) return "";
+    const std::string text = nccl_status(address, port, limit);
     return text.empty() ? "" : fmt::format("\nNCCL says at {}:\n{}", place, text);
   } catch (const InvalidArgument&) {
     return "";  // NCCL serves nobody there either

@@ -44,6 +44,8 @@ class Attempt {
   void end(const std::string& reason) { tell(PeerFailed{reason}); }
   /// Sets until when ranks may write.
   void set_lease(TimePoint until) { ranks_.set_lease(until); }
+  /// Tells that a child of mlaunch, begun just now, is none of the ranks'.
+  void leave_alone(pid_t child) { ranks_.leave_alone(child); }
   /// Kills all at once.
   void kill() { ranks_.kill_children(); }
 
@@ -72,7 +74,7 @@ class Attempt {
   [[nodiscard]] std::optional<Failure> failure_to_report() const;
   [[nodiscard]] HangEvidence evidence_of(int rank) const;
   [[nodiscard]] std::string last_events() const;
-  [[nodiscard]] std::string what_nccl_says() const;
+  [[nodiscard]] std::string what_nccl_says(std::chrono::milliseconds limit) const;
   [[nodiscard]] EndedRank ended_rank(int rank) const;
   [[nodiscard]] std::string why_it_stays(int rank) const;
   [[nodiscard]] bool ended_as_it_meant(int rank) const;

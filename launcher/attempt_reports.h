@@ -2,13 +2,15 @@
 // of failures without logs, in a place of the user's.
 #pragma once
 
-#include <chrono>
+#include <poll.h>
+
 #include <string>
+#include <vector>
 
 #include "launcher/command/run.h"
 #include "launcher/control/coordinator.h"
-#include "launcher/output/background_work.h"
 #include "launcher/output/kept_reports.h"
+#include "launcher/output/report_writers.h"
 #include "launcher/run_output.h"
 
 namespace strata::launcher {
@@ -22,11 +24,18 @@ class AttemptReports {
   /// Keeps all reports of a run that gave up, and says where.
   void keep_all(const std::string& why);
 
- private:
-  /// Files that have not been written when the run has ended are waited for so long.
-  static constexpr std::chrono::milliseconds kAtTheEnd{5000};
+  /// Adds what to poll for: files that took long to write.
+  void add_polls(std::vector<pollfd>& entries) const { writers_.add_polls(entries); }
+  /// Says which of them could not be written.
+  void work();
+  /// Waits for the files that are still being written, for some seconds at most, and says which are
+  /// missing.
+  void finish();
 
+ private:
   std::string keep(const std::string& name, const std::string& text);
+  bool say_failures(const std::string& path);
+  void say_of_all(const std::string& path, const std::string& why);
   void say_once(bool& told, const std::string& text);
   [[nodiscard]] std::string last_output();
 
@@ -36,7 +45,7 @@ class AttemptReports {
   bool failure_told_ = false;  ///< that files are not kept
   bool delay_told_ = false;    ///< that they are still being written
   const KeptReports kept_{KeptReports::place()};
-  BackgroundWork files_{kAtTheEnd};  ///< heartbeats must not wait for the file system
+  ReportWriters writers_;
 };
 
 }  // namespace strata::launcher

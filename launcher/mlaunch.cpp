@@ -21,9 +21,13 @@
 #include "launcher/command/program_output.h"
 #include "launcher/command/program_path.h"
 #include "launcher/command/slurm_job.h"
+#include "launcher/command/train_arguments.h"
 #include "launcher/group/rank_environment.h"
+#include "launcher/output/report_writers.h"
+#include "launcher/output/write_report_command.h"
 #include "launcher/supervisor.h"
 #include "launcher/views/logs_command.h"
+#include "launcher/views/runs_of_user.h"
 #include "launcher/views/status_command.h"
 #include "launcher/views/stop_command.h"
 #include "launcher/wire/secret_command.h"
@@ -44,6 +48,14 @@ void refuse_to_be_a_rank() {
         fmt::format("mlaunch was itself started as rank {} of {} by {}; start the program directly "
                     "there, or mlaunch alone",
                     context.rank, context.world, context.started_by));
+}
+
+/// Ends here for a mistake in the command line of train: hosts that wait for one another would hear
+/// of it from their ranks. Of agents that it starts itself, an mlaunch has read it for them.
+void check_program_arguments(const Options& options) {
+  if (const std::string train = own_train(options.command);
+      !train.empty() && options.hosts.secret != "-")
+    check_train_arguments(train, options.command);
 }
 
 [[noreturn]] void become_mpirun(const Options& options, const std::string& program) {
@@ -76,6 +88,9 @@ int run(const std::vector<std::string>& arguments) {
   if (first == "logs") return logs_command({arguments.begin() + 1, arguments.end()});
   if (first == "secret") return secret_command({arguments.begin() + 1, arguments.end()});
   if (first == "stop") return stop_command({arguments.begin() + 1, arguments.end()});
+  if (first == ReportWriters::kWord)
+    return write_report_command({arguments.begin() + 1, arguments.end()},
+                                [] { return RunsOfUser(ControlFolder::places()).living(); });
   Run run;
   const Surroundings surroundings = surroundings_of(own_environment());
   run.options = parse_options(arguments, surroundings);
@@ -87,6 +102,7 @@ int run(const std::vector<std::string>& arguments) {
   for (const std::string& note : run.options.notes) print_error("note: " + note);
   // Another host would wait in vain for one that ends here: it learns of it when ranks start.
   if (run.options.hosts.coordinates) run.program_path = find_program(run.options.command.front());
+  if (run.options.hosts.are_several()) check_program_arguments(run.options);
   run.run_id = make_run_id();
   const auto devices = choose_devices(run.options.devices, devices_of_host());
   if (!run.options.ranks_given && !devices.empty())

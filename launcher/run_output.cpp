@@ -58,6 +58,11 @@ void RunOutput::keep_logs(const Run& run) {
   say("logs of ranks are kept in " + logs_->path());
 }
 
+void RunOutput::take_up(const std::string& run_id) {
+  if (!logs_) return;
+  if (logs_->move_to(run_id)) say("logs of ranks are kept in " + logs_->path());
+}
+
 void RunOutput::begin_attempt(const Placement& placement) {
   recent_.begin_attempt(placement.attempt);
   note(fmt::format("attempt {} starts with {} ranks", placement.attempt, placement.world()));
@@ -75,10 +80,9 @@ void RunOutput::add_polls(std::vector<pollfd>& entries) {
       entries.push_back({queue.fd(), POLLOUT, 0});
 }
 
-bool RunOutput::write() {
+void RunOutput::write() {
   if (logs_)
     if (const auto complaint = logs_->take_complaint()) say(*complaint);
-  bool has_gone = false;
   for (const OutputKind kind : kOutputKinds) {
     OutputQueue& queue = screen_.queue(kind);
     queue.write_some();
@@ -90,12 +94,10 @@ bool RunOutput::write() {
           "and are not taken for hung");
     bool& told = error_told_[static_cast<int>(kind)];
     if (queue.error() == 0 || std::exchange(told, true)) continue;
-    if (queue.error() == EPIPE)
-      has_gone = true;
-    else
-      say(name + " is lost, the ranks go on: " + std::strerror(queue.error()));
+    say(queue.error() == EPIPE
+            ? "nobody reads " + name + " any more; the ranks go on without it (Ctrl-C ends them)"
+            : name + " is lost, the ranks go on: " + std::strerror(queue.error()));
   }
-  return has_gone;
 }
 
 void RunOutput::write_last_words(bool is_short) {

@@ -33,6 +33,9 @@ class RunOutput {
 
   /// Makes the folder of the run's logs, once, if one is asked for. Throws as LogFolder does.
   void keep_logs(const Run& run);
+  /// Call it when the run turns out to be another one, which goes on here: its logs are kept with
+  /// what there is of it.
+  void take_up(const std::string& run_id);
   /// Says a line of mlaunch itself.
   void say(const std::string& text) { screen_.say("mlaunch: " + text); }
   /// Writes a line into the log that stands on no screen.
@@ -44,8 +47,9 @@ class RunOutput {
 
   /// Adds what to poll for: outputs that wait for their readers.
   void add_polls(std::vector<pollfd>& entries);
-  /// Writes as much as the readers take. Returns true if one of them has gone, once.
-  [[nodiscard]] bool write();
+  /// Writes as much as the readers take. The ranks of one that has gone go on, and that is said
+  /// once.
+  void write();
   /// Writes all: without a limit of time, unless `is_short`.
   void write_last_words(bool is_short);
 

@@ -54,6 +54,7 @@ RunStatus RunViews::current() const {
   const TimePoint time = launcher::now();
   status.seconds = std::chrono::duration<double>(time - began_).count();
   status.attempt = coordinator_.attempt();
+  status.world = coordinator_.world();
   status.restarts = coordinator_.restarts_within(time);
   status.most_restarts = run_.options.restarts.most_restarts;
   status.all_restarts = coordinator_.restarts();

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <future>
 #include <optional>
 #include <utility>
 
@@ -13,7 +14,6 @@
 #include "launcher/command/free_port.h"
 #include "launcher/control/agent_control.h"
 #include "launcher/control/coordinator_control.h"
-#include "launcher/control/reach.h"
 #include "launcher/group/rank_environment.h"
 #include "launcher/wire/listening_address.h"
 #include "launcher/wire/own_build.h"
@@ -47,7 +47,7 @@ Coordinator::Settings settings_of(const Run& run) {
   settings.rejoin = run.options.hosts.rejoin;
   settings.names_all_missing = run.options.hosts.names_all_missing;
   settings.lease = kLease;
-  settings.join = Reach::kJoin;
+  settings.join = run.options.hosts.join;
   return settings;
 }
 
@@ -92,16 +92,26 @@ const char* starter_of(const Options& options) {
 /// Returns the address by which this host reaches the first of the others that it knows.
 std::string address_towards_others(const Options& options) {
   const Options::Hosts& hosts = options.hosts;
+  std::vector<std::string> others;
+  for (int node = 0; std::cmp_less(node, hosts.listed.size()); ++node)
+    if (node != hosts.node)
+      others.push_back(without_user(hosts.listed[static_cast<std::size_t>(node)].name));
   std::string unknown;
-  for (int node = 0; std::cmp_less(node, hosts.listed.size()); ++node) {
-    if (node == hosts.node) continue;
-    const std::string& name = hosts.listed[static_cast<std::size_t>(node)].name;
+  const auto towards = [&unknown](const auto& look_up) -> std::optional<std::string> {
     try {
-      return address_towards(numeric_address(without_user(name)), 22);
+      return address_towards(look_up(), 22);
     } catch (const HostError& error) {
       unknown += (unknown.empty() ? "" : "; ") + std::string(error.what());
+      return {};
     }
+  };
+  // Most runs know their first host, and need not ask for the others.
+  if (!others.empty()) {
+    if (const auto own = towards([&] { return numeric_address(others.front()); })) return *own;
+    others.erase(others.begin());
   }
+  for (std::future<std::string>& found : look_up_at_once(others))
+    if (const auto own = towards([&] { return found.get(); })) return *own;
   throw HostError(
       fmt::format("{}: {}; write names as this host knows them, or, if {} alone does, say by which "
                   "address the others reach this host: --master-addr ADDRESS",

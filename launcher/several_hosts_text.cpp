@@ -3,7 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <chrono>
 
+#include "launcher/control/coordinator.h"
 #include "launcher/wire/listening_address.h"
 
 namespace strata::launcher {
@@ -13,9 +15,20 @@ std::string waiting_text(const Run& run) {
   const int others = hosts.node < 0 ? hosts.count : hosts.count - 1;
   const int needed = hosts.least - (hosts.count - others);
   const std::string range = needed == others ? "" : fmt::format("{} to ", std::max(needed, 0));
-  return fmt::format("run {} waits at {} for {}{} {}host{}", run.run_id,
+  const auto seconds = [](auto time) {
+    return std::chrono::ceil<std::chrono::seconds>(time).count();
+  };
+  const auto last_call = seconds(Coordinator::Settings{}.last_call);
+  const char* s = others == 1 ? "" : "s";
+  if (needed <= 0 && hosts.worlds.least <= run.options.ranks)
+    return fmt::format("run {} waits at {} for {} s for {}{} more host{}", run.run_id,
+                       host_and_port(run.host_address, hosts.port), last_call,
+                       others == 1 ? "" : "up to ", others, s);
+  const std::string begins =
+      range.empty() ? "" : fmt::format(", and {} s once there are enough", last_call);
+  return fmt::format("run {} waits at {} for {}{} {}host{}, up to {} s{}", run.run_id,
                      host_and_port(run.host_address, hosts.port), range, others,
-                     hosts.node < 0 ? "" : "more ", others == 1 ? "" : "s");
+                     hosts.node < 0 ? "" : "more ", s, seconds(hosts.join), begins);
 }
 
 std::string joined_text(const Run& run) {

@@ -51,7 +51,6 @@ class Supervisor {
   void leave(int exit_code, const std::string& why);
   void leave_by_signal();
   void keep_logs();
-  void write_outputs();
   void open_views();
   void open_socket();
   void settle_run(const ControlAction& action);
@@ -65,6 +64,7 @@ class Supervisor {
   void hear(const AgentSaid& event) { tell(CoordinatorEvent(event)); }
   void hear(const ConnectionBroke& event) { tell(CoordinatorEvent(event)); }
   void hear(const HostRefused& event) { tell(CoordinatorEvent(event)); }
+  void hear(const StrangerRefused& event) { tell(CoordinatorEvent(event)); }
   void hear(const RunTakenUp& event);
   void hear(const ViewAsked& event) { views_->hear(event); }
   void hear(const ViewLeft& event) { views_->hear(event); }
@@ -91,7 +91,6 @@ class Supervisor {
   std::optional<int> leaving_;        ///< exit code of an agent that ends once its ranks have
   int signal_to_end_ = 0;             ///< to this agent; 0: none
   std::unique_ptr<Attempt> attempt_;  ///< null between attempts
-  bool has_had_ranks_ = false;
   std::string resume_;  ///< what their newest checkpoint is for; empty: they have made none
   std::optional<RunViews> views_;  ///< of the run's coordinator
   int user_signal_ = 0;            ///< with which the user ended the run; 0: none
@@ -103,7 +102,8 @@ Supervisor::Supervisor(const Run& run)
       output_(run.options),
       parts_(make_run_parts(now(), run_)),
       control_(*parts_.control),
-      reach_(now(), host_and_port(run_.options.hosts.address, run_.options.hosts.port)) {
+      reach_(now(), host_and_port(run_.options.hosts.address, run_.options.hosts.port),
+             run_.options.hosts.join) {
   run_.open_files = raise_open_files();
   run_.recent = &output_.recent();
   become_subreaper();
@@ -140,7 +140,7 @@ void Supervisor::open_socket() {
 
 int Supervisor::run() {
   if (parts_.wire && !is_agent(run_)) say(waiting_text(run_));
-  starters_.start(parts_.starts, parts_.agents_secret);
+  starters_.start(now(), parts_.starts, parts_.agents_secret);
   for (const ControlAction& action : control_.begin(now())) act(action);
   while (!exit_code_) {
     wait_for_something();
@@ -155,13 +155,16 @@ int Supervisor::run() {
       tell(AgentEvent(AgentTick{look()}));
       if (!exit_code_) tell(CoordinatorEvent(CoordinatorTick{}));
     }
-    write_outputs();
+    reports_.work();
+    output_.write();
   }
   if (views_) views_->end(*exit_code_);
   if (views_ && parts_.wire) parts_.wire->end_run(*exit_code_);
   if (parts_.wire) parts_.wire->close(kLastWordsToHosts);
   wait_for_starters();
   output_.note(fmt::format("the run ends with exit code {}", *exit_code_));
+  output_.write_last_words(user_signal_ != 0);
+  reports_.finish();
   output_.write_last_words(user_signal_ != 0);
   return *exit_code_;
 }
@@ -170,6 +173,7 @@ void Supervisor::wait_for_something() {
   std::vector<pollfd> entries{{signals_.fd(), POLLIN, 0}};
   if (attempt_) attempt_->add_polls(entries);
   starters_.add_polls(entries);
+  reports_.add_polls(entries);
   if (views_) views_->add_polls(entries);
   if (parts_.wire) entries.push_back({parts_.wire->poll_fd(), POLLIN, 0});
   output_.add_polls(entries);
@@ -181,7 +185,7 @@ int Supervisor::poll_timeout_ms() const {
   std::optional<TimePoint> next = control_.next_deadline();
   if (attempt_) next = sooner(next, attempt_->next_deadline());
   if (views_) next = sooner(next, views_->next_deadline());
-  next = sooner(next, starters_.next_start());
+  next = sooner(next, starters_.next_deadline());
   if (is_agent(run_) && !leaving_) next = sooner(next, reach_.next_deadline());
   if (!next) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - now()).count();
@@ -196,7 +200,7 @@ void Supervisor::read_signals() {
 void Supervisor::take_signal(int number) {
   run_.ended_by = {};
   tell(CoordinatorEvent(RunSignal{number}));
-  const bool ends = number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGPIPE;
+  const bool ends = number == SIGINT || number == SIGTERM || number == SIGHUP;
   if (!ends || !is_agent(run_)) return;
   signal_to_end_ = number;
   // Nobody hears of it now, and who sent it may wait for the end of this process.
@@ -218,7 +222,10 @@ std::string Supervisor::stop(bool at_once) {
   const bool was_asked = control_.coordinator()->is_asked_to_end();
   if (at_once || !was_asked) {
     run_.ended_by = {at_once ? SIGINT : SIGTERM, at_once ? "mlaunch stop --now" : "mlaunch stop"};
-    say(run_.ended_by.words + (at_once ? " ends the ranks" : " asks the ranks to save and end"));
+    const bool has_ranks = !control_.coordinator()->waiting(now());
+    say(run_.ended_by.words + (!has_ranks ? " ends the run"
+                               : at_once  ? " ends the ranks"
+                                          : " asks the ranks to save and end"));
     tell(CoordinatorEvent(RunSignal{run_.ended_by.signal}));
   }
   const bool watches = run_.options.hang_timeout != std::chrono::seconds(0);
@@ -232,7 +239,7 @@ void Supervisor::watch_attempt() {
   user_signal_ = attempt_->user_signal();
   for (const ValueRequest& request : attempt_->take_requests()) tell(AgentEvent(RankAsks{request}));
   if (attempt_->take_suspend()) {
-    write_outputs();
+    output_.write();
     checked(::raise(SIGSTOP), "stopping");
   }
   if (const auto failure = attempt_->take_failure()) tell(AgentEvent(FirstFailure{*failure}));
@@ -244,10 +251,6 @@ void Supervisor::watch_attempt() {
   attempt_.reset();
   output_.end_attempt();
   tell(AgentEvent(GroupEnded{facts}));
-}
-
-void Supervisor::write_outputs() {
-  if (output_.write()) take_signal(SIGPIPE);
 }
 
 template <typename Event>
@@ -269,7 +272,6 @@ void Supervisor::act(const ControlAction& action) {
   if (const auto* start = std::get_if<StartGroup>(&action)) {
     output_.begin_attempt(start->start.placement);
     attempt_ = std::make_unique<Attempt>(run_, *start, output_.screen());
-    has_had_ranks_ = true;
     if (is_joining(run_)) say(ranks_text(start->start));
   } else if (const auto* to_agent = std::get_if<SendToAgent>(&action)) {
     if (parts_.wire) parts_.wire->send(*to_agent);
@@ -313,13 +315,14 @@ void Supervisor::read_wire() {
 }
 
 void Supervisor::watch_starters() {
-  starters_.work();
+  starters_.work(now());
   for (const Starters::Ended& ended : starters_.take_ended(now()))
     tell(CoordinatorEvent(HostCannotCome{ended.host, ended.why}));
   const Coordinator* coordinator = control_.coordinator();
   if (exit_code_ || (coordinator != nullptr && coordinator->is_asked_to_end()))
     starters_.start_none_again();
-  starters_.start_again(now());
+  for (const pid_t starter : starters_.start_again(now()))
+    if (attempt_) attempt_->leave_alone(starter);
 }
 
 /// Agents have been told to end: what they print comes until they have.
@@ -328,9 +331,9 @@ void Supervisor::wait_for_starters() {
     std::vector<pollfd> entries;
     starters_.add_polls(entries);
     if (::poll(entries.data(), entries.size(), 100) < 0 && errno != EINTR) return;
-    starters_.work();
+    starters_.work(now());
     (void)starters_.take_ended(now());
-    write_outputs();
+    output_.write();
   }
 }
 
@@ -342,6 +345,7 @@ void Supervisor::hear(const Welcomed& event) {
   if (const auto words = reach_.found()) say(*words);
   const bool is_new = run_.run_id != event.run_id;
   run_.run_id = event.run_id;
+  if (is_new) output_.take_up(run_.run_id);
   if (is_new && is_joining(run_)) say(joined_text(run_));
   const Options::Hosts& hosts = run_.options.hosts;
   run_.host_address = address_towards(numeric_address(hosts.address), hosts.port);
@@ -356,11 +360,12 @@ void Supervisor::hear(const RunTakenUp& event) {
   say(fmt::format("run {}, in which other hosts have taken part, goes on here instead of run {}",
                   event.run_id, run_.run_id));
   run_.run_id = event.run_id;
+  output_.take_up(run_.run_id);
   open_socket();
 }
 
 void Supervisor::hear(const NotWelcome& event) {
-  if (!event.may_wait || !has_had_ranks_)
+  if (!event.may_wait || !control_.has_had_ranks())
     return leave(event.exit_code, "host 0 does not let this one in: " + event.reason);
   if (const auto words = reach_.found_another(now(), event.reason)) say(*words);
 }
@@ -371,7 +376,7 @@ void Supervisor::watch_coordinator() {
   // The coordinator may have gone before it heard of the signal.
   if (signal_to_end_ != 0 && !attempt_ && reach_.is_quiet(now())) leave_by_signal();
   if (!leaving_ && reach_.has_given_up(now()))
-    leave(static_cast<int>(ExitCode::try_again), reach_.farewell());
+    leave(static_cast<int>(reach_.exit_code()), reach_.farewell());
   if (!leaving_ || attempt_) return;
   if (leaving_ == static_cast<int>(ExitCode::try_again) && !resume_.empty()) say(resume_);
   exit_code_ = leaving_;
@@ -387,6 +392,11 @@ void Supervisor::leave(int exit_code, const std::string& why) {
 
 }  // namespace
 
-int supervise(const Run& run) { return Supervisor(run).run(); }
+int supervise(const Run& run) {
+  // A host that had joined would be lost to the others, who do not learn why.
+  const std::string& logs = run.options.log_directory;
+  if (is_agent(run) && !logs.empty()) LogFolder::make_parent(logs);
+  return Supervisor(run).run();
+}
 
 }  // namespace strata::launcher

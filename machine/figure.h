@@ -10,10 +10,11 @@ namespace strata::machine {
 /// Source of a number, weakest first.
 enum class Source : std::uint8_t {
   assumed,     ///< typical of such machines
+  given,       ///< typed on a command line
   data_sheet,  ///< published by the vendor
   measured,    ///< measured on this machine, or on one like it
 };
-/// "assumed", "data sheet", "measured".
+/// "assumed", "given", "data sheet", "measured".
 std::string_view name_of(Source source);
 
 struct Figure {
@@ -28,6 +29,7 @@ struct Figure {
 };
 
 constexpr Figure assumed(double value) { return {value, Source::assumed}; }
+constexpr Figure given(double value) { return {value, Source::given}; }
 constexpr Figure measured(double value) { return {value, Source::measured}; }
 
 /// Returns the part of the rate `peak` that is reached; all of it if `share` is not known.

@@ -13,7 +13,7 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "core/json_writer.h"
-#include "core/nearest_name.h"
+#include "machine/hardware_suggestion.h"
 #include "machine/hardware_table.h"
 
 namespace strata::machine {
@@ -26,7 +26,7 @@ constexpr std::int64_t kMostDevices = 1 << 20;
 constexpr std::int64_t kMostArchitecture = 1 << 16;
 constexpr std::int64_t kMostInRequest = 1 << 30;
 constexpr std::int64_t kMostRequests = 1 << 16;
-constexpr std::array kSources{Source::assumed, Source::data_sheet, Source::measured};
+constexpr std::array kSources{Source::assumed, Source::given, Source::data_sheet, Source::measured};
 constexpr std::array<std::string_view, 2> kBackends{"cpu", "cuda"};
 
 enum class Need : std::uint8_t { optional, required };
@@ -35,11 +35,16 @@ enum class Need : std::uint8_t { optional, required };
 struct Range {
   double least, most;
   bool whole;
+  std::string_view unit = "";  ///< named where the number is refused
 };
 constexpr Range kCores{1, kMostCores, true};
 constexpr Range kBits{128, 512, true};
-constexpr Range kBytes{1, 1e18, true};
-constexpr Range kRate{1, 1e24, false};  ///< bytes or operations per second
+// Less than a megabyte of memory, or of what moves in a second, is a number whose unit was
+// forgotten; what is reserved or locked may be less.
+constexpr Range kMemory{1e6, 1e18, true, " of bytes"};
+constexpr Range kPart{1, 1e18, true, " of bytes"};
+constexpr Range kRate{1e6, 1e24, false, " of bytes per second"};
+constexpr Range kFlops{1e6, 1e24, false, " of FLOP/s"};
 constexpr Range kShare{1e-6, 1, false};
 constexpr Range kSeconds{1e-12, 1, false};
 
@@ -56,9 +61,9 @@ void visit(Machine& machine, Visitor& v) {
     v.nodes("numa_nodes", machine.processor.numa);
   });
   v.object("memory", [&] {
-    v.figure("bytes", machine.memory.bytes, kBytes);
-    v.figure("allowed_bytes", machine.memory.allowed_bytes, kBytes);
-    v.figure("locked_bytes", machine.memory.locked_bytes, kBytes);
+    v.figure("bytes", machine.memory.bytes, kMemory);
+    v.figure("allowed_bytes", machine.memory.allowed_bytes, kMemory);
+    v.figure("locked_bytes", machine.memory.locked_bytes, kPart);
     v.figure("bytes_per_second", machine.memory.bytes_per_second, kRate, Need::required);
   });
   v.object("device", [&] {
@@ -70,11 +75,11 @@ void visit(Machine& machine, Visitor& v) {
       v.integer("architecture", device.capabilities.architecture, 0, kMostArchitecture);
       v.flag("cudnn", device.capabilities.cudnn);
     }
-    v.figure("memory_bytes", device.memory_bytes, kBytes);
-    v.figure("reserved_bytes", device.reserved_bytes, kBytes);
-    v.figure("fp32_flops", device.fp32_flops, kRate, Need::required);
-    v.figure("bf16_flops", device.bf16_flops, kRate, Need::required);
-    v.figure("fp8_flops", device.fp8_flops, kRate);
+    v.figure("memory_bytes", device.memory_bytes, kMemory);
+    v.figure("reserved_bytes", device.reserved_bytes, kPart);
+    v.figure("fp32_flops", device.fp32_flops, kFlops, Need::required);
+    v.figure("bf16_flops", device.bf16_flops, kFlops, Need::required);
+    v.figure("fp8_flops", device.fp8_flops, kFlops);
     v.figure("product_efficiency", device.product_efficiency, kShare, Need::required);
     v.figure("attention_efficiency", device.attention_efficiency, kShare);
     v.figure("bytes_per_second", device.bytes_per_second, kRate, Need::required);
@@ -92,8 +97,8 @@ void visit(Machine& machine, Visitor& v) {
   v.figure("network_latency", machine.network_latency, kSeconds);
   v.figure("collective_efficiency", machine.collective_efficiency, kShare);
   v.object("disk", [&] {
-    v.figure("bytes", machine.disk.bytes, kBytes);
-    v.figure("tbw", machine.disk.tbw, kBytes);
+    v.figure("bytes", machine.disk.bytes, kMemory);
+    v.figure("tbw", machine.disk.tbw, kMemory);
     v.figure("read_rate", machine.disk.read_rate, kRate, Need::required);
     v.figure("write_rate", machine.disk.write_rate, kRate, Need::required);
     v.figure("mixed_rate", machine.disk.mixed_rate, kRate);
@@ -194,11 +199,12 @@ class Reader {
     figure.value = parts[0].as_number();
     if (!(figure.value >= range.least && figure.value <= range.most) ||
         (range.whole && figure.value != std::floor(figure.value)))
-      refuse(parts[0], fmt::format("a {}number from {} to {}", range.whole ? "whole " : "",
-                                   range.least, range.most));
+      refuse(parts[0], fmt::format("a {}number{} from {} to {}", range.whole ? "whole " : "",
+                                   range.unit, range.least, range.most));
     const std::string source = parts[1].as_string();
     const auto* known = std::ranges::find(kSources, source, [](Source s) { return name_of(s); });
-    if (known == kSources.end()) refuse(parts[1], "\"assumed\", \"data sheet\" or \"measured\"");
+    if (known == kSources.end())
+      refuse(parts[1], "\"assumed\", \"given\", \"data sheet\" or \"measured\"");
     figure.source = *known;
   }
   void backend(const char* key, kernels::DeviceCapabilities::Backend& backend) {
@@ -300,19 +306,6 @@ class Reader {
   std::vector<std::string> keys_;  ///< keys of this object that were asked for
 };
 
-/// Suggests a similar name, or one that ends with the given text: "4090" suggests "rtx4090".
-std::string suggested(const std::string& name_or_file, const std::vector<std::string>& names) {
-  std::string wanted = std::filesystem::path(name_or_file).filename().string();
-  if (wanted.ends_with(".json")) wanted.resize(wanted.size() - std::string_view(".json").size());
-  const std::string near = suggestion(wanted, {names.begin(), names.end()});
-  if (!near.empty()) return near;
-  constexpr std::size_t kFewestLetters = 3;
-  for (const std::string& name : names)
-    if (wanted.size() >= kFewestLetters && name.ends_with(wanted))
-      return ", did you mean '" + name + "'?";
-  return "";
-}
-
 }  // namespace
 
 std::string to_json(const Machine& machine) { return Writer().run(machine); }
@@ -327,7 +320,9 @@ Machine load_hardware(const std::string& name_or_file) {
   if (std::filesystem::is_regular_file(name_or_file, error))
     return read_hardware(read_whole_file(name_or_file, kMostFileBytes), name_or_file);
   const std::vector<std::string> names = hardware_names();
-  const std::string near = suggested(name_or_file, names);
+  std::string wanted = std::filesystem::path(name_or_file).filename().string();
+  if (wanted.ends_with(".json")) wanted.resize(wanted.size() - std::string_view(".json").size());
+  const std::string near = hardware_suggestion(wanted, names);
   throw ConfigError(fmt::format("hardware '{}' is not known{} is neither a file nor one of {}",
                                 name_or_file, near.empty() ? "; it" : near + " It",
                                 fmt::join(names, ", ")));

@@ -111,14 +111,20 @@ TEST(HardwareFile, WhatIsWrongIsNamedWithItsLine) {
               HasSubstr("link: misses the key \"to_host\""));
   EXPECT_THAT(refusal(changed("\"cuda\"", "\"rocm\"")), HasSubstr("expected \"cpu\" or \"cuda\""));
   EXPECT_THAT(refusal(changed("\"data sheet\"", "\"advertised\"")),
-              HasSubstr("expected \"assumed\", \"data sheet\" or \"measured\""));
+              HasSubstr("expected \"assumed\", \"given\", \"data sheet\" or \"measured\""));
   EXPECT_THAT(refusal(changed("\"version\": 1", "\"version\": 2")),
               HasSubstr("version: expected 1, found integer 2"));
-  EXPECT_THAT(refusal(changed("25000000000,", "-3,")),
-              HasSubstr("expected a number from 1 to 1e+24, found integer -3"));
+  EXPECT_THAT(
+      refusal(changed("25000000000,", "-3,")),
+      HasSubstr("expected a number of bytes per second from 1000000 to 1e+24, found integer -3"));
   EXPECT_THAT(refusal(changed("25000000000,", "1e30,")),
-              HasSubstr("expected a number from 1 to 1e+24, found real number 1e+30"));
-  EXPECT_THAT(refusal(changed("25000000000,", "1e-300,")), HasSubstr("a number from 1 to 1e+24"));
+              HasSubstr("from 1000000 to 1e+24, found real number 1e+30"));
+  EXPECT_THAT(refusal(changed("25000000000,", "1e-300,")), HasSubstr("from 1000000 to 1e+24"));
+  EXPECT_THAT(refusal(changed("25000000000,", "25,")),
+              AllOf(HasSubstr("box.json:"), HasSubstr("link.to_device[0]: expected a number of "
+                                                      "bytes per second from 1000000 to 1e+24")));
+  EXPECT_THAT(refusal(changed("25769803776,", "24,")),
+              HasSubstr("memory_bytes[0]: expected a whole number of bytes from 1000000 to 1e+18"));
   EXPECT_THAT(refusal(changed("25000000000,", "")), HasSubstr("[1e9, \"measured\"]"));
   EXPECT_THAT(refusal(changed("\"cores\": [16", "\"cores\": [0.4")),
               HasSubstr("processor.cores[0]: expected a whole number from 1 to 65536, found real"));
@@ -126,8 +132,9 @@ TEST(HardwareFile, WhatIsWrongIsNamedWithItsLine) {
               HasSubstr("vector_bits[0]: expected 128, 256 or 512, found integer 300"));
   EXPECT_THAT(refusal(changed("[1000000000, ", "[99000000000, ")),
               HasSubstr("reserved_bytes[0]: expected less than memory_bytes, found integer"));
-  EXPECT_THAT(refusal(changed("[1000000000, ", "[1.5, ")),
-              HasSubstr("reserved_bytes[0]: expected a whole number from 1 to 1e+18, found real"));
+  EXPECT_THAT(
+      refusal(changed("[1000000000, ", "[1.5, ")),
+      HasSubstr("reserved_bytes[0]: expected a whole number of bytes from 1 to 1e+18, found real"));
   EXPECT_THAT(refusal(changed("[0.9, ", "[90, ")),
               HasSubstr("product_efficiency[0]: expected a number from 1e-06 to 1, found"));
   EXPECT_THAT(refusal(changed("[0.65, ", "[1.5, ")),

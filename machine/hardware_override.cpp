@@ -21,6 +21,7 @@ namespace strata::machine {
 namespace {
 
 constexpr std::int64_t kMostBytes = 1'000'000'000'000'000'000;
+constexpr std::int64_t kLeastBytes = 1'000'000;  ///< fewer are a number whose unit was forgotten
 constexpr std::int64_t kMostCounted = 1 << 20;
 constexpr std::int64_t kMostOverrideCores = 1 << 16;
 constexpr double kLeastShare = 1e-6;
@@ -45,8 +46,8 @@ struct Key {
 /// Sets rates of one direction or both (0: stays). What both reach together changes in proportion.
 void set_pair(Figure& one, Figure& other, Figure& together, double to_one, double to_other) {
   const double before = one + other;
-  if (to_one > 0) one = assumed(to_one);
-  if (to_other > 0) other = assumed(to_other);
+  if (to_one > 0) one = given(to_one);
+  if (to_other > 0) other = given(to_other);
   if (together.known()) together = assumed(std::max(1.0, together * ((one + other) / before)));
 }
 
@@ -59,14 +60,14 @@ void set_disk(Machine& machine, double read, double write) {
 }
 
 void override_memory(Machine& machine, double bytes) {
-  machine.memory.bytes = assumed(bytes);
+  machine.memory.bytes = given(bytes);
   machine.memory.allowed_bytes = {};
 }
 
 void override_cores(Machine& machine, double cores) {
   set_cores(machine, cores);
   machine.processor.numa.clear();
-  machine.processor.cores.source = Source::assumed;
+  machine.processor.cores.source = Source::given;
   if (!machine.host_is_device()) return;
   Device& device = machine.device;
   for (Figure* rate :
@@ -85,9 +86,11 @@ void override_drives(Machine& machine, double rate) {
 constexpr Key kKeys[] = {
     {"memory", Kind::amount, override_memory},
     {"device_memory", Kind::amount,
-     [](Machine& machine, double bytes) { machine.device.memory_bytes = assumed(bytes); }},
+     [](Machine& machine, double bytes) { machine.device.memory_bytes = given(bytes); }},
     {"reserved", Kind::amount_or_zero,
-     [](Machine& machine, double bytes) { machine.device.reserved_bytes = assumed(bytes); }},
+     [](Machine& machine, double bytes) {
+       machine.device.reserved_bytes = bytes > 0 ? given(bytes) : Figure{};
+     }},
     {"link", Kind::rate, [](Machine& machine, double rate) { set_link(machine, rate, rate); }},
     {"link_up", Kind::rate, [](Machine& machine, double rate) { set_link(machine, rate, 0); }},
     {"link_down", Kind::rate, [](Machine& machine, double rate) { set_link(machine, 0, rate); }},
@@ -95,26 +98,25 @@ constexpr Key kKeys[] = {
     {"disk_read", Kind::rate, [](Machine& machine, double rate) { set_disk(machine, rate, 0); }},
     {"disk_write", Kind::rate, [](Machine& machine, double rate) { set_disk(machine, 0, rate); }},
     {"disk_bytes", Kind::amount,
-     [](Machine& machine, double bytes) { machine.disk.bytes = assumed(bytes); }},
-    {"tbw", Kind::amount,
-     [](Machine& machine, double bytes) { machine.disk.tbw = assumed(bytes); }},
+     [](Machine& machine, double bytes) { machine.disk.bytes = given(bytes); }},
+    {"tbw", Kind::amount, [](Machine& machine, double bytes) { machine.disk.tbw = given(bytes); }},
     {"network", Kind::rate,
-     [](Machine& machine, double rate) { machine.network_rate = assumed(rate); }},
-    {"peer", Kind::rate, [](Machine& machine, double rate) { machine.peer_rate = assumed(rate); }},
+     [](Machine& machine, double rate) { machine.network_rate = given(rate); }},
+    {"peer", Kind::rate, [](Machine& machine, double rate) { machine.peer_rate = given(rate); }},
     {"latency", Kind::duration,
-     [](Machine& machine, double ns) { machine.network_latency = assumed(ns * 1e-9); }},
+     [](Machine& machine, double ns) { machine.network_latency = given(ns * 1e-9); }},
     {"peer_latency", Kind::duration,
-     [](Machine& machine, double ns) { machine.peer_latency = assumed(ns * 1e-9); }},
+     [](Machine& machine, double ns) { machine.peer_latency = given(ns * 1e-9); }},
     {"products", Kind::share,
-     [](Machine& machine, double share) { machine.device.product_efficiency = assumed(share); }},
+     [](Machine& machine, double share) { machine.device.product_efficiency = given(share); }},
     {"attention", Kind::share,
-     [](Machine& machine, double share) { machine.device.attention_efficiency = assumed(share); }},
+     [](Machine& machine, double share) { machine.device.attention_efficiency = given(share); }},
     {"elementwise", Kind::share,
-     [](Machine& machine, double share) { machine.device.memory_efficiency = assumed(share); }},
+     [](Machine& machine, double share) { machine.device.memory_efficiency = given(share); }},
     {"copies", Kind::share,
-     [](Machine& machine, double share) { machine.link.efficiency = assumed(share); }},
+     [](Machine& machine, double share) { machine.link.efficiency = given(share); }},
     {"collectives", Kind::share,
-     [](Machine& machine, double share) { machine.collective_efficiency = assumed(share); }},
+     [](Machine& machine, double share) { machine.collective_efficiency = given(share); }},
     {"cores", Kind::cores, override_cores},
     {"hosts", Kind::count,
      [](Machine& machine, double hosts) { machine.hosts = static_cast<int>(hosts); }},
@@ -144,7 +146,7 @@ std::string expected(Kind kind) {
     case Kind::amount_or_zero:
       return "an amount such as 64GB";
     case Kind::rate:
-      return "a rate such as 12GB/s";
+      return "a rate such as 12GB/s (bytes) or 100Gb/s (bits)";
     case Kind::duration:
       return "a time such as 5us or 500ns, at most a second";
     case Kind::drive:
@@ -159,10 +161,24 @@ std::string expected(Kind kind) {
   return "";
 }
 
-std::optional<std::int64_t> bytes_from(std::string_view text, std::int64_t least) {
-  const std::optional<std::int64_t> bytes = parse_byte_size(text);
-  if (!bytes || *bytes < least || *bytes > kMostBytes) return {};
-  return bytes;
+std::optional<double> amount_of(std::optional<std::int64_t> bytes) {
+  if (!bytes || *bytes < kLeastBytes || *bytes > kMostBytes) return {};
+  return static_cast<double>(*bytes);
+}
+
+/// Returns what of an amount or a rate has to be made clear: its unit, or which of two it has; ""
+/// if it is wrong in other ways.
+std::string unclear(Kind kind, std::string_view text) {
+  const bool is_amount = kind == Kind::amount || kind == Kind::amount_or_zero;
+  if (!is_amount && kind != Kind::rate && kind != Kind::drive) return "";
+  const std::string both = is_amount ? both_readings_of_size(text) : both_readings_of_rate(text);
+  if (!both.empty()) return "which has two readings; write " + both;
+  const std::optional<std::int64_t> bytes =
+      is_amount ? parse_byte_size(text) : parse_byte_rate(text);
+  if (!bytes || *bytes == 0 || *bytes >= kLeastBytes) return "";
+  return fmt::format("which is {} {}{}; give a unit, such as {}", *bytes,
+                     *bytes == 1 ? "byte" : "bytes", is_amount ? "" : " per second",
+                     is_amount ? "64GB" : "12GB/s");
 }
 
 std::optional<std::int64_t> ns_from(std::string_view text) {
@@ -189,19 +205,17 @@ std::optional<double> share_from(std::string_view text) {
 
 /// Returns what the text says; no value if it is none of its kind.
 std::optional<double> value_of(Kind kind, std::string_view text) {
-  constexpr std::string_view kPerSecond = "/s";
   switch (kind) {
-    case Kind::amount:
-      return bytes_from(text, 1);
     case Kind::amount_or_zero:
-      return bytes_from(text, 0);
+      if (parse_byte_size(text) == 0) return 0;
+      [[fallthrough]];
+    case Kind::amount:
+      return amount_of(parse_byte_size(text));
     case Kind::drive:
       if (text == "none") return 0;
       return value_of(Kind::rate, text);
     case Kind::rate:
-      if (!text.ends_with(kPerSecond)) return {};
-      text.remove_suffix(kPerSecond.size());
-      return bytes_from(text, 1);
+      return amount_of(parse_byte_rate(text));
     case Kind::duration:
       return ns_from(text);
     case Kind::cores:
@@ -234,6 +248,8 @@ class Overrides {
                          after_suggestion(name), fmt::join(key_names(), ", ")));
     if (!given_.insert(name).second) refuse(fmt::format("{}: '{}' is given twice", part, name));
     const std::optional<double> number = value_of(key->kind, value);
+    if (const std::string what = unclear(key->kind, value); !number && !what.empty())
+      refuse(fmt::format("{}: found '{}', {}", part, value, what));
     if (!number)
       refuse(fmt::format("{}: found '{}', expected {}", part, value, expected(key->kind)));
     key->set(machine_, *number);

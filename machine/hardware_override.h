@@ -9,7 +9,7 @@
 
 namespace strata::machine {
 
-/// Loads "NAME|FILE[,KEY=VALUE...]" (docs/formats/hardware.md). Replaced figures are assumed ones,
+/// Loads "NAME|FILE[,KEY=VALUE...]" (docs/formats/hardware.md). Replaced figures are given ones,
 /// and the description lists them. Throws ConfigError that names the part, what was found and what
 /// is expected.
 Machine load_overridden_hardware(const std::string& text);

@@ -31,7 +31,7 @@ TEST(HardwareOverride, ANameAloneIsTheMachineOfItsFile) {
   EXPECT_EQ(loaded("rtx4090"), find_hardware("rtx4090"));
 }
 
-TEST(HardwareOverride, EachKeyReplacesItsFigureByAnAssumedOne) {
+TEST(HardwareOverride, EachKeyReplacesItsFigureByOneThatIsGiven) {
   const struct {
     const char* override;
     Figure (*figure)(const Machine&);
@@ -54,6 +54,9 @@ TEST(HardwareOverride, EachKeyReplacesItsFigureByAnAssumedOne) {
       {"tbw=600TB", [](const Machine& m) { return m.disk.tbw; }, 6e14},
       {"disk=none", [](const Machine& m) { return m.disk.tbw; }, 0},
       {"disk=none", [](const Machine& m) { return m.disk.bytes; }, 0},
+      {"network=400Gb/s", [](const Machine& m) { return m.network_rate; }, 50e9},
+      {"link=64Gbit/s", [](const Machine& m) { return m.link.to_host; }, 8e9},
+      {"disk=50Gbps", [](const Machine& m) { return m.disk.read_rate; }, 6.25e9},
       {"network=25GB/s", [](const Machine& m) { return m.network_rate; }, 25e9},
       {"peer=1.5 GB/s", [](const Machine& m) { return m.peer_rate; }, 1.5e9},
       {"latency=5us", [](const Machine& m) { return m.network_latency; }, 5000 * 1e-9},
@@ -69,7 +72,7 @@ TEST(HardwareOverride, EachKeyReplacesItsFigureByAnAssumedOne) {
   for (const auto& row : rows) {
     SCOPED_TRACE(row.override);
     const Machine machine = loaded(std::string("h100,") + row.override);
-    EXPECT_EQ(row.figure(machine), assumed(row.value));
+    EXPECT_EQ(row.figure(machine), row.value > 0 ? given(row.value) : Figure{});
     EXPECT_THAT(machine.description, HasSubstr(std::string(" with ") + row.override));
     EXPECT_EQ(read_hardware(to_json(machine), "written"), machine);
   }
@@ -102,7 +105,7 @@ TEST(HardwareOverride, MoreCoresOfACpuComputeMore) {
 TEST(HardwareOverride, AFileIsOverriddenAndAFileWithACommaIsAFile) {
   const TestDirectory directory;
   const std::string text = to_json(find_hardware("h200").value());
-  EXPECT_EQ(loaded(directory.file("mine.json", text) + ",link=1GB/s").link.to_host, assumed(1e9));
+  EXPECT_EQ(loaded(directory.file("mine.json", text) + ",link=1GB/s").link.to_host, given(1e9));
   EXPECT_EQ(loaded(directory.file("my,own=1.json", text)), find_hardware("h200"));
 }
 
@@ -136,6 +139,26 @@ TEST(HardwareOverride, WhatIsWrongIsNamed) {
               HasSubstr("found '1.5', expected a whole number from 1 to 65536"));
   EXPECT_THAT(refusal("rtx4090,hosts=0"),
               HasSubstr("found '0', expected a whole number from 1 to 1048576"));
+}
+
+TEST(HardwareOverride, WhatHasNoUnitOrTwoReadingsIsRefused) {
+  const struct {
+    const char* override;
+    const char* what;
+  } rows[] = {
+      {"memory=64", "memory=64: found '64', which is 64 bytes; give a unit, such as 64GB"},
+      {"reserved=2", "found '2', which is 2 bytes; give a unit"},
+      {"tbw=600", "found '600', which is 600 bytes; give a unit"},
+      {"disk_bytes=1", "found '1', which is 1 byte; give a unit"},
+      {"memory=64KB", "found '64KB', which is 64000 bytes; give a unit"},
+      {"link=25/s", "found '25/s', which is 25 bytes per second; give a unit, such as 12GB/s"},
+      {"disk=5000/s", "found '5000/s', which is 5000 bytes per second; give a unit"},
+      {"network=100gb/s", "which has two readings; write 100Gbit/s for bits or 100GB/s for bytes"},
+      {"disk=50gbps", "which has two readings; write 50Gbit/s for bits or 50GB/s for bytes"},
+      {"memory=64G", "which has two readings; write 64GB (powers of 1000) or 64GiB (of 1024)"},
+  };
+  for (const auto& row : rows)
+    EXPECT_THAT(refusal(std::string("rtx4090,") + row.override), HasSubstr(row.what));
 }
 
 TEST(HardwareOverride, WhatContradictsTheRestOfTheMachineIsRefused) {

@@ -19,6 +19,8 @@ std::string_view name_of(Source source) {
   switch (source) {
     case Source::assumed:
       return "assumed";
+    case Source::given:
+      return "given";
     case Source::data_sheet:
       return "data sheet";
     case Source::measured:

@@ -10,16 +10,22 @@ namespace strata::machine {
 namespace {
 
 TEST(MeasureCpu, ReplacesWhatWasAssumed) {
-  Machine machine = cpu_machine(1);
+  const Machine assumed = cpu_machine(1);
+  Machine machine = assumed;
   EXPECT_GT(measure_cpu(machine, DType::f32, std::int64_t{64} << 20), 0);
   EXPECT_EQ(machine.device.fp32_flops.source, Source::measured);
-  EXPECT_GT(machine.device.fp32_flops, 1e8);
-  EXPECT_EQ(machine.device.bf16_flops, cpu_machine(1).device.bf16_flops) << "nobody asked for it";
+  EXPECT_GT(machine.device.fp32_flops, 0) << "how much is a matter of the CPU and who else uses it";
+  EXPECT_NE(machine.device.fp32_flops.value, assumed.device.fp32_flops.value);
+  EXPECT_EQ(machine.device.bf16_flops, assumed.device.bf16_flops) << "nobody asked for it";
   EXPECT_EQ(machine.device.bytes_per_second.source, Source::measured);
-  EXPECT_GT(machine.device.bytes_per_second, 1e8);
+  EXPECT_GT(machine.device.bytes_per_second, 0);
+  EXPECT_NE(machine.device.bytes_per_second.value, assumed.device.bytes_per_second.value);
 }
 
 TEST(MeasureCpu, TakesNoMoreMemoryThanItMay) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer keeps memory of its own";
+#endif
   constexpr std::int64_t kMost = std::int64_t{24} << 20, kBeside = std::int64_t{8} << 20;
   Machine machine = cpu_machine(1);
   (void)measure_cpu(machine, DType::bf16, kMost);  // loads and warms up libraries

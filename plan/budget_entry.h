@@ -1,4 +1,4 @@
-// The parts that searches for the fastest and for the smallest step share; private to BudgetSearch.
+// Types that searches for the fastest and for the smallest step share; private to BudgetSearch.
 #pragma once
 
 #include <cstddef>
@@ -6,6 +6,12 @@
 #include "plan/budget_search.h"
 
 namespace strata::plan {
+
+/// Steps that are foreseen to be faster by less are as fast: then what moves less is taken.
+inline constexpr double kNoFaster = 1.01;
+/// The share of recomputation goes in steps of 1 / kShareSteps.
+inline constexpr int kShareSteps = 16;
+inline constexpr double kShare = 1.0 / kShareSteps;
 
 /// An alternative on its way to being compiled.
 struct BudgetSearch::Entry {

@@ -30,17 +30,26 @@ BudgetSearch::BudgetSearch(const Search& search, const Choices& asked, const Fre
       own_device_(!search.machine.host_is_device()),
       asked_(asked),
       most_work_(most_work),
-      estimates_(search, asked),
+      estimates_(std::make_shared<StepEstimates>(search, asked)),
       all_(alternatives(asked, free, search.plan, own_device_)) {
-  step::require_none(estimates_.problems(asked));
+  step::require_none(estimates_->problems(asked));
   std::erase_if(all_,
-                [&](const Choices& choices) { return !estimates_.problems(choices).empty(); });
+                [&](const Choices& choices) { return !estimates_->problems(choices).empty(); });
 }
 
-std::int64_t BudgetSearch::work() const { return estimates_.work() + compiled_; }
+BudgetSearch BudgetSearch::anew() const {
+  BudgetSearch fresh = *this;
+  fresh.compiled_ = 0;
+  fresh.unasked_ = fresh.begun_ = fresh.work();
+  fresh.attempts_.clear();
+  fresh.lacking_.clear();
+  fresh.least_lacking_.clear();
+  fresh.complete_ = true;
+  return fresh;
+}
 
 bool BudgetSearch::may_work() {
-  const bool may = work() - begun_ < most_work_ && work() < kWholeSearches * most_work_;
+  const bool may = work() - begun_ < most_work_ && work() - unasked_ < kWholeSearches * most_work_;
   complete_ = complete_ && may;
   return may;
 }
@@ -66,8 +75,8 @@ bool MemoryLimits::hold(const MemoryNeeds& needs, bool own_device) const {
 MemoryNeeds MemoryLimits::lacking(const MemoryNeeds& needs, bool own_device) const {
   const std::int64_t host =
       needs.host + (!own_device && device_bytes == kUnlimited ? needs.device : 0);
-  const auto beyond = [](std::int64_t bytes, std::int64_t limit) {
-    return std::max<std::int64_t>(0, bytes - limit);
+  const auto beyond = [](std::int64_t bytes, std::int64_t limit) -> std::int64_t {
+    return bytes > limit ? bytes - limit : 0;  // the difference of a guess below 0 may overflow
   };
   return {beyond(needs.device, device_bytes), beyond(host, host_bytes),
           beyond(needs.disk, disk_bytes)};
@@ -117,12 +126,15 @@ std::optional<PlannedStep> BudgetSearch::fitting_step(const Choices& choices,
 }
 
 PlannedStep BudgetSearch::settled(PlannedStep step) {
-  if (step.plan.units.empty()) return step;
+  if (step.plan.units.empty() || std::exchange(step.is_settled, true)) return step;
   const compile::Compiled made =
       compile::compile(search_.model, step.plan, search_.machine, widest_seat(search_.where));
   compiled_ += made.work;
-  if (made.fit.fits()) return planned(step.choices, step.limits, made);
-  return fitting_step(step.choices, step.limits).value_or(std::move(step));
+  std::optional<PlannedStep> full = made.fit.fits() ? planned(step.choices, step.limits, made)
+                                                    : fitting_step(step.choices, step.limits);
+  if (!full) return step;
+  full->is_settled = true;
+  return std::move(*full);
 }
 
 /// Compiles as a run would, and lists that among the attempts.
@@ -131,10 +143,12 @@ std::optional<PlannedStep> BudgetSearch::attempted(const Choices& choices,
                                                    double guessed_seconds) {
   std::optional<PlannedStep> step = fitting_step(choices, limits, compile::Effort::rough);
   attempts_.push_back({choices, guessed_seconds, {}, ""});
-  if (step)
+  if (step) {
     attempts_.back().seconds = step->forecast.step_seconds;
-  else
+    seen_.push_back(*step);
+  } else {
     attempts_.back().lacks = own_device_ ? "device memory" : "host memory";
+  }
   return step;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -37,6 +38,12 @@ struct PlannedStep {
   Forecast forecast;
   runtime::Plan plan;
   std::int64_t disk_written_bytes = 0;  ///< by this rank, in a step
+  bool is_settled = false;              ///< settled() returned it
+};
+
+/// A step before and after its saved values got actions; both are equal if they got none.
+struct WithActions {
+  PlannedStep by_share, step;
 };
 
 /// A compiled alternative, for telling what the search compared.
@@ -60,8 +67,17 @@ class BudgetSearch {
   BudgetSearch(const Search& search, const Choices& asked, const Freedom& free,
                std::int64_t most_work);
 
+  /// Returns a search that has been asked nothing yet: this one has learned from the limits that it
+  /// was asked for. What was compiled for estimates is known to both.
+  [[nodiscard]] BudgetSearch anew() const;
+
   /// Returns the fastest step that fits, as far as it is found with the work that is left.
   [[nodiscard]] std::optional<PlannedStep> fastest(const MemoryLimits& limits);
+  /// Returns that step and then others that were compiled for it, those first that are faster.
+  [[nodiscard]] std::vector<PlannedStep> fastest_ones(const MemoryLimits& limits);
+  /// Returns a step that fits and takes at most so many seconds, in general the first that is
+  /// found.
+  [[nodiscard]] std::optional<PlannedStep> fast_enough(const MemoryLimits& limits, double seconds);
   /// Returns the step that needs least of the scarce memory, of those that lack least of the other
   /// memories; it may exceed `limits`, and has no Plan if no schedule of it was found. Which
   /// choices it has depends on the limits of other memories alone; of more of these it needs no
@@ -70,9 +86,10 @@ class BudgetSearch {
   /// Returns choices for which fewest memories of `limits` are too small, by fewest bytes, and what
   /// they need, without a Plan. Only where the device has its own memory.
   [[nodiscard]] std::optional<PlannedStep> nearest(const MemoryLimits& limits);
-  /// Returns `step` with an action for each saved value of each layer in place of recomputation by
-  /// share and one home for all, where steps become worth it: faster by half a percent or more.
-  [[nodiscard]] PlannedStep with_actions(PlannedStep step);
+  /// Returns the fastest of `steps`, which are the best first, if those for which that is promising
+  /// get an action for each saved value of each layer in place of recomputation by share and one
+  /// home for all: where that is worth it, the step is faster by half a percent or more.
+  [[nodiscard]] WithActions with_actions(const std::vector<PlannedStep>& steps);
   /// Compiles as a run would; nullopt if that does not fit.
   [[nodiscard]] std::optional<PlannedStep> fitting_step(
       const Choices& choices, const MemoryLimits& limits,
@@ -86,8 +103,10 @@ class BudgetSearch {
   [[nodiscard]] bool has_bits_asked_for(const Choices& choices) const;
   /// Returns the guess of what choices need, with what compiling such choices has corrected.
   [[nodiscard]] MemoryNeeds corrected_guess(const Choices& choices);
-  [[nodiscard]] StepEstimates& estimates() { return estimates_; }
-  [[nodiscard]] std::int64_t work() const;
+  [[nodiscard]] StepEstimates& estimates() { return *estimates_; }
+  /// Work on Programs beside those of estimates.
+  [[nodiscard]] std::int64_t work_beside_estimates() const { return compiled_; }
+  [[nodiscard]] std::int64_t work() const { return estimates_->work() + compiled_; }
   /// Returns all alternatives that were compiled so far, in order.
   [[nodiscard]] const std::vector<Attempt>& attempts() const { return attempts_; }
   /// False if a search ended because of its work.
@@ -96,6 +115,7 @@ class BudgetSearch {
  private:
   struct Entry;
   struct Tried;
+  struct Finalist;
   struct Quick;
   struct Small;
   class Queue;
@@ -116,6 +136,7 @@ class BudgetSearch {
   [[nodiscard]] double price_of(const PlannedStep& step) const;
   [[nodiscard]] MemoryLimits roomy(MemoryLimits limits) const;
   [[nodiscard]] std::vector<Entry> guessed(const MemoryLimits& limits);
+  bool set_bound(Entry& entry);
   [[nodiscard]] std::optional<Entry> bounded(Entry entry, const MemoryLimits& limits);
   [[nodiscard]] bool leaves_drive_empty(const Choices& choices);
   [[nodiscard]] bool divides(const MemoryLimits& limits) const;
@@ -126,18 +147,27 @@ class BudgetSearch {
                                                      const MemoryLimits& limits,
                                                      double guessed_seconds);
   [[nodiscard]] PlannedStep polished(PlannedStep best);
+  [[nodiscard]] PlannedStep with_finer_part(PlannedStep best);
   [[nodiscard]] PlannedStep with_less_offload(PlannedStep best);
-  [[nodiscard]] bool may_gain(const Choices& now, const Choices& kept);
+  [[nodiscard]] bool may_get_actions(const Choices& choices) const;
+  [[nodiscard]] std::optional<PlannedStep> with_solved(const PlannedStep& step, Choices kept,
+                                                       double enough);
   [[nodiscard]] std::optional<SavedAnswer> solved(const PlannedStep& step, const Choices& kept);
-  [[nodiscard]] std::vector<Tried> try_all(const MemoryLimits& limits);
+  [[nodiscard]] bool is_dear_as_guessed(const Entry& entry, double price);
+  [[nodiscard]] bool is_put_back(const Entry& entry, const MemoryLimits& limits, Queue& open);
+  [[nodiscard]] std::vector<Tried> try_all(const MemoryLimits& limits, double enough);
+  [[nodiscard]] std::vector<Finalist> finalists(std::vector<Tried> tried,
+                                                const MemoryLimits& limits);
   /// What memories that a budget does not name lack, then bytes of the one that it names.
   using LeastRank = std::pair<std::int64_t, std::int64_t>;
   [[nodiscard]] LeastRank least_rank(const MemoryNeeds& needs, const MemoryLimits& limits) const;
+  template <typename NeedsOf, typename RankOf>
+  [[nodiscard]] std::vector<Entry> small_guesses(const NeedsOf& needs_of,
+                                                 const RankOf& rank_of) const;
+  [[nodiscard]] PlannedStep without_plan(const Entry& entry, const MemoryNeeds& needs) const;
   [[nodiscard]] std::vector<Entry> small_bounds(const MemoryLimits& limits);
   [[nodiscard]] std::optional<Small> small_scheduled(const MemoryLimits& limits);
-  [[nodiscard]] std::optional<PlannedStep> smallest_of_refusal(const Small& least,
-                                                               const MemoryLimits& limits) const;
-  [[nodiscard]] PlannedStep scheduled_smallest(const Entry& least, const MemoryLimits& limits);
+  [[nodiscard]] PlannedStep scheduled_smallest(const Small& least, const MemoryLimits& limits);
   /// Returns the Programs of the Plan that find_plan finds for a rank like any other; they may not
   /// fit.
   [[nodiscard]] compile::Compiled find_programs(const Choices& choices, const MemoryLimits& limits,
@@ -151,17 +181,22 @@ class BudgetSearch {
   bool own_device_;
   Choices asked_;
   std::int64_t most_work_;
-  std::int64_t begun_ = 0;  ///< work that was done before the search under way
-  StepEstimates estimates_;
+  std::int64_t unasked_ = 0;                  ///< work that was done before anything was asked
+  std::int64_t begun_ = 0;                    ///< work that was done before the search under way
+  std::shared_ptr<StepEstimates> estimates_;  ///< of all that anew() returned
   std::vector<Choices> all_;
   std::int64_t compiled_ = 0;  ///< work on Programs beside those of estimates
   std::vector<Attempt> attempts_;
+  std::vector<PlannedStep> seen_;  ///< that fit, of the search under way
   /// Memory that guesses lacked, by stage, order, micro-batch, homes of activations and parameters,
   /// and whether sums of gradients wait off the device: what one of them lacked, others with the
   /// same are likely to lack, too. Less than 0: they need less than was guessed.
   using LackKey = std::tuple<int, bool, std::int64_t, Home, Home, bool>;
   [[nodiscard]] static LackKey lack_key(const Choices& choices);
   std::map<LackKey, MemoryNeeds> lacking_;
+  /// Bytes of the device that guesses lacked at least, as schedules tell that did not fit with all
+  /// recomputation that may be.
+  std::map<LackKey, std::int64_t> least_lacking_;
   bool complete_ = true;
 };
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <map>
 #include <numeric>
+#include <string_view>
 #include <utility>
 
 #include "core/check.h"
@@ -24,6 +25,9 @@ using runtime::RunNumber;
 
 /// Steps after which nobody waits for two that agree.
 constexpr int kMostSteps = 8;
+
+/// Names of what collectives wait for.
+constexpr std::string_view kNetwork = "network", kRankLinks = "links between ranks";
 
 /// The time that each resource works for a rank, in ns of all of the resource.
 using ResourceTimes = std::array<double, runtime::kHostResources>;
@@ -122,24 +126,33 @@ class Cycle {
 
   /// Leaves in bound_part how long the fullest resource works, ns.
   void find_bound(Forecast& forecast, const std::vector<ResourceTimes>& used) const {
+    const auto busy_ns = [&](Queue queue) {
+      return 1e9 * forecast.queues[static_cast<std::size_t>(queue)].all_busy_seconds();
+    };
     forecast.bound_by = "compute";
-    forecast.bound_part =
-        1e9 * forecast.queues[static_cast<std::size_t>(Queue::compute)].all_busy_seconds();
-    const auto consider = [&](HostResource resource, double ns) {
+    forecast.bound_part = busy_ns(Queue::compute);
+    const auto consider = [&](std::string_view name, double ns) {
       if (ns < forecast.bound_part) return;
       forecast.bound_part = ns;
-      forecast.bound_by = name_of(resource);
+      forecast.bound_by = name;
     };
+    double network_ns = 0;
     for (const HostResource resource : runtime::kAllHostResources) {
+      const bool is_network = resource == HostResource::nic_out || resource == HostResource::nic_in;
       const auto at = static_cast<std::size_t>(resource);
       double of_host = 0;
       for (int r = 0; r < ranks(); ++r) {
         const bool of_rank = static_cast<int>(resource) >= runtime::kFirstOfRank;
         if (of_rank || r % step_.ranks_per_host == 0) of_host = 0;
         of_host += used[static_cast<std::size_t>(r)][at];
-        consider(resource, of_host);
+        consider(is_network ? kNetwork : name_of(resource), of_host);
+        if (is_network) network_ns = std::max(network_ns, of_host);
       }
     }
+    // Links between ranks are no resource of a host: collectives alone use them. What the network
+    // takes less than half of is the time of a host's own links.
+    const double exchanging_ns = busy_ns(Queue::communication);
+    consider(2 * network_ns > exchanging_ns ? kNetwork : kRankLinks, exchanging_ns);
   }
 
   /// Starts a step whose Programs are of `kind` where there are such; returns its last run.

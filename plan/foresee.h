@@ -24,7 +24,9 @@ struct Forecast {
   /// never do, that of the last step simulated.
   double step_seconds = 0;
   std::array<QueueForecast, runtime::kQueues> queues{};  ///< of rank 0 in such a step
-  std::string bound_by;   ///< the resource that is fullest: "cores", "host memory", "compute"
+  /// The resource that is fullest: "compute", "host memory", "network", "links between ranks" (of
+  /// one host, which collectives use).
+  std::string bound_by;
   double bound_part = 0;  ///< of the step, that this resource works: 0 to 1
   // Times that are set if they were asked for and there is a Program for them.
   std::optional<double> drain_seconds;          ///< after the end of the last step

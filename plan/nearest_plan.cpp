@@ -26,6 +26,7 @@ class Nearing {
       : search_(search),
         asked_(wanted.asked),
         memory_(wanted.memory),
+        farthest_(wanted.farthest),
         most_work_(most_work),
         refused_(wanted.refused),
         units_(search.model.build(search.plan.shape, compile::ModelUse::train).graph.units) {
@@ -53,9 +54,9 @@ class Nearing {
       for (const Choices& last : std::span(needs_least, here.end()))
         if (auto found = as_planned(last, Nearness::fits)) return found;
     }
-    const bool own_device = memory_.device_bytes.has_value();
+    const Reach reach{memory_.device_bytes.has_value(), farthest_};
     const auto less_changed = [&](const Choices& first) { return with_less_changed(first); };
-    if (auto first = first_that_fits(further_homes(asked_, search_.plan, own_device), less_changed))
+    if (auto first = first_that_fits(further_homes(asked_, search_.plan, reach), less_changed))
       return first;
     try_put_off();
     return smallest_;
@@ -295,6 +296,7 @@ class Nearing {
   const Search& search_;
   const Choices& asked_;
   const MachineMemory& memory_;
+  Home farthest_;
   std::int64_t most_work_;
   std::int64_t work_ = 0;
   std::int64_t work_of_one_ = 0;  ///< to compile a Plan without a schedule

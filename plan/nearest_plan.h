@@ -39,7 +39,8 @@ struct NearestSearch {
 struct Wanted {
   Choices asked;
   MachineMemory memory;
-  bool refused = true;  ///< `asked` does not fit; false: it may be the answer
+  bool refused = true;         ///< `asked` does not fit; false: it may be the answer
+  Home farthest = Home::disk;  ///< no state goes farther from the device, unless it was asked to
 };
 
 /// Finds the first of the neighbours (neighbours.h) of `wanted.asked` that fits into memory and the

@@ -72,6 +72,24 @@ TEST_F(FindNearest, StateMovesWhereNothingElseFits) {
   EXPECT_LE(search.found->needs.device, needs(least).device * 3 / 4);
 }
 
+TEST_F(FindNearest, NoStateGoesFartherThanItMay) {
+  Choices least = asked_;
+  least.micro_batch = 1;
+  least.micro_steps = 4;
+  least.again = Again::everything;
+  const MachineMemory memory{1, needs(least).device * 3 / 4, 1 << 30};
+  const Search search{model_, frame_, machine_, {frame_.mesh, {}}};
+  const auto within = [&](Home farthest) {
+    return find_nearest(search, {.asked = asked_, .memory = memory, .farthest = farthest}, kAllWork)
+        .found;
+  };
+  ASSERT_TRUE(within(Home::device) && within(Home::host));
+  EXPECT_EQ(within(Home::device)->nearness, Nearness::smallest);
+  EXPECT_FALSE(within(Home::device)->choices.moves_state());
+  EXPECT_EQ(within(Home::host)->nearness, Nearness::cheapest);
+  EXPECT_FALSE(within(Home::host)->choices.uses(Home::disk));
+}
+
 TEST_F(FindNearest, WhereNothingFitsTheSmallestIsNamed) {
   const NearestSearch search = nearest({1, {}, 1});
   EXPECT_TRUE(search.complete);

@@ -34,12 +34,13 @@ constexpr std::array<Homes, 6> kLevels{{{kHost, kStay, kStay},
                                         {kDisk, kDisk, kStay},
                                         {kDisk, kDisk, kDisk}}};
 
-/// True for a level that moves something more, and for `now` itself if it uses the disk, since a
-/// new limit may send more there. Host memory gains nothing for a CPU that plays the device in it.
-bool is_further(const Homes& level, const Homes& now, bool own_device) {
-  if (!own_device && std::ranges::find(level, kHost) != level.end()) return false;
+/// True for a level that moves something more, but not beyond `reach`, and for `now` itself if it
+/// uses the disk, since a new limit may send more there. Host memory gains nothing for a CPU that
+/// plays the device in it.
+bool is_further(const Homes& level, const Homes& now, const Reach& reach) {
+  if (!reach.own_device && std::ranges::find(level, kHost) != level.end()) return false;
   for (std::size_t i = 0; i < level.size(); ++i)
-    if (level[i] < now[i]) return false;
+    if (level[i] < now[i] || level[i] > std::max(now[i], reach.farthest)) return false;
   return level != now || std::ranges::find(now, kDisk) != now.end();
 }
 
@@ -73,7 +74,7 @@ std::vector<Choices> cheapest_first(const Choices& asked, const runtime::Plan& f
 }
 
 std::vector<Choices> further_homes(const Choices& asked, const runtime::Plan& frame,
-                                   bool own_device) {
+                                   const Reach& reach) {
   const Homes now{asked.optimizer, asked.parameters, asked.activations};
   std::vector<Choices> all;
   if (asked.optimizer != kStay && asked.optimizer_part < 1) {
@@ -82,7 +83,7 @@ std::vector<Choices> further_homes(const Choices& asked, const runtime::Plan& fr
     changed.optimizer_part = 1;
   }
   for (const Homes& level : kLevels) {
-    if (!is_further(level, now, own_device)) continue;
+    if (!is_further(level, now, reach)) continue;
     Choices changed = asked;
     changed.sharding.stage = highest_stage(asked, frame);
     changed.optimizer = level[0];
@@ -98,7 +99,7 @@ std::vector<Choices> further_homes(const Choices& asked, const runtime::Plan& fr
     }
     // Layer by layer, sums of gradients need not stay on the device.
     if (!changed.adds_sums_up()) continue;
-    if (own_device && !changed.sums_away) {
+    if (reach.own_device && !changed.sums_away) {
       changed.sums_away = true;
       all.push_back(changed);
       changed.sums_away = asked.sums_away;

@@ -21,11 +21,17 @@ void set_micro_batch(Choices& choices, std::int64_t micro_batch);
 /// again. The last ones differ in the stage alone, and need least. `frame` gives the ranks.
 std::vector<Choices> cheapest_first(const Choices& asked, const runtime::Plan& frame);
 
-/// Returns choices with state in other homes: each leaves less on the device, or in host memory,
-/// than those before it. Each comes with all else as it was asked for and the highest stage, then
-/// with the least activations. `own_device`: the device's memory is not the host's.
+/// The homes that state may move to.
+struct Reach {
+  bool own_device = true;      ///< the device's memory is not the host's
+  Home farthest = Home::disk;  ///< nothing goes farther from the device, unless it was asked to
+};
+
+/// Returns choices with state in other homes within `reach`: each leaves less on the device, or in
+/// host memory, than those before it. Each comes with all else as it was asked for and the highest
+/// stage, then with the least activations.
 std::vector<Choices> further_homes(const Choices& asked, const runtime::Plan& frame,
-                                   bool own_device);
+                                   const Reach& reach);
 
 /// A part of a change, in the order in which it is taken back: what costs most time first.
 enum class Part : std::uint8_t {

@@ -58,29 +58,41 @@ TEST(Neighbours, StagesComeBeforeMicroBatchesAndTheseBeforeMakingAgain) {
 
 TEST(Neighbours, StateLeavesTheDeviceStepByStep) {
   Choices asked;
-  EXPECT_EQ(homes(further_homes(asked, frame(1), true)),
+  EXPECT_EQ(homes(further_homes(asked, frame(1), {})),
             "h-- h-- hh- hh- d-- d-- dh- dh- dd- dd- ddd ddd ");
-  EXPECT_EQ(homes(further_homes(asked, frame(1), false)), "d-- d-- dd- dd- ddd ddd ")
+  EXPECT_EQ(homes(further_homes(asked, frame(1), {.own_device = false})),
+            "d-- d-- dd- dd- ddd ddd ")
       << "host memory is the device's";
   asked.optimizer = Home::disk;
   asked.micro_steps = 2;
-  EXPECT_EQ(homes(further_homes(asked, frame(1), false)),
+  EXPECT_EQ(homes(further_homes(asked, frame(1), {.own_device = false})),
             "d-- d-- d--L dd- dd- dd-L ddd ddd dddL ");
-  EXPECT_EQ(homes(further_homes(asked, frame(1, 2), false)), "d-- d-- dd- dd- ddd ddd ")
+  EXPECT_EQ(homes(further_homes(asked, frame(1, 2), {.own_device = false})),
+            "d-- d-- dd- dd- ddd ddd ")
       << "virtual ranks exclude it";
   asked.optimizer = Home::host;
   asked.optimizer_part = 0.5;
-  EXPECT_EQ(further_homes(asked, frame(1), true).front().optimizer_part, 1)
+  EXPECT_EQ(further_homes(asked, frame(1), {}).front().optimizer_part, 1)
       << "all of the state leaves the device before more kinds of it do";
   asked.optimizer_part = 1;
-  EXPECT_EQ(homes(further_homes(asked, frame(1), true)).find("h-- "), std::string::npos)
+  EXPECT_EQ(homes(further_homes(asked, frame(1), {})).find("h-- "), std::string::npos)
       << "what was asked for is no neighbour";
+}
+
+TEST(Neighbours, NothingGoesFartherThanItMayUnlessItWasAskedTo) {
+  Choices asked;
+  EXPECT_EQ(homes(further_homes(asked, frame(1), {.farthest = Home::device})), "");
+  EXPECT_EQ(homes(further_homes(asked, frame(1), {.farthest = Home::host})), "h-- h-- hh- hh- ");
+  asked.optimizer = Home::disk;
+  EXPECT_EQ(homes(further_homes(asked, frame(1), {.farthest = Home::host})), "d-- d-- dh- dh- ");
+  EXPECT_EQ(homes(further_homes(asked, frame(1), {.own_device = false, .farthest = Home::device})),
+            "d-- d-- ");
 }
 
 TEST(Neighbours, ActionsThatWereAskedForAloneDecideAboutSavedValues) {
   Choices asked;
   asked.actions = {{1, 1, {{"0.norm", runtime::SavedAction::recompute}}}};
-  for (const auto& all : {cheapest_first(asked, frame(1)), further_homes(asked, frame(1), true)})
+  for (const auto& all : {cheapest_first(asked, frame(1)), further_homes(asked, frame(1), {})})
     for (const Choices& changed : all) {
       EXPECT_EQ(changed.actions, asked.actions);
       EXPECT_EQ(changed.again, Again::nothing);

@@ -37,14 +37,14 @@ class Planning {
   PlannerAnswer run() {
     choose();
     answer_.attempts = search_.attempts();
-    if (answer_.chosen) foresee_unlimited(search_);
+    if (answer_.chosen) foresee_unlimited();
     // Records stay in host memory only as far as a limit says: with one, steps may be faster.
     if (answer_.chosen && answer_.slowdown(*answer_.chosen) < 1) answer_.unlimited = answer_.chosen;
-    answer_.complete = search_.complete();
-    answer_.work = search_.work();
     if (request_.strategy == Strategy::conservative && !is_fast_enough(answer_.chosen))
-      choose_accepted_after_all();
+      choose_accepted();
     judge();
+    answer_.complete = search_.complete() && (!untargeted_ || untargeted_->complete());
+    answer_.work = search_.work() + (untargeted_ ? untargeted_->work_beside_estimates() : 0);
     if (answer_.chosen) {
       list_chosen();
       answer_.other_bits = !search_.has_bits_asked_for(answer_.chosen->choices);
@@ -95,20 +95,35 @@ class Planning {
     return {.host_bytes = request_.search.plan.host_bytes, .disk_bytes = request_.disk_bytes};
   }
 
-  void foresee_unlimited(BudgetSearch& search) {
+  /// Returns a search that was not asked for the target, so that what it finds depends on none.
+  [[nodiscard]] BudgetSearch& untargeted() {
+    if (request_.strategy == Strategy::aggressive) return search_;
+    if (!untargeted_) untargeted_.emplace(search_.anew());
+    return *untargeted_;
+  }
+
+  void foresee_unlimited() {
     if (answer_.unlimited) return;
-    answer_.unlimited = search.fastest(unlimited());
-    if (answer_.unlimited) answer_.unlimited = search.settled(std::move(*answer_.unlimited));
+    answer_.unlimited = untargeted().fastest(unlimited());
+    if (answer_.unlimited) answer_.unlimited = untargeted().settled(std::move(*answer_.unlimited));
   }
 
   [[nodiscard]] bool is_fast_enough(const std::optional<PlannedStep>& step) const {
     return step && answer_.slowdown(*step) <= aims_.slowdown;
   }
 
-  /// Returns what was chosen with actions where they make it faster, compiled in full.
-  [[nodiscard]] PlannedStep finished(BudgetSearch& search, PlannedStep step) {
-    if (request_.strategy != Strategy::maximum) step = search.with_actions(std::move(step));
-    return search.settled(std::move(step));
+  /// Returns the best of the steps, with actions where they make it faster, compiled in full.
+  [[nodiscard]] WithActions finished(BudgetSearch& search, const std::vector<PlannedStep>& steps) {
+    WithActions best = request_.strategy == Strategy::maximum
+                           ? WithActions{steps.front(), steps.front()}
+                           : search.with_actions(steps);
+    best.step = search.settled(std::move(best.step));
+    return best;
+  }
+
+  void choose(WithActions best) {
+    by_share_ = std::move(best.by_share);
+    answer_.chosen = std::move(best.step);
   }
 
   void choose() {
@@ -117,24 +132,22 @@ class Planning {
       case Strategy::balanced:
         if (search_.may_fit(request_.asked, limits_))
           answer_.chosen = search_.fitting_step(request_.asked, limits_);
+        by_share_ = answer_.chosen;
         answer_.is_asked = answer_.chosen.has_value();
-        if (!answer_.chosen) answer_.chosen = search_.fastest(limits_);
-        if (!answer_.chosen) choose_smallest();  // guesses may have left out the last that fits
-        break;
+        if (answer_.is_asked) return;
+        if (const auto steps = search_.fastest_ones(limits_); !steps.empty())
+          return choose(finished(search_, steps));
+        return choose_smallest();  // guesses may have left out the last that fits
       case Strategy::aggressive:
-        return choose_accepted(search_);
+        return choose_accepted();
       case Strategy::maximum:
-        choose_smallest();
-        break;
+        return choose_smallest();
     }
-    by_share_ = answer_.chosen;
-    if (answer_.chosen && !answer_.is_asked)
-      answer_.chosen = finished(search_, std::move(*answer_.chosen));
   }
 
   void choose_smallest() {
     answer_.smallest = search_.smallest(limits_);
-    if (smallest_fits()) answer_.chosen = answer_.smallest;
+    if (smallest_fits()) choose(finished(search_, {*answer_.smallest}));
   }
 
   [[nodiscard]] bool smallest_has_plan() const {
@@ -144,62 +157,69 @@ class Planning {
     return smallest_has_plan() && search_.fits(answer_.smallest->needs, limits_);
   }
 
-  /// Chooses what the strategy accepts with least memory, if it fits. `search` was not asked for
-  /// the target yet, so that what it finds depends on no target.
-  void choose_accepted(BudgetSearch& search) {
-    foresee_unlimited(search);
-    answer_.smallest = search.smallest(unlimited());
+  /// Chooses what the strategy accepts with least memory, if it fits.
+  void choose_accepted() {
+    foresee_unlimited();
+    answer_.smallest = untargeted().smallest(unlimited());
     std::optional<PlannedStep> least = answer_.unlimited;
     if (smallest_has_plan() && is_fast_enough(answer_.smallest))
       least = answer_.smallest;
     else if (least && answer_.smallest)
-      least = least_that_is_fast(search, std::move(*least));
+      least = least_that_is_fast(std::move(*least));
     if (!least) return;
-    answer_.accepted = finished(search, *least);
-    if (!search.fits(answer_.accepted->needs, limits_)) return;
-    by_share_ = std::move(least);
-    answer_.chosen = answer_.accepted;
+    WithActions accepted = finished(untargeted(), {*least});
+    answer_.accepted = accepted.step;
+    if (!search_.fits(answer_.accepted->needs, limits_)) return choose_fastest();
+    choose(std::move(accepted));
     answer_.is_asked = false;
   }
 
-  /// Looks for what the strategy accepts after what was chosen is too slow, or nothing was: with
-  /// a search of its own, since the one so far has learned from the target.
-  void choose_accepted_after_all() {
-    BudgetSearch search(request_.search, request_.asked, freedom(), request_.most_work);
-    answer_.unlimited.reset();
-    choose_accepted(search);
-    answer_.work += search.work();
+  /// Chooses the fastest step that fits, if none is chosen. It may be fast enough for the strategy;
+  /// else a refusal names it.
+  void choose_fastest() {
+    if (answer_.chosen || !smallest_fits()) return;
+    const PlannedStep step = search_.settled(search_.fastest(limits_).value_or(*answer_.smallest));
+    choose({step, step});
   }
 
-  /// Returns the step with the least memory, of those that are as fast as the strategy demands, by
-  /// halving budgets between the least and `best`, which is one of them.
-  [[nodiscard]] PlannedStep least_that_is_fast(BudgetSearch& search, PlannedStep best) const {
+  /// Returns the step with the least memory, of those that are as fast as the strategy demands:
+  /// halves budgets between the least and `fastest`, which is one of them, for any such step, and
+  /// returns the fastest within the least of these budgets.
+  [[nodiscard]] PlannedStep least_that_is_fast(PlannedStep fastest) {
+    BudgetSearch& search = untargeted();
     const auto scarce = [&](const PlannedStep& step) {
       return static_cast<double>(scarce_bytes(step.needs, request_.search.machine));
     };
-    double low = scarce(*answer_.smallest), high = scarce(best);
+    const auto within = [&](double bytes) {
+      MemoryLimits tight = unlimited();
+      (names_host() ? tight.host_bytes : tight.device_bytes) = std::llround(bytes);
+      return tight;
+    };
+    const double enough = aims_.slowdown * fastest.forecast.step_seconds;
+    double low = scarce(*answer_.smallest), high = scarce(fastest);
+    PlannedStep least = std::move(fastest);
+    const auto keep_if_fast = [&](std::optional<PlannedStep> step) {
+      if (step) step = search.settled(std::move(*step));
+      if (!is_fast_enough(step)) return false;
+      least = std::move(*step);
+      return true;
+    };
     // Without work left nothing is found, which says nothing of the budget.
     for (int i = 0; i < kBudgetSteps && high > low * 1.02 && search.complete(); ++i) {
       const double middle = std::sqrt(low * high);
-      MemoryLimits tight = unlimited();
-      (names_host() ? tight.host_bytes : tight.device_bytes) = std::llround(middle);
-      std::optional<PlannedStep> step = search.fastest(tight);
-      if (step) step = search.settled(std::move(*step));
-      if (is_fast_enough(step)) {
-        high = std::min(middle, scarce(*step));
-        best = std::move(*step);
-      } else {
+      if (keep_if_fast(search.fast_enough(within(middle), enough)))
+        high = std::min(middle, scarce(least));
+      else
         low = middle;
-      }
     }
-    return best;
+    keep_if_fast(search.fastest(within(high)));
+    return least;
   }
 
   /// Refuses what does not fit, and what is slower than the strategy allows.
   void judge() {
     if (is_fast_enough(answer_.chosen)) return;
     answer_.fitting = std::exchange(answer_.chosen, std::nullopt);
-    if (!answer_.fitting && answer_.accepted && smallest_fits()) answer_.fitting = answer_.smallest;
     if (answer_.fitting) {
       answer_.refusal = PlannerRefusal::too_slow;
       return;
@@ -236,6 +256,7 @@ class Planning {
   Aims aims_;
   MemoryLimits limits_;
   BudgetSearch search_;
+  std::optional<BudgetSearch> untargeted_;
   PlannerAnswer answer_;
   std::optional<PlannedStep> by_share_;  ///< what was chosen before it got actions
 };

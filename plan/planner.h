@@ -41,13 +41,14 @@ struct PlannerAnswer {
   bool is_asked = false;    ///< what was asked for fits already, and stays
   bool other_bits = false;  ///< what was chosen gives other bits than what was asked for
   PlannerRefusal refusal = PlannerRefusal::none;
-  std::optional<PlannedStep> fitting;    ///< for too_slow: not the fastest, if that is not known
+  std::optional<PlannedStep> fitting;    ///< for too_slow: the fastest that was found
   std::optional<PlannedStep> unlimited;  ///< the fastest step if memory had no limit
   /// The least memory that any of the choices needs; absent if it was not looked for.
   std::optional<PlannedStep> smallest;
   /// The least memory with which steps are as fast as the strategy demands, whatever the target:
   /// with it, and with more, the strategy plans. Always looked for by `aggressive`, whose choice it
-  /// is, and by `conservative` for refusals; absent for the others, which demand nothing.
+  /// is where it fits, and by `conservative` for refusals; absent for the others, which demand
+  /// nothing.
   std::optional<PlannedStep> accepted;
   /// For too_large, on a device with its own memory: the choices for which fewest memories are too
   /// small, by fewest bytes, and what they need.

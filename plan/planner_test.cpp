@@ -74,6 +74,12 @@ class PlanRanks : public PlanRun {
   PlanRanks() : PlanRun(small_gpu(), 4) {}
 };
 
+TEST(MemoryLimitsTest, NoLimitHoldsGuessesBelowZero) {
+  const MemoryLimits limits{.device_bytes = 100};  // of host memory and drives there is no limit
+  EXPECT_TRUE(limits.hold({.device = 100, .host = -24}, false));
+  EXPECT_FALSE(limits.hold({.device = 101, .host = -24}, false));
+}
+
 TEST_F(PlanRanks, OtherBitsAreTold) {
   asked_.micro_batch = 2;
   asked_.micro_steps = 4;
@@ -224,9 +230,35 @@ TEST_F(PlanRun, StrategiesThatDemandFastStepsTakeTheLeastThatTheyNameAndAllMore)
       ASSERT_TRUE(answer.chosen) << times;
       EXPECT_LE(answer.slowdown(*answer.chosen), most_slowdown(strategy)) << times;
     }
-    if (strategy == Strategy::conservative) continue;  // it may find a fast step by chance
-    EXPECT_FALSE(plan(std::llround(least * 0.98), strategy, free).chosen);
+    // They may find a fast step by chance, but not far below.
+    const PlannerAnswer below = plan(std::llround(least * 0.98), strategy, free);
+    if (below.chosen) {
+      EXPECT_LE(below.slowdown(*below.chosen), most_slowdown(strategy));
+    }
+    EXPECT_FALSE(plan(std::llround(least * 0.9), strategy, free).chosen);
   }
+}
+
+TEST_F(PlanRun, WhatIsTooSlowForAStrategyIsTheFastestThatFits) {
+  const PlannerAnswer none = plan(1, Strategy::aggressive);
+  ASSERT_TRUE(none.accepted && none.smallest);
+  const auto low = static_cast<double>(bytes(*none.smallest)),
+             high = static_cast<double>(bytes(*none.accepted));
+  int faster = 0;
+  for (const double part : {0.3, 0.6, 0.9}) {
+    const std::int64_t budget = std::llround(low + part * (high - low));
+    const PlannerAnswer answer = plan(budget, Strategy::aggressive);
+    const std::optional<PlannedStep>& step = answer.chosen ? answer.chosen : answer.fitting;
+    ASSERT_TRUE(step) << part;
+    EXPECT_LE(bytes(*step), budget) << part;
+    EXPECT_EQ(answer.slowdown(*step) > most_slowdown(Strategy::aggressive),
+              answer.refusal == PlannerRefusal::too_slow);
+    const PlannerAnswer fastest = plan(budget, Strategy::balanced);
+    if (!fastest.chosen) continue;
+    EXPECT_LE(seconds(*step), 1.02 * seconds(*fastest.chosen)) << part;
+    faster += seconds(*step) < 0.99 * seconds(*none.smallest);
+  }
+  EXPECT_GT(faster, 0);
 }
 
 TEST_F(PlanRun, TheLeastThatWorksDoesNotGrowWithDrivesAndHostMemory) {
@@ -280,6 +312,23 @@ TEST_F(PlanRun, DrivesHoldWhatIsPlannedForThem) {
 TEST_F(PlanRun, WorkIsLimited) {
   const PlannerAnswer answer = plan(budgets()[5], Strategy::balanced, {}, 1);
   EXPECT_FALSE(answer.complete);
+}
+
+/// A search of its own, which may end early alone, looks for what a refusal names.
+TEST_F(PlanRun, ARefusalTellsThatItsOwnSearchEndedEarly) {
+  for (const Strategy strategy : {Strategy::conservative, Strategy::aggressive})
+    EXPECT_FALSE(plan(1, strategy, {}, 1).complete) << name_of(strategy);
+}
+
+TEST_F(PlanRun, SharesOfStateThatLeaveTheDeviceAreFinerThanQuarters) {
+  int finer = 0;
+  for (const std::int64_t budget : budgets()) {
+    const PlannerAnswer answer = plan(budget);
+    if (!answer.chosen || answer.chosen->choices.optimizer == Home::device) continue;
+    const double quarters = 4 * answer.chosen->choices.optimizer_part;
+    finer += quarters != std::floor(quarters);
+  }
+  EXPECT_GT(finer, 0);
 }
 
 TEST_F(PlanRun, ContradictionsAreRefused) {

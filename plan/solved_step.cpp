@@ -16,12 +16,6 @@ constexpr std::int64_t kMostHostBytes = std::int64_t{1} << 48;  ///< as chains c
 
 }  // namespace
 
-/// True if a step that keeps all saved values on the device is guessed to be notably faster,
-/// whatever memory it needs: where a link or host memory is busiest with state, none is.
-bool BudgetSearch::may_gain(const Choices& now, const Choices& kept) {
-  return estimates_.guess(kept).seconds <= estimates_.guess(now).seconds * (1 - kLeastHope);
-}
-
 std::optional<SavedAnswer> BudgetSearch::solved(const PlannedStep& step, const Choices& kept) {
   SavedProblem problem{search_.model, step.plan, search_.machine, widest_seat(search_.where)};
   problem.device_bytes = step.plan.budget_bytes[static_cast<std::size_t>(runtime::Tier::device)];
@@ -30,30 +24,54 @@ std::optional<SavedAnswer> BudgetSearch::solved(const PlannedStep& step, const C
   problem.may_leave = own_device_ && free_.activations && free_.farthest != Home::device;
   problem.thorough = false;
   problem.may_use_disk = free_.farthest == Home::disk;
-  const std::int64_t others = estimates_.guess(kept).needs.host;
+  const std::int64_t others = estimates_->guess(kept).needs.host;
   if (problem.may_leave)
     problem.host_bytes =
         std::clamp<std::int64_t>(step.limits.host_bytes - others, 0, kMostHostBytes);
   return solve_saved(problem, &compiled_);
 }
 
-PlannedStep BudgetSearch::with_actions(PlannedStep step) {
-  const Choices& now = step.choices;
-  const bool saves_memory = again_part_of(now) > 0 || now.activations != Home::device;
-  // A home that was asked for stays, and actions cannot say both.
-  const bool is_open =
-      free_.saved && now.actions.empty() && (free_.activations || now.activations == Home::device);
-  if (!saves_memory || !is_open || !may_work()) return step;
-  Choices changed = now;
-  set_again_part(changed, 0);
-  changed.activations = Home::device;
-  if (!may_gain(now, changed)) return step;
-  const double enough = price_of(step) * (1 - kLeastGain);
-  const std::optional<SavedAnswer> answer = solved(step, changed);
-  if (!answer || answer->step_seconds > enough) return step;
-  changed.actions = runtime::without_kept(answer->saved);
-  std::optional<PlannedStep> found = attempted(changed, step.limits, answer->step_seconds);
-  return found && price_of(*found) <= enough ? std::move(*found) : std::move(step);
+/// A home that was asked for stays, and actions cannot say both.
+bool BudgetSearch::may_get_actions(const Choices& choices) const {
+  const bool saves_memory = again_part_of(choices) > 0 || choices.activations != Home::device;
+  return saves_memory && free_.saved && choices.actions.empty() &&
+         (free_.activations || choices.activations == Home::device);
+}
+
+/// Returns `step` with actions in place of `kept`, which keeps all; nullopt unless it costs at most
+/// `enough`.
+std::optional<PlannedStep> BudgetSearch::with_solved(const PlannedStep& step, Choices kept,
+                                                     double enough) {
+  const std::optional<SavedAnswer> answer = solved(step, kept);
+  if (!answer || price_of(kept, answer->step_seconds) > enough) return {};
+  kept.actions = runtime::without_kept(answer->saved);
+  std::optional<PlannedStep> found = attempted(kept, step.limits, answer->step_seconds);
+  if (found && price_of(*found) > enough) found.reset();
+  return found;
+}
+
+WithActions BudgetSearch::with_actions(const std::vector<PlannedStep>& steps) {
+  const PlannedStep& fastest = steps.front();
+  const PlannedStep* hopeful = nullptr;
+  Choices kept;
+  double price = price_of(fastest) * (1 - kLeastGain);  // if the step lost nothing to memory
+  for (const PlannedStep& step : steps) {
+    if (!may_get_actions(step.choices)) continue;
+    Choices all_kept = step.choices;
+    set_again_part(all_kept, 0);
+    all_kept.activations = Home::device;
+    // Whatever memory it would need: where a link or host memory is busiest with state, keeping all
+    // is no faster.
+    const double part =
+        estimates_->guess(all_kept).seconds / estimates_->guess(step.choices).seconds;
+    if (part > 1 - kLeastHope || price_of(step) * part >= price) continue;
+    price = price_of(step) * part;
+    hopeful = &step;
+    kept = std::move(all_kept);
+  }
+  if (hopeful == nullptr || !may_work()) return {fastest, fastest};
+  auto found = with_solved(*hopeful, std::move(kept), price_of(fastest) * (1 - kLeastGain));
+  return found ? WithActions{*hopeful, std::move(*found)} : WithActions{fastest, fastest};
 }
 
 }  // namespace strata::plan

@@ -159,7 +159,9 @@ compile::Compiled StepEstimates::compile_tightly(const Choices& choices,
   runtime::Plan plan = unscheduled.programs.settings.plan;
   plan.scheduled = true;
   std::int64_t& budget = plan.budget_bytes[static_cast<std::size_t>(Tier::device)];
-  budget = unscheduled.programs.arena_bytes(Tier::device);
+  // Half the arena is asked for, and a refusal names what suffices: without a schedule the arena
+  // may have holes, all of which a schedule would take.
+  budget = unscheduled.programs.arena_bytes(Tier::device) / 2;
   constexpr int kTries = 8;  // schedules of several Programs raise it one after another
   for (int tries = 0; tries < kTries; ++tries) {
     compile::Compiled made =

@@ -59,8 +59,12 @@ std::vector<OptimizerTile> optimizer_tiles(const runtime::ParameterUnit& unit,
 std::vector<StateStorage> state_storages(const runtime::ParameterUnit& unit,
                                          const runtime::UnitPlan& plan,
                                          const zero::OwnedUnit& owned, const OptimizerTile& tile) {
-  std::vector<StateStorage> storages;
   const std::vector<OptimizerState> kinds = optimizer_states(plan.recipe);
+  const bool is_record = plan.optimizer_tier != Tier::device;
+  const std::string record =
+      is_record ? runtime::record_name(unit.name, tile.range.begin) : std::string();
+  std::vector<StateStorage> storages;
+  storages.reserve(kinds.size());
   const std::int64_t held = owned.optimizer_end - owned.optimizer_begin;
   const std::int64_t count = tile.range.elements();
   std::int64_t record_bytes = 0;
@@ -68,20 +72,14 @@ std::vector<StateStorage> state_storages(const runtime::ParameterUnit& unit,
     const std::int64_t per_value = kind.elements_per_value;
     const kernels::TensorType flat(kind.dtype, kernels::Shape{held / per_value});
     const std::int64_t before = (tile.range.begin - owned.optimizer_begin) / per_value;
-    if (plan.optimizer_tier == Tier::device)
+    if (!is_record)
       storages.push_back({kind.kind, per_value, kind.storage(unit.name), flat, Tier::device,
                           kind.dtype, before * size_of(kind.dtype)});
     else
-      storages.push_back({kind.kind,
-                          per_value,
-                          runtime::record_name(unit.name, tile.range.begin),
-                          {},
-                          tile.tier,
-                          kind.dtype,
-                          record_bytes});
+      storages.push_back({kind.kind, per_value, record, {}, tile.tier, kind.dtype, record_bytes});
     record_bytes += count / per_value * size_of(kind.dtype);
   }
-  if (plan.optimizer_tier != Tier::device)
+  if (is_record)
     for (StateStorage& storage : storages)
       storage.storage_type = {DType::u8, kernels::Shape{record_bytes}};
   return storages;

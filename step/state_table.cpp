@@ -30,16 +30,26 @@ struct Kept {
   }
 };
 
+/// Returns what a rank keeps of a unit, as far as tiles of the optimizer's state hold any of
+/// `wanted`.
 std::vector<Kept> kept_of(const runtime::ParameterUnit& unit, const runtime::UnitPlan& plan,
-                          const zero::OwnedUnit& owned, const StepSettings& settings) {
+                          const zero::OwnedUnit& owned, const StepSettings& settings,
+                          const zero::ElementRange& wanted) {
   const zero::ElementRange whole{0, unit.elements}, shard{owned.owned_begin, owned.owned_end};
   std::vector<Kept> kept{{"parameter", zero::parameter_storage(plan), plan.parameter_tier,
                           plan.recipe.dtype, plan.shard_parameter ? shard : whole}};
   if (!plan.recipe.trainable) return kept;
-  const std::vector<OptimizerTile> tiles = optimizer_tiles(unit, plan, owned, settings);
+  std::vector<OptimizerTile> tiles = optimizer_tiles(unit, plan, owned, settings);
+  std::erase_if(tiles, [&](const OptimizerTile& tile) {
+    return zero::intersect(tile.range, wanted).elements() == 0;
+  });
+  std::vector<std::vector<StateStorage>> storages;  // by tile, then by kind
+  for (const OptimizerTile& tile : tiles)
+    storages.push_back(state_storages(unit, plan, owned, tile));
   for (std::size_t kind = 0; kind < optimizer_states(plan.recipe).size(); ++kind)
-    for (const OptimizerTile& tile : tiles) {
-      const StateStorage s = state_storages(unit, plan, owned, tile)[kind];
+    for (std::size_t t = 0; t < tiles.size(); ++t) {
+      const OptimizerTile& tile = tiles[t];
+      const StateStorage& s = storages[t][kind];
       const std::int64_t first = s.offset_bytes / size_of(s.dtype);
       const bool goes_on = !kept.empty() && kept.back().storage == s.name &&
                            kept.back().kind == s.kind && kept.back().held.end == tile.range.begin;
@@ -80,26 +90,30 @@ class StateLister {
     for (std::size_t u = 0; u < units_.size(); ++u) add_unit(units_[u], settings_.plan.units[u]);
     const bool trains = std::ranges::any_of(settings_.plan.units,
                                             [](const auto& unit) { return unit.recipe.trainable; });
-    if (trains && lists(0)) add_scalars();
+    const int rank = comm::rank_of(settings_.plan.mesh, settings_.at);
+    if (trains && (lists_all() || rank == 0)) add_scalars();
     return std::move(entries_);
   }
 
  private:
-  [[nodiscard]] bool lists(int owner) const {
-    return scope_ == StateScope::held || owner == comm::rank_of(settings_.plan.mesh, settings_.at);
+  [[nodiscard]] bool lists_all() const { return scope_ == StateScope::held; }
+
+  [[nodiscard]] zero::ElementRange shard_of(const runtime::ParameterUnit& unit, int rank) const {
+    return zero::shard_of(unit.elements, settings_.plan.data_ranks(), rank);
   }
 
   void add_unit(const runtime::ParameterUnit& unit, const runtime::UnitPlan& plan) {
     const zero::OwnedUnit owned = zero::owned_unit(unit, plan, settings_);
-    for (const Kept& kept : kept_of(unit, plan, owned, settings_))
+    const int first = lists_all() ? 0 : settings_.at.along(comm::MeshAxis::data);
+    const int end = lists_all() ? settings_.plan.data_ranks() : first + 1;
+    const zero::ElementRange wanted{shard_of(unit, first).begin, shard_of(unit, end - 1).end};
+    for (const Kept& kept : kept_of(unit, plan, owned, settings_, wanted))
       for (const runtime::Segment& segment : unit.segments)
-        for (int shard = 0; shard < settings_.plan.data_ranks(); ++shard) {
-          const std::int64_t begin = owned.partition.begin(shard);
-          const zero::ElementRange share{begin, begin + owned.partition.count(shard)};
+        for (int shard = first; shard < end; ++shard) {
           comm::MeshPoint owner = settings_.at;
           owner.at[static_cast<std::size_t>(comm::MeshAxis::data)] = shard;
-          const int rank = comm::rank_of(settings_.plan.mesh, owner);
-          if (lists(rank)) add_part(segment, kept, zero::intersect(kept.held, share), rank);
+          add_part(segment, kept, zero::intersect(kept.held, shard_of(unit, shard)),
+                   comm::rank_of(settings_.plan.mesh, owner));
         }
   }
 

@@ -126,9 +126,12 @@ void declare_state(runtime::PersistentLayout& layout,
       flat(runtime::partial_sum_name(unit.name, level), DType::f32, shard, Role::gradient,
            plan.gradient_tier);
     for (const OptimizerTile& tile : optimizer_tiles(unit, plan, o, settings)) {
-      for (const StateStorage& s : state_storages(unit, plan, o, tile))
+      const bool is_record = plan.optimizer_tier != Tier::device;
+      for (const StateStorage& s : state_storages(unit, plan, o, tile)) {
         layout.add(s.name, s.storage_type, s.tier, Role::optimizer);
-      if (plan.optimizer_tier == Tier::device) break;  // one storage of each kind has all tiles
+        if (is_record) break;  // it has all kinds
+      }
+      if (!is_record) break;  // one storage of each kind has all tiles
     }
   }
 }

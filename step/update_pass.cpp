@@ -75,6 +75,8 @@ class UpdatePass {
     const zero::OwnedUnit o = owned(u);
     const ValueId updated = graph_.next_version(parameter(u, o).value);
     const ValueId published = graph_.next_version(updated);
+    const comm::Partition partition =
+        zero::partition_unit(unit.elements, settings_.plan.data_ranks());
     for (const zero::ElementRange& piece :
          zero::cut(unit.elements, settings_.plan.limits.gather_bucket_elements)) {
       const zero::ElementRange mine = zero::intersect(piece, {o.owned_begin, o.owned_end});
@@ -82,7 +84,7 @@ class UpdatePass {
       comm::Collective gather;
       gather.kind = comm::CollectiveKind::all_gather;
       gather.input_type = gather.wire_type = plan.recipe.dtype;
-      gather.partition = zero::slice(o.partition, piece.begin, piece.end);
+      gather.partition = zero::slice(partition, piece.begin, piece.end);
       graph_.nodes.push_back(runtime::collective_node(
           gather,
           runtime::flat_view(graph_, updated, begin, begin + mine.elements(), unit.name + ".own"),

@@ -225,13 +225,14 @@ class GatherPass {
   void gather(const Region& region, ValueId shard, ValueId gathered) {
     const runtime::ParameterUnit& unit = graph_.units[region.unit];
     const OwnedUnit owned = owned_unit(unit, of_.plan.units[region.unit], of_);
+    const comm::Partition partition = partition_unit(unit.elements, of_.plan.data_ranks());
     const Node& first = graph_.nodes[region.first];
     for (const ElementRange& piece : cut(unit.elements, of_.plan.limits.gather_bucket_elements)) {
       const ElementRange mine = intersect(piece, {owned.owned_begin, owned.owned_end});
       comm::Collective gather;
       gather.kind = comm::CollectiveKind::all_gather;
       gather.input_type = gather.wire_type = graph_.type(gathered).dtype;
-      gather.partition = slice(owned.partition, piece.begin, piece.end);
+      gather.partition = slice(partition, piece.begin, piece.end);
       const std::int64_t start = std::max<std::int64_t>(mine.begin - owned.owned_begin, 0);
       const std::int64_t count = mine.elements();
       Node node = collective_node(

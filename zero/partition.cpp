@@ -7,13 +7,25 @@
 
 namespace strata::zero {
 
+namespace {
+
+/// Returns where the shard of `rank` begins.
+std::int64_t bound_of(std::int64_t elements, int data_ranks, int rank) {
+  return rank * (elements / runtime::kCellElements) / data_ranks * runtime::kCellElements;
+}
+
+}  // namespace
+
 comm::Partition partition_unit(std::int64_t elements, int data_ranks) {
   STRATA_CHECK(data_ranks >= 1 && elements % runtime::kCellElements == 0, elements, data_ranks);
-  const std::int64_t cells = elements / runtime::kCellElements;
   comm::Partition partition;
   for (int r = 0; r <= data_ranks; ++r)
-    partition.bounds.push_back(r * cells / data_ranks * runtime::kCellElements);
+    partition.bounds.push_back(bound_of(elements, data_ranks, r));
   return partition;
+}
+
+ElementRange shard_of(std::int64_t elements, int data_ranks, int rank) {
+  return {bound_of(elements, data_ranks, rank), bound_of(elements, data_ranks, rank + 1)};
 }
 
 std::int64_t largest_shard(std::int64_t elements, int data_ranks) {

@@ -15,9 +15,6 @@ comm::Partition partition_unit(std::int64_t elements, int data_ranks);
 /// Returns the number of elements of the largest of these shards.
 std::int64_t largest_shard(std::int64_t elements, int data_ranks);
 
-/// Returns the part of `partition` inside [begin, end), relative to begin.
-comm::Partition slice(const comm::Partition& partition, std::int64_t begin, std::int64_t end);
-
 /// Elements [begin, end) of flat space.
 struct ElementRange {
   std::int64_t begin = 0;
@@ -25,6 +22,12 @@ struct ElementRange {
   [[nodiscard]] std::int64_t elements() const { return end - begin; }
   bool operator==(const ElementRange&) const = default;
 };
+
+/// Returns what `rank` owns in that partition.
+ElementRange shard_of(std::int64_t elements, int data_ranks, int rank);
+
+/// Returns the part of `partition` inside [begin, end), relative to begin.
+comm::Partition slice(const comm::Partition& partition, std::int64_t begin, std::int64_t end);
 
 /// Cuts `elements` into pieces of at most `bucket` elements (whole cells, at least one cell each).
 std::vector<ElementRange> cut(std::int64_t elements, std::int64_t bucket);

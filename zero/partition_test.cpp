@@ -48,6 +48,16 @@ TEST(Partition, BordersAreTheDocumentedOnes) {
         EXPECT_EQ(bounds_in_cells(cells, world)[static_cast<std::size_t>(r)], r * cells / world);
 }
 
+TEST(Partition, TellsTheShardOfOneRankAlone) {
+  for (int cells = 0; cells <= kMostCells; ++cells)
+    for (int world = 1; world <= kMostRanks; ++world) {
+      const comm::Partition p = partition_unit(cells * kCellElements, world);
+      for (int r = 0; r < world; ++r)
+        EXPECT_EQ(shard_of(cells * kCellElements, world, r),
+                  (ElementRange{p.begin(r), p.begin(r) + p.count(r)}));
+    }
+}
+
 TEST(Partition, KnowsItsLargestShard) {
   for (int cells = 0; cells <= kMostCells; ++cells)
     for (int world = 1; world <= kMostRanks; ++world) {

@@ -13,11 +13,10 @@ using runtime::ValueId;
 
 OwnedUnit owned_unit(const runtime::ParameterUnit& unit, const runtime::UnitPlan& plan,
                      const RankPlan& of) {
-  const int rank = of.data_rank();
+  const ElementRange shard = shard_of(unit.elements, of.plan.data_ranks(), of.data_rank());
   OwnedUnit owned;
-  owned.partition = partition_unit(unit.elements, of.plan.data_ranks());
-  owned.owned_begin = owned.partition.begin(rank);
-  owned.owned_end = owned.owned_begin + owned.partition.count(rank);
+  owned.owned_begin = shard.begin;
+  owned.owned_end = shard.end;
   owned.optimizer_begin = plan.shard_optimizer ? owned.owned_begin : 0;
   owned.optimizer_end = plan.shard_optimizer ? owned.owned_end : unit.elements;
   return owned;

@@ -19,8 +19,7 @@ struct RankPlan {
 
 /// The part of one unit that a rank keeps.
 struct OwnedUnit {
-  comm::Partition partition;                    ///< the unit's flat space, cut along the data axis
-  std::int64_t owned_begin = 0, owned_end = 0;  ///< its shard
+  std::int64_t owned_begin = 0, owned_end = 0;          ///< its shard
   std::int64_t optimizer_begin = 0, optimizer_end = 0;  ///< its master and moments
 };
 OwnedUnit owned_unit(const runtime::ParameterUnit& unit, const runtime::UnitPlan& plan,

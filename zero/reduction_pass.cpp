@@ -242,7 +242,8 @@ class UnitReduction {
                                             const ElementRange& piece) const {
     comm::Collective c;
     c.kind = kind;
-    c.partition = slice(owned_.partition, piece.begin, piece.end);
+    c.partition =
+        slice(partition_unit(unit_.elements, of_.plan.data_ranks()), piece.begin, piece.end);
     return c;
   }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -181,21 +182,23 @@ bool GlooLink::wait(Operation& operation) {
   return complete;
 }
 
-void GlooLink::finish(Lane lane, const Check& check) {
+void GlooLink::finish(Lane lane, std::size_t count, const Check& check) {
   std::vector<Operation>& operations = operations_[static_cast<std::size_t>(lane)];
   std::vector<Operation>& finished = finished_[static_cast<std::size_t>(lane)];
-  for (Operation& operation : operations) {
-    while (!wait(operation)) {
+  const auto end =
+      operations.begin() + static_cast<std::ptrdiff_t>(std::min(count, operations.size()));
+  for (auto operation = operations.begin(); operation != end; ++operation) {
+    while (!wait(*operation)) {
       seen_wakes_ = wakes_.load();
-      const std::string fate = death_of(operation.peer);
+      const std::string fate = death_of(operation->peer);
       // The peer may have done its part before it died.
-      if (!fate.empty() && wait(operation)) break;
-      check(operation.peer, fate);
+      if (!fate.empty() && wait(*operation)) break;
+      check(operation->peer, fate);
     }
   }
   // Gloo's thread may still be on its way out of a buffer; whoever destroys it then spins.
-  finished.clear();
-  std::swap(finished, operations);
+  finished.assign(std::make_move_iterator(operations.begin()), std::make_move_iterator(end));
+  operations.erase(operations.begin(), end);
 }
 
 void GlooLink::cancel() noexcept {

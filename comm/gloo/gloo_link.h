@@ -32,7 +32,7 @@ class GlooLink final : public HostLink {
   void listen(std::function<void(std::string_view reason)> hear) override;
   void send(Lane lane, int peer, std::uint64_t tag, std::span<const std::byte> bytes) override;
   void receive(Lane lane, int peer, std::uint64_t tag, std::span<std::byte> bytes) override;
-  void finish(Lane lane, const Check& check) override;
+  void finish(Lane lane, std::size_t count, const Check& check) override;
   void cancel() noexcept override;
   void give_up(std::string_view reason) noexcept override;
   [[nodiscard]] std::string death_of(int peer) const override;

@@ -23,7 +23,16 @@ void add_integers(const std::byte* from, std::int64_t count, std::byte* sum) {
   }
 }
 
+/// Returns the elements of the message that begins at element `begin` of `count`.
+std::int64_t chunk_at(std::int64_t begin, std::int64_t count) {
+  return std::min(kSumElementsPerMessage, count - begin);
+}
+
 }  // namespace
+
+std::int64_t HostsCommunicator::part_number(const PartialSum& sum, std::int64_t begin) const {
+  return begin * layout_.world + sum.subtree.first;
+}
 
 void HostsCommunicator::all_gather(const Collective& collective, const std::byte* input,
                                    std::byte* output) {
@@ -53,71 +62,100 @@ void HostsCommunicator::all_gather(const Collective& collective, const std::byte
   group_.barrier();
 }
 
+void HostsCommunicator::receive_sums(const Collective& collective, std::span<std::byte>& free) {
+  const std::int64_t count = collective.partition.count(rank_);
+  for (std::size_t i = 0; i < incoming_.size(); ++i) {
+    const Subtree& subtree = incoming_[i].subtree;
+    const DType type = sum_type(subtree, collective.wire_type);
+    received_[i] = take_piece(free, count * size_of(type));
+    const std::byte*& part = parts_[static_cast<std::size_t>(subtree.first)];
+    part = received_[i];
+    sums_.push_back({subtree, {&part, 1}, type, type});
+  }
+  for (std::int64_t begin = 0; begin < count; begin += kSumElementsPerMessage)
+    for (std::size_t i = 0; i < incoming_.size(); ++i) {
+      const PartialSum& sum = incoming_[i];
+      const std::int64_t size = size_of(sum_type(sum.subtree, collective.wire_type));
+      receive_data(sum.from, received_[i] + begin * size, chunk_at(begin, count) * size,
+                   part_number(sum, begin));
+    }
+}
+
 void HostsCommunicator::send_sums(const Collective& collective,
                                   std::span<const std::byte* const> operands,
                                   std::span<std::byte>& free) {
-  const std::int64_t size = size_of(collective.input_type);
-  for (const PartialSum& sum : outgoing_) {
-    const std::int64_t count = collective.partition.count(sum.to);
-    if (count == 0) continue;
-    const std::int64_t offset = collective.partition.begin(sum.to) * size;
-    const auto leaves = operands.subspan(
-        static_cast<std::size_t>(sum.subtree.first - layout_.first(host_)), sum.subtree.leaves);
+  std::int64_t largest = 0;
+  for (std::size_t i = 0; i < outgoing_.size(); ++i) {
+    const PartialSum& sum = outgoing_[i];
     const DType type = sum_type(sum.subtree, collective.wire_type);
-    const std::int64_t bytes = count * size_of(type);
+    const std::int64_t count = collective.partition.count(sum.to);
     const bool as_it_is = sum.subtree.leaves == 1 && collective.input_type == type;
-    if (as_it_is) {
-      send_data(sum.to, leaves[0] + offset, bytes, sum.subtree.first);
-      continue;
-    }
-    std::byte* made = take_piece(free, bytes);
+    made_[i] = as_it_is ? nullptr : take_piece(free, count * size_of(type));
+    largest = std::max(largest, count);
+  }
+  for (std::int64_t begin = 0; begin < largest; begin += kSumElementsPerMessage)
+    for (std::size_t i = 0; i < outgoing_.size(); ++i)
+      if (begin < collective.partition.count(outgoing_[i].to))
+        send_chunk(collective, operands, outgoing_[i], begin, made_[i]);
+}
+
+void HostsCommunicator::send_chunk(const Collective& collective,
+                                   std::span<const std::byte* const> operands,
+                                   const PartialSum& sum, std::int64_t begin, std::byte* made) {
+  const Partition& partition = collective.partition;
+  const std::int64_t offset = (partition.begin(sum.to) + begin) * size_of(collective.input_type);
+  const auto leaves = operands.subspan(
+      static_cast<std::size_t>(sum.subtree.first - layout_.first(host_)), sum.subtree.leaves);
+  const DType type = sum_type(sum.subtree, collective.wire_type);
+  const std::int64_t count = chunk_at(begin, partition.count(sum.to));
+  const std::byte* sent = leaves[0] + offset;
+  if (made != nullptr) {
+    std::byte* const chunk = made + begin * size_of(type);
+    sent = chunk;
     if (sum.subtree.leaves == 1) {
       kernels::convert_to_wire(nullptr, collective.input_type, leaves[0] + offset, type, count,
-                               made);
+                               chunk);
     } else {
       std::array<const std::byte*, kernels::kMaxContributions> at;
       for (std::size_t i = 0; i < leaves.size(); ++i) at[i] = leaves[i] + offset;
       kernels::ordered_sum(nullptr, {at.data(), leaves.size()}, collective.input_type,
-                           collective.wire_type, count, 1.0f, reinterpret_cast<float*>(made));
+                           collective.wire_type, count, 1.0f, reinterpret_cast<float*>(chunk));
     }
-    send_data(sum.to, made, bytes, sum.subtree.first);
   }
+  send_data(sum.to, sent, count * size_of(type), part_number(sum, begin));
 }
 
-void HostsCommunicator::receive_sums(const Collective& collective, std::span<std::byte>& free) {
-  const std::int64_t count = collective.partition.count(rank_);
-  for (const PartialSum& sum : incoming_) {
-    const DType type = sum_type(sum.subtree, collective.wire_type);
-    const std::int64_t bytes = count * size_of(type);
-    const std::byte*& part = parts_[static_cast<std::size_t>(sum.subtree.first)];
-    std::byte* taken = take_piece(free, bytes);
-    part = taken;
-    receive_data(sum.from, taken, bytes, sum.subtree.first);
-    sums_.push_back({sum.subtree, {&part, 1}, type, type});
-  }
-}
-
-void HostsCommunicator::reduce_scatter(const Collective& collective, const std::byte* input,
-                                       float* output, std::span<std::byte> workspace) {
+void HostsCommunicator::add_own_sums(const Collective& collective,
+                                     std::span<const std::byte* const> operands) {
   const Partition& partition = collective.partition;
-  const std::int64_t size = size_of(collective.input_type);
-  const auto operands = meet_all(collective, input, partition.total() * size);
-  std::span<std::byte> free = workspace;
-  sums_.clear();
-  receive_sums(collective, free);
-  send_sums(collective, operands, free);
+  const std::int64_t offset =
+      partition.total() > 0 ? partition.begin(rank_) * size_of(collective.input_type) : 0;
   const auto first = static_cast<std::size_t>(layout_.first(host_));
   for (std::size_t peer = 0; peer < operands.size(); ++peer)
-    parts_[first + peer] =
-        operands[peer] + (partition.total() > 0 ? partition.begin(rank_) * size : 0);
+    parts_[first + peer] = operands[peer] + offset;
   for (const Subtree& own : own_subtrees_)
     sums_.push_back({own,
                      {parts_.data() + own.first, static_cast<std::size_t>(own.leaves)},
                      collective.input_type,
                      collective.wire_type});
   std::ranges::sort(sums_, {}, [](const SumPart& sum) { return sum.subtree.first; });
+}
+
+void HostsCommunicator::reduce_scatter(const Collective& collective, const std::byte* input,
+                                       float* output, std::span<std::byte> workspace) {
+  const auto operands =
+      meet_all(collective, input, collective.partition.total() * size_of(collective.input_type));
+  std::span<std::byte> free = workspace;
+  sums_.clear();
+  receive_sums(collective, free);
+  send_sums(collective, operands, free);
+  add_own_sums(collective, operands);
+  const std::int64_t count = collective.partition.count(rank_);
+  for (std::int64_t begin = 0; begin < count; begin += kSumElementsPerMessage) {
+    finish(incoming_.size());
+    sum_tree(sums_, layout_.world, begin, chunk_at(begin, count), collective.scale, output + begin);
+  }
   finish();
-  sum_tree(sums_, layout_.world, partition.count(rank_), collective.scale, output);
   group_.barrier();
 }
 

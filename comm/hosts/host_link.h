@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@ namespace strata::comm {
 
 /// Kinds of messages: `finish` waits for one kind, while the other stays under way.
 enum class Lane { headers, operands };
+inline constexpr std::size_t kAllMessages = std::numeric_limits<std::size_t>::max();
 
 /// The connections of one rank with every rank of every other host. Ranks are numbered in the
 /// world. One thread sends, receives, finishes, cancels and closes; any thread may call the rest.
@@ -31,10 +33,11 @@ class HostLink {
   /// Asks whether waiting for `peer` may go on. `fate` is "", or what became of a peer that is dead
   /// and has not done its part.
   using Check = std::function<void(int peer, std::string_view fate)>;
-  /// Returns when all that was begun in the lane is complete, a send once its receiver has begun,
-  /// too. Sleeps; calls `check` before it does or soon after, every 200 ms, when a connection
-  /// breaks and after a give_up on either side, and lets its exception through.
-  virtual void finish(Lane lane, const Check& check) = 0;
+  /// Returns when the first `count` messages under way in the lane, in the order in which they were
+  /// begun, are complete, or all if they are fewer; a send once its receiver has begun, too.
+  /// Sleeps; calls `check` before it does or soon after, every 200 ms, when a connection breaks and
+  /// after a give_up on either side, and lets its exception through.
+  virtual void finish(Lane lane, std::size_t count, const Check& check) = 0;
   /// Ends what is under way: from here on no memory of the caller is written.
   virtual void cancel() noexcept = 0;
 

@@ -33,7 +33,9 @@ HostsCommunicator::HostsCommunicator(std::unique_ptr<PeerLink> peers,
       outgoing_(sums_from(layout_, rank)),
       incoming_(sums_to(layout_, rank)),
       own_subtrees_(subtrees_of(layout_, host_)),
-      parts_(static_cast<std::size_t>(layout_.world)) {
+      parts_(static_cast<std::size_t>(layout_.world)),
+      received_(incoming_.size()),
+      made_(outgoing_.size()) {
   sums_.reserve(static_cast<std::size_t>(layout_.world));
   link_->listen([this](std::string_view reason) { group_.abort(reason); });
 }
@@ -132,7 +134,7 @@ void HostsCommunicator::begin_headers(const Collective& collective) {
 
 void HostsCommunicator::finish_headers() {
   const auto check = [this](int peer, std::string_view fate) { require_living(peer, fate); };
-  link_->finish(Lane::headers, std::cref(check));
+  link_->finish(Lane::headers, kAllMessages, std::cref(check));
   headers_under_way_ = false;
   for (int host = 1; host < layout_.hosts(); ++host) {
     const Header& other = headers_[static_cast<std::size_t>(host)];
@@ -141,11 +143,11 @@ void HostsCommunicator::finish_headers() {
   }
 }
 
-void HostsCommunicator::finish() {
+void HostsCommunicator::finish(std::size_t count) {
   // Operands of another collective never come: its tags differ.
   if (headers_under_way_) finish_headers();
   const auto check = [this](int peer, std::string_view fate) { require_living(peer, fate); };
-  link_->finish(Lane::operands, std::cref(check));
+  link_->finish(Lane::operands, count, std::cref(check));
 }
 
 void HostsCommunicator::report_difference(int rank, const Header& one, int other_rank,
@@ -175,13 +177,15 @@ void HostsCommunicator::receive_bytes(Lane lane, int peer, std::uint64_t tag, vo
   link_->receive(lane, peer, tag, {static_cast<std::byte*>(data), static_cast<std::size_t>(bytes)});
 }
 
-void HostsCommunicator::send_data(int peer, const std::byte* data, std::int64_t bytes, int part) {
+void HostsCommunicator::send_data(int peer, const std::byte* data, std::int64_t bytes,
+                                  std::int64_t part) {
   if (bytes == 0) return;
   send_bytes(Lane::operands, peer,
              tag_of(Message::data, round_tag_, static_cast<std::uint64_t>(part)), data, bytes);
 }
 
-void HostsCommunicator::receive_data(int peer, std::byte* data, std::int64_t bytes, int part) {
+void HostsCommunicator::receive_data(int peer, std::byte* data, std::int64_t bytes,
+                                     std::int64_t part) {
   if (bytes == 0) return;
   receive_bytes(Lane::operands, peer,
                 tag_of(Message::data, round_tag_, static_cast<std::uint64_t>(part)), data, bytes);

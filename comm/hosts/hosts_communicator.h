@@ -65,16 +65,16 @@ class HostsCommunicator final : public HostCommunicator {
                                       const Header& other) const;
   /// Throws PeerError if a rank gave up, this one must end, or `peer` of another host has a fate.
   void require_living(int peer, std::string_view fate);
-  /// Waits for what was begun between hosts, headers first.
-  void finish();
+  /// Waits for the first `count` messages under way between hosts, after headers.
+  void finish(std::size_t count = kAllMessages);
   /// Lets the ranks of this host read what arrived.
   void finish_host();
 
   // Messages; those of 0 bytes are left out on both sides.
   [[nodiscard]] std::uint64_t tag_of(Message message, std::uint64_t number,
                                      std::uint64_t detail) const;
-  void send_data(int peer, const std::byte* data, std::int64_t bytes, int part = 0);
-  void receive_data(int peer, std::byte* data, std::int64_t bytes, int part = 0);
+  void send_data(int peer, const std::byte* data, std::int64_t bytes, std::int64_t part = 0);
+  void receive_data(int peer, std::byte* data, std::int64_t bytes, std::int64_t part = 0);
   void send_bytes(Lane lane, int peer, std::uint64_t tag, const void* data, std::int64_t bytes);
   void receive_bytes(Lane lane, int peer, std::uint64_t tag, void* data, std::int64_t bytes);
 
@@ -89,9 +89,14 @@ class HostsCommunicator final : public HostCommunicator {
   void send(const Collective& collective, const std::byte* input) override;
   void receive(const Collective& collective, std::byte* output) override;
   void meet(const Collective& collective) override;
+  /// Tells messages between two ranks apart: one of each sum begins at element `begin` of it.
+  [[nodiscard]] std::int64_t part_number(const PartialSum& sum, std::int64_t begin) const;
+  void receive_sums(const Collective& collective, std::span<std::byte>& free);
   void send_sums(const Collective& collective, std::span<const std::byte* const> operands,
                  std::span<std::byte>& free);
-  void receive_sums(const Collective& collective, std::span<std::byte>& free);
+  void send_chunk(const Collective& collective, std::span<const std::byte* const> operands,
+                  const PartialSum& sum, std::int64_t begin, std::byte* made);
+  void add_own_sums(const Collective& collective, std::span<const std::byte* const> operands);
   [[nodiscard]] bool leads() const { return local_ == 0; }
 
   int rank_;
@@ -115,6 +120,8 @@ class HostsCommunicator final : public HostCommunicator {
   const std::vector<Subtree> own_subtrees_;  ///< of this host
   std::vector<SumPart> sums_;                ///< of the tree of this rank's piece, in order
   std::vector<const std::byte*> parts_;      ///< what `sums_` refers to, by rank of the first leaf
+  std::vector<std::byte*> received_;         ///< where sums arrive, by incoming sum
+  std::vector<std::byte*> made_;  ///< where sums are made, by outgoing sum; nullptr: sent as it is
 };
 
 }  // namespace strata::comm

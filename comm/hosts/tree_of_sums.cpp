@@ -65,16 +65,33 @@ class BlockSum {
   alignas(64) std::array<std::array<float, kBlock>, kLevels> scratch_;
 };
 
+/// Adds up all parts in one pass, if they are contributions of one type; returns whether it did.
+bool sum_contributions(std::span<const SumPart> sums, std::int64_t begin, std::int64_t count,
+                       float scale, float* out) {
+  std::array<const std::byte*, kernels::kMaxContributions> at;
+  std::size_t leaves = 0;
+  const DType input_type = sums.front().input_type, wire_type = sums.front().wire_type;
+  for (const SumPart& sum : sums) {
+    if (std::ssize(sum.parts) != sum.subtree.leaves || leaves + sum.parts.size() > at.size() ||
+        sum.input_type != input_type || sum.wire_type != wire_type)
+      return false;
+    for (const std::byte* part : sum.parts) at[leaves++] = part + begin * size_of(input_type);
+  }
+  kernels::ordered_sum(nullptr, {at.data(), leaves}, input_type, wire_type, count, scale, out);
+  return true;
+}
+
 }  // namespace
 
-void sum_tree(std::span<const SumPart> sums, int world, std::int64_t count, float scale,
-              float* out) {
+void sum_tree(std::span<const SumPart> sums, int world, std::int64_t begin, std::int64_t count,
+              float scale, float* out) {
+  if (sum_contributions(sums, begin, count, scale, out)) return;
   const int root = static_cast<int>(std::bit_ceil(static_cast<unsigned>(world)));
-  for (std::int64_t begin = 0; begin < count; begin += kBlock) {
-    const std::int64_t block = std::min(kBlock, count - begin);
-    BlockSum sum(sums, world, begin, block);
+  for (std::int64_t done = 0; done < count; done += kBlock) {
+    const std::int64_t block = std::min(kBlock, count - done);
+    BlockSum sum(sums, world, begin + done, block);
     const auto* value = reinterpret_cast<const std::byte*>(sum.sum_of(0, root, 0));
-    kernels::ordered_sum(nullptr, {&value, 1}, DType::f32, DType::f32, block, scale, out + begin);
+    kernels::ordered_sum(nullptr, {&value, 1}, DType::f32, DType::f32, block, scale, out + done);
   }
 }
 

@@ -19,10 +19,10 @@ struct SumPart {
   DType wire_type = DType::f32;
 };
 
-/// Computes out[i] for i in [0, count): the tree's sum over `world` leaves, times `scale`, with the
-/// bits of kernels::ordered_sum over all contributions. `sums` are in order and cover all leaves.
-/// `out` may be exactly one fp32 contribution.
-void sum_tree(std::span<const SumPart> sums, int world, std::int64_t count, float scale,
-              float* out);
+/// Computes out[i] for i in [0, count) from elements `begin` + i of the parts: the tree's sum over
+/// `world` leaves, times `scale`, with the bits of kernels::ordered_sum over all contributions.
+/// `sums` are in order and cover all leaves. `out` may be these elements of one fp32 contribution.
+void sum_tree(std::span<const SumPart> sums, int world, std::int64_t begin, std::int64_t count,
+              float scale, float* out);
 
 }  // namespace strata::comm

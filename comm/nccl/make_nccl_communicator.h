@@ -14,13 +14,15 @@ struct NcclOptions {
   Reduction reduction = Reduction::ordered;
   /// For prepare_nccl_environment: the interface that the user names; "": NCCL chooses.
   std::string network_interface{};
+  std::string host{};  ///< name of this rank's host, for people
 };
 
 /// Collective over all ranks of `host`. Makes a communicator of the same ranks for arenas on
 /// `device`, a CUDA device, and enqueues on its streams (nccl_communicator.h). Uses `host` for the
 /// start, for agreement and for errors; both arguments must outlive the result. Throws HostError
 /// when NCCL or the device is missing; InvalidArgument, on all ranks, when two ranks use one GPU;
-/// PeerError when a rank does not come; ConfigError as prepare_nccl_environment does.
+/// PeerError when a rank does not come; ConfigError as prepare_nccl_environment does, and, on all
+/// ranks, when hosts have different versions of NCCL.
 std::unique_ptr<Communicator> make_nccl_communicator(Communicator& host, kernels::Device& device,
                                                      const NcclOptions& options);
 

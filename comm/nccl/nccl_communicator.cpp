@@ -7,6 +7,7 @@
 #include <system_error>
 #include <thread>
 
+#include "comm/equal_facts.h"
 #include "comm/first_cause.h"
 #include "comm/gather_texts.h"
 #include "core/check.h"
@@ -50,16 +51,12 @@ NcclCommunicator::~NcclCommunicator() {
 void NcclCommunicator::agree() {
   int version = 0;
   if (nccl_.get_version(&version) != ncclSuccess) version = 0;
-  const std::vector<std::int64_t> versions = gather_numbers(host_, version);
+  const Fact fact{"NCCL (install the same on all hosts, or name its folder in STRATA_CUDA_PATH)",
+                  nccl_version_text(version), device_.library};
+  require_equal_facts(host_, device_.host, {&fact, 1});
   const std::vector<std::string> gpus = gather_texts(host_, device_.gpu);
   for (int rank = 1; rank < size(); ++rank) {
     const auto r = static_cast<std::size_t>(rank);
-    if (versions[r] != versions[0])
-      throw HostError(
-          fmt::format("the ranks have different versions of NCCL: rank 0 {}, rank {} {}; install "
-                      "the same on all hosts, or name one in STRATA_CUDA_PATH",
-                      nccl_version_text(static_cast<int>(versions[0])), rank,
-                      nccl_version_text(static_cast<int>(versions[r]))));
     const auto first = std::find(gpus.begin(), gpus.begin() + rank, gpus[r]);
     if (first != gpus.begin() + rank)
       throw InvalidArgument(

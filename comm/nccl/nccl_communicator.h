@@ -23,6 +23,8 @@ struct NcclDevice {
   std::byte* word = nullptr;  ///< 8 bytes of device memory, for barriers
   cudaStream_t (*stream_of)(kernels::Stream& stream) = nullptr;
   Reduction reduction = Reduction::ordered;
+  std::string host{};     ///< name of this rank's host, for people
+  std::string library{};  ///< the file of NCCL, for people
 };
 
 /// `run` enqueues and returns. Errors of enqueued work appear in `check`, so call it while waiting

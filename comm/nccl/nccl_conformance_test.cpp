@@ -147,6 +147,29 @@ TEST(NcclCommunicatorTest, RefusesTwoRanksOnOneGpuOnAllRanks) {
   EXPECT_EQ(fake_nccl_alive(), 0);
 }
 
+// Fault 35.
+TEST(NcclCommunicatorTest, RefusesDifferentVersionsOnAllRanksByTheNamesOfHosts) {
+  NcclFunctions older = fake_nccl();
+  older.get_version = [](int* version) {
+    *version = 22703;
+    return ncclSuccess;
+  };
+  run_threads(3, [&older](Communicator& host) {
+    const bool is_older = host.rank() == 2;
+    NcclDevice device{.gpu = gpu(host.rank())};
+    device.host = is_older ? "gpu-07" : "gpu-06";
+    device.library = is_older ? "/opt/libnccl.so.2" : "/usr/lib/libnccl.so.2";
+    EXPECT_EQ(message_of<ConfigError>(
+                  [&] { NcclCommunicator nccl(is_older ? older : fake_nccl(), host, device); }),
+              "the ranks do not mean the same run; give all of them the same settings, environment "
+              "and files:\nNCCL (install the same on all hosts, or name its folder in "
+              "STRATA_CUDA_PATH): 2.28.9 of /usr/lib/libnccl.so.2 on rank 0 (gpu-06), 2.27.3 of "
+              "/opt/libnccl.so.2 on rank 2 (gpu-07)");
+    host.close();
+  });
+  EXPECT_EQ(fake_nccl_alive(), 0);
+}
+
 TEST(NcclCommunicatorTest, ARankThatDoesNotComeEndsTheStartOfTheOthers) {
   run_threads(3, [](Communicator& host) {
     if (host.rank() == 2) {

@@ -34,13 +34,15 @@ struct NcclParts {
 /// An NcclCommunicator with its parts. They are its first base class, so that they outlive it.
 class LoadedNccl final : private NcclParts, public NcclCommunicator {
  public:
-  LoadedNccl(Communicator& host, const kernels::Device& device, Reduction reduction)
+  LoadedNccl(Communicator& host, const kernels::Device& device, const NcclOptions& options)
       : NcclCommunicator(
             NcclParts::library.functions(), host,
             {.gpu = device.identity(),
              .word = NcclParts::word.get(),
              .stream_of = [](kernels::Stream& stream) { return cuda::cuda(stream).get(); },
-             .reduction = reduction}) {}
+             .reduction = options.reduction,
+             .host = options.host,
+             .library = NcclParts::library.path()}) {}
 };
 
 }  // namespace
@@ -49,7 +51,7 @@ std::unique_ptr<Communicator> make_nccl_communicator(Communicator& host, kernels
                                                      const NcclOptions& options) {
   prepare_nccl_environment(options.network_interface);
   device.bind_thread();
-  return std::make_unique<LoadedNccl>(host, device, options.reduction);
+  return std::make_unique<LoadedNccl>(host, device, options);
 }
 
 std::string why_no_nccl() {

@@ -6,6 +6,7 @@
 
 #include "comm/agreement.h"
 #include "comm/host_stream.h"
+#include "comm/partial_sums.h"
 #include "comm/testing/checked_collectives.h"
 #include "core/error.h"
 
@@ -53,6 +54,29 @@ TEST_P(CommConformance, SumsToTheBitAsTheScalarTreeDoes) {
                          .partition = partition,
                          .scale = scale},
                         ++seed);
+    arena.close();
+  });
+}
+
+TEST_P(CommConformance, SumsPiecesThatTravelAsSeveralMessages) {
+  constexpr std::int64_t kMessage = kSumElementsPerMessage;
+  run_ranks([](Communicator& communicator) {
+    TestArena arena(communicator, 32 << 20);
+    const int world = communicator.size();
+    Partition partition{{0}};
+    for (int rank = 0; rank < world; ++rank)
+      partition.bounds.push_back(partition.total() + (rank == 0           ? kMessage + 37
+                                                      : rank == world - 1 ? kMessage
+                                                                          : 3));
+    std::uint64_t seed = 0;
+    for (const auto& [input, wire] :
+         {std::pair{DType::f32, DType::f32}, {DType::f32, DType::bf16}, {DType::bf16, DType::bf16}})
+      run_checked(communicator, arena,
+                  {.kind = CollectiveKind::reduce_scatter,
+                   .input_type = input,
+                   .wire_type = wire,
+                   .partition = partition},
+                  ++seed);
     arena.close();
   });
 }

@@ -2,6 +2,7 @@
 #include <thread>
 
 #include "comm/host_stream.h"
+#include "comm/testing/arrivals.h"
 #include "comm/testing/conformance.h"
 #include "comm/testing/test_arena.h"
 #include "core/error.h"
@@ -10,7 +11,8 @@ namespace strata::comm {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::chrono::milliseconds kSoon{1000};
+/// Who is not woken waits for a minute at least; a busy machine may take some seconds.
+constexpr std::chrono::seconds kSoon{30};
 
 /// Returns the error that the communicator throws, which must come soon; does not end the test.
 std::string error_of(Communicator& communicator, const Collective& collective, std::byte* data) {
@@ -27,9 +29,17 @@ std::string error_of(Communicator& communicator, const Collective& collective, s
   return text;
 }
 
-/// A peer that fails or leaves at once may reach a rank of another host before that rank has heard
-/// that all had registered their arenas, and end the registration.
-void let_all_register() { std::this_thread::sleep_for(std::chrono::milliseconds(30)); }
+/// Runs ranks that have all registered an arena. A peer that fails or leaves at once may else reach
+/// a rank of another host before that one has heard of the others, and end the registration.
+void run_registered(const TestedBackend& backend,
+                    const std::function<void(Communicator& communicator, TestArena& arena)>& body) {
+  const Arrivals registered;
+  backend.run_ranks(backend.world, [&](Communicator& communicator) {
+    TestArena arena(communicator, 4096);
+    registered.meet(communicator.size());
+    body(communicator, arena);
+  });
+}
 
 Collective word_all_reduce(int world) {
   Collective collective{.kind = CollectiveKind::all_reduce, .input_type = DType::i64};
@@ -60,9 +70,7 @@ TEST_P(CommFailure, AbortWakesEveryoneAndStaysForEver) {
 
 // Does what an executor does: it says where it was, and passes on what it heard.
 TEST_P(CommFailure, NamesTheFirstCauseOnceHoweverOftenItIsHandedOn) {
-  run_ranks([](Communicator& communicator) {
-    TestArena arena(communicator, 4096);
-    let_all_register();
+  run_registered(GetParam(), [](Communicator& communicator, TestArena& arena) {
     const std::string me = "rank " + std::to_string(communicator.rank()) + ": ";
     if (communicator.rank() == 1)
       communicator.abort(me +
@@ -96,9 +104,7 @@ TEST_P(CommFailure, AbortFromAnotherThreadWakesTheWaitingOne) {
 }
 
 TEST_P(CommFailure, AbortWakesSenderAndReceiver) {
-  run_ranks([](Communicator& communicator) {
-    TestArena arena(communicator, 4096);
-    let_all_register();
+  run_registered(GetParam(), [](Communicator& communicator, TestArena& arena) {
     Collective message = word_all_reduce(communicator.size());
     // Rank 1 waits for a message that rank 0 never sends; rank 0 gives up.
     if (communicator.rank() > 1) return;
@@ -113,9 +119,7 @@ TEST_P(CommFailure, AbortWakesSenderAndReceiver) {
 }
 
 TEST_P(CommFailure, NamesCollectivesThatDiffer) {
-  run_ranks([](Communicator& communicator) {
-    TestArena arena(communicator, 4096);
-    let_all_register();
+  run_registered(GetParam(), [](Communicator& communicator, TestArena& arena) {
     Collective collective = word_all_reduce(communicator.size());
     if (communicator.rank() == 1) collective.kind = CollectiveKind::broadcast;
     const std::string text = error_of(communicator, collective, arena.take(8));
@@ -126,9 +130,7 @@ TEST_P(CommFailure, NamesCollectivesThatDiffer) {
 }
 
 TEST_P(CommFailure, RefusesNonsenseOnAllRanks) {
-  run_ranks([](Communicator& communicator) {
-    TestArena arena(communicator, 4096);
-    let_all_register();
+  run_registered(GetParam(), [](Communicator& communicator, TestArena& arena) {
     Collective collective = word_all_reduce(communicator.size());
     if (communicator.rank() == 0) collective.input_type = DType::f32;
     const std::string text = error_of(communicator, collective, arena.take(8));
@@ -138,9 +140,7 @@ TEST_P(CommFailure, RefusesNonsenseOnAllRanks) {
 }
 
 TEST_P(CommFailure, NamesARankThatLeft) {
-  run_ranks([](Communicator& communicator) {
-    TestArena arena(communicator, 4096);
-    let_all_register();
+  run_registered(GetParam(), [](Communicator& communicator, TestArena& arena) {
     if (communicator.rank() == 1) return;  // its communicator is destroyed without close
     const std::string text =
         error_of(communicator, word_all_reduce(communicator.size()), arena.take(8));

@@ -25,14 +25,20 @@ struct Waiting {
   Lane lane;
   std::byte* data;
   std::size_t bytes;
+  std::uint64_t number = 0;  ///< among the messages of its rank and lane
 };
 
 enum class Presence { open, closed, gone };
 
+/// Returns the rank at this end.
+int rank_of(const Waiting& end) { return end.is_send ? end.from : end.to; }
+
+constexpr int kNobody = -1;
+
 struct LinkedRank {
   std::function<void(std::string_view)> hear;
-  std::string told;                        ///< a reason that came before `hear`
-  std::array<std::size_t, 2> under_way{};  ///< sends and receives, by lane
+  std::string told;                      ///< a reason that came before `hear`
+  std::array<std::uint64_t, 2> begun{};  ///< sends and receives, by lane
   std::uint64_t wakes = 0;
   Presence presence = Presence::open;
 };
@@ -48,19 +54,14 @@ class ThreadHosts {
 
   LinkedRank& of(int rank) { return ranks[static_cast<std::size_t>(rank)]; }
 
-  /// Messages under way of the rank at this end.
-  std::size_t& under_way(const Waiting& end) {
-    return of(end.is_send ? end.from : end.to).under_way[static_cast<std::size_t>(end.lane)];
-  }
-
   /// Completes the message if its other end waits, else lets it wait.
-  void begin(const Waiting& mine) {
+  void begin(Waiting mine) {
     const std::lock_guard lock(mutex);
     const auto other = std::find_if(waiting.begin(), waiting.end(), [&](const Waiting& theirs) {
       return theirs.from == mine.from && theirs.to == mine.to && theirs.tag == mine.tag &&
              theirs.is_send != mine.is_send;
     });
-    ++under_way(mine);
+    mine.number = of(rank_of(mine)).begun[static_cast<std::size_t>(mine.lane)]++;
     if (other == waiting.end()) {
       waiting.push_back(mine);
       return;
@@ -70,18 +71,17 @@ class ThreadHosts {
     const auto [source, target] =
         mine.is_send ? std::pair{mine.data, other->data} : std::pair{other->data, mine.data};
     copy_bytes(target, source, static_cast<std::int64_t>(mine.bytes));
-    --under_way(mine);
-    --under_way(*other);
     waiting.erase(other);
     changed.notify_all();
   }
 
-  /// Returns the other end of a message that waits for it.
-  [[nodiscard]] int awaited_by(int rank, Lane lane) const {
-    const auto found = std::ranges::find_if(waiting, [&](const Waiting& end) {
-      return (end.is_send ? end.from : end.to) == rank && end.lane == lane;
+  /// Returns the rank at the other end of a message of `rank` that waits for it and whose number is
+  /// below `end`; kNobody if there is none.
+  [[nodiscard]] int awaited_by(int rank, Lane lane, std::uint64_t end) const {
+    const auto found = std::ranges::find_if(waiting, [&](const Waiting& message) {
+      return rank_of(message) == rank && message.lane == lane && message.number < end;
     });
-    STRATA_CHECK(found != waiting.end(), "rank", rank, "waits for nobody");
+    if (found == waiting.end()) return kNobody;
     return found->is_send ? found->to : found->from;
   }
 
@@ -136,28 +136,30 @@ class ThreadHostLink final : public HostLink {
     hosts_->begin({peer, rank_, tag, false, lane, bytes.data(), bytes.size()});
   }
 
-  void finish(Lane lane, const Check& check) override {
+  void finish(Lane lane, std::size_t count, const Check& check) override {
     std::unique_lock lock(hosts_->mutex);
     const LinkedRank& mine = hosts_->of(rank_);
-    const std::size_t& under_way = mine.under_way[static_cast<std::size_t>(lane)];
-    while (under_way > 0) {
+    std::uint64_t& finished = finished_[static_cast<std::size_t>(lane)];
+    const std::uint64_t begun = mine.begun[static_cast<std::size_t>(lane)];
+    const std::uint64_t end = finished + std::min<std::uint64_t>(count, begun - finished);
+    const auto awaited = [&] { return hosts_->awaited_by(rank_, lane, end); };
+    for (int peer = awaited(); peer != kNobody; peer = awaited()) {
       const std::uint64_t seen = mine.wakes;
-      const int peer = hosts_->awaited_by(rank_, lane);
       const std::string_view fate = hosts_->fate_of(peer);
       lock.unlock();
       check(peer, fate);
       lock.lock();
       hosts_->changed.wait_for(lock, kCheckInterval,
-                               [&] { return under_way == 0 || mine.wakes != seen; });
+                               [&] { return awaited() == kNobody || mine.wakes != seen; });
     }
+    finished = end;
   }
 
   void cancel() noexcept override {
     const std::lock_guard lock(hosts_->mutex);
-    std::erase_if(hosts_->waiting, [this](const Waiting& message) {
-      return (message.is_send ? message.from : message.to) == rank_;
-    });
-    hosts_->of(rank_).under_way = {};
+    std::erase_if(hosts_->waiting,
+                  [this](const Waiting& message) { return rank_of(message) == rank_; });
+    finished_ = hosts_->of(rank_).begun;
   }
 
   void give_up(std::string_view reason) noexcept override {
@@ -185,7 +187,8 @@ class ThreadHostLink final : public HostLink {
  private:
   std::shared_ptr<ThreadHosts> hosts_;
   int rank_;
-  bool gave_up_ = false;  ///< guarded by the mutex of hosts_
+  std::array<std::uint64_t, 2> finished_{};  ///< messages, by lane
+  bool gave_up_ = false;                     ///< guarded by the mutex of hosts_
 };
 
 }  // namespace

@@ -20,13 +20,19 @@ TEST(CpuFeatures, LargerSetsContainSmallerOnes) {
   EXPECT_LE(features.amx_bf16, features.amx_announced);
 }
 
-TEST(CpuFeatures, AgreesWithTheCompilersLibraryOnSetsThatDoNotTrap) {
+/// True if this CPU announces a set that it does not have, as some virtual machines do.
+bool announces_too_much(const CpuFeatures& features) {
+  return features.amx_bf16 != features.amx_announced ||
+         features.avx512_bf16 != (__builtin_cpu_supports("avx512bf16") != 0);
+}
+
+TEST(CpuFeatures, FindsNothingThatTheCompilersLibraryDoesNotFind) {
   const CpuFeatures features = detect_cpu_features();
   EXPECT_EQ(features.avx2, __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"));
   EXPECT_EQ(features.avx512, __builtin_cpu_supports("avx512f") &&
                                  __builtin_cpu_supports("avx512bw") &&
                                  __builtin_cpu_supports("avx512vl"));
-  EXPECT_EQ(features.avx512_bf16, __builtin_cpu_supports("avx512bf16") != 0);
+  EXPECT_LE(features.avx512_bf16, __builtin_cpu_supports("avx512bf16") != 0);
 }
 
 TEST(CpuFeatures, AsksTwiceAndAnswersTheSame) {
@@ -51,12 +57,14 @@ TEST(CpuFeatures, KnowsHowWideItsVectorsAre) {
 
 TEST(CpuFeaturesDeathTest, TheChosenInstructionSetsAreThoseThatAreAllowed) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  if (!detect_cpu_features().avx512) GTEST_SKIP() << "this CPU has no AVX-512 to do without";
+  const CpuFeatures features = detect_cpu_features();
+  if (!features.avx512) GTEST_SKIP() << "this CPU has no AVX-512 to do without";
+  if (announces_too_much(features)) GTEST_SKIP() << "oneDNN's limit is not left to its variable";
   EXPECT_EXIT(
       {
         setenv("ONEDNN_MAX_CPU_ISA", "AVX2", 1);
         std::fputs(chosen_instruction_sets().c_str(), stderr);
-        std::exit(0);
+        std::_Exit(0);  // what a sanitizer prints at the end is no part of it
       },
       testing::ExitedWithCode(0), "oneDNN [0-9.]+ avx2$");
   const std::string chosen = chosen_instruction_sets();
@@ -76,7 +84,7 @@ TEST(CpuFeaturesDeathTest, LimitsTheLibraries) {
         limit_libraries(features);
         const bool limited = dnnl_get_effective_cpu_isa() == dnnl_cpu_isa_avx2 &&
                              (hwy::SupportedTargets() & HWY_AVX3) == 0;
-        std::exit(limited ? 0 : 1);
+        std::_Exit(limited ? 0 : 1);
       },
       testing::ExitedWithCode(0), "");
 }

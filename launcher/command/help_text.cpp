@@ -79,6 +79,8 @@ Options
                                  that come after the next; train keeps global batch and steps
     --elastic MIN:MAX            with it: how many ranks there may be (default: all that the hosts
                                  have slots for and train's global batch admits)
+    --rdzv-conf join_timeout=S   time that hosts have to come at first, and that each of them waits
+                                 for host 0 (default 300); other settings of torchrun do nothing
     --rejoin SECONDS             time that lost hosts have to come back when the others are too few
                                  (default 60)
     --master_port PORT           on one host: MASTER_PORT of the ranks (default: a free one), for
@@ -88,12 +90,13 @@ Options
 
 What you see
     With more than one rank each line starts with its rank. Standard output and standard error stay
-    apart. When a rank fails, the last lines say which one, how it ended, where it was, its error
-    and what to do. mlaunch ends with that rank's exit code (128 + signal when it was killed).
-    Ctrl-C ends the ranks, a second Ctrl-C kills them. SIGTERM lets them stop by themselves: those
-    that save what they have and end with code 75 were stopped on request, and so was mlaunch. A
-    second SIGTERM ends them as Ctrl-C does. SIGUSR1 and SIGUSR2 are passed on. Rank 0 reads
-    mlaunch's standard input unless that is a terminal; other ranks read nothing.
+    apart; where nobody reads them any more, the ranks go on. When a rank fails, the last lines say
+    which one, how it ended, where it was, its error and what to do. mlaunch ends with that rank's
+    exit code (128 + signal when it was killed). Ctrl-C ends the ranks, a second Ctrl-C kills them.
+    SIGTERM lets them stop by themselves: those that save what they have and end with code 75 were
+    stopped on request, and so was mlaunch. A second SIGTERM ends them as Ctrl-C does. SIGUSR1 and
+    SIGUSR2 are passed on. Rank 0 reads mlaunch's standard input unless that is a terminal; other
+    ranks read nothing.
 
 Exit codes
     0 done   2 wrong command line   65 bad stored data   69 this machine cannot do it

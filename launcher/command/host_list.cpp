@@ -41,7 +41,7 @@ class Hosts {
     ListedHost host{.name = std::string(name)};
     if (slots) {
       const auto number = parse_integer(std::string(*slots));
-      if (!number || *number < 1 || *number > kMostSlots)
+      if (slots->starts_with('0') || !number || *number < 1 || *number > kMostSlots)
         throw InvalidArgument(
             fmt::format("{}: slots of {} are '{}', expected a number from 1 to {}", where, name,
                         *slots, kMostSlots));

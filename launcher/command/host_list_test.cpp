@@ -30,7 +30,8 @@ TEST(HostList, AWrongWordIsNamed) {
     return refusal([text] { (void)parse_host_list("-H", text); });
   };
   EXPECT_EQ(of("a:0"), "-H: slots of a are '0', expected a number from 1 to 1024");
-  for (const char* slots : {"a:", "a:x", "a:-1", "a:1.5", "a:99999999999999999999", "a:2:3"})
+  for (const char* slots :
+       {"a:", "a:x", "a:-1", "a:1.5", "a:03", "a:99999999999999999999", "a:2:3"})
     EXPECT_NE(of(slots).find("slots of a"), std::string::npos) << slots;
   for (const char* names : {"", ",", "a,,b", "a,", "-oProxyCommand=x", "a b", "a;b", "@a", "u@@a",
                             "$(x)", "a/b", "\xc3\xa4"})
@@ -51,6 +52,8 @@ TEST(Hostfile, AWrongLineIsNamed) {
   };
   EXPECT_EQ(of("a slots=1\nb slots=0\n"),
             "hosts, line 2: slots of b are '0', expected a number from 1 to 1024");
+  EXPECT_EQ(of("b slots=03"),
+            "hosts, line 1: slots of b are '03', expected a number from 1 to 1024");
   EXPECT_EQ(of("a\n\na slots=2\n"),
             "hosts, line 3: a is named twice; name it once, with all of its slots");
   EXPECT_EQ(of("a gpus=2"), "hosts, line 1: expected NAME slots=N");

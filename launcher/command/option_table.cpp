@@ -67,7 +67,7 @@ constexpr auto kTable = std::to_array<OptionEntry>({
     {"--rdzv-backend", no_effect, true, kMeet},
     {"--rdzv-endpoint", rendezvous, true},
     {"--rdzv-id", no_effect, true, kMeet},
-    {"--rdzv-conf", no_effect, true, kMeet},
+    {"--rdzv-conf", rendezvous_settings, true, kMeet},
     {"--monitor-interval", no_effect, true, "a rank that ends is noticed at once"},
     {"--multi-gpu", no_effect, false, "-np N says how many ranks there are"},
     {"--max-restarts", max_restarts, true},

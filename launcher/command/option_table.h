@@ -28,6 +28,7 @@ enum class OptionUse {
   rejoin,
   agent,
   rendezvous,
+  rendezvous_settings,
   this_host,
   requeue,
   run_secret,

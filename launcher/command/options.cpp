@@ -54,10 +54,15 @@ class Parser {
   explicit Parser(const Surroundings& surroundings) : surroundings_(surroundings) {}
   void take(const Given& given);
   Options finish();
-  /// True if the number of hosts was typed and is no good: other options would seem wrong, too.
-  [[nodiscard]] bool lacks_host_count() const {
-    return !hosts_.count &&
-           std::ranges::find(typed_, OptionUse::node_count, &TypedOption::use) != typed_.end();
+  /// True if a number that hosts need was typed and is no good: other options would seem wrong,
+  /// too, or it would seem to be missing.
+  [[nodiscard]] bool lacks_number_of_hosts() const {
+    const auto is_typed = [this](OptionUse use) {
+      return std::ranges::find(typed_, use, &TypedOption::use) != typed_.end();
+    };
+    return (!hosts_.count && is_typed(OptionUse::node_count)) ||
+           (!hosts_.node && is_typed(OptionUse::node_rank)) ||
+           (!options_.master_port && is_typed(OptionUse::master_port));
   }
   /// The word after --autotuning; nullopt: it is not asked for.
   [[nodiscard]] const std::optional<std::string>& autotuning() const { return autotuning_; }
@@ -68,7 +73,7 @@ class Parser {
   void set_filter(const Given& given);
   void settle_filter();
   void set_listed(const Given& given, std::vector<ListedHost> hosts);
-
+  void set_rendezvous_settings(const Given& given);
   void settle_requeue();
 
   const Surroundings& surroundings_;
@@ -166,6 +171,9 @@ void Parser::take(const Given& given) {
     case OptionUse::rendezvous:
       hosts_.rendezvous = given.value;
       break;
+    case OptionUse::rendezvous_settings:
+      set_rendezvous_settings(given);
+      break;
     case OptionUse::requeue:
       requeue_ = true;
       break;
@@ -248,6 +256,23 @@ void Parser::set_listed(const Given& given, std::vector<ListedHost> hosts) {
     throw InvalidArgument(typed + " and " + hosts_.listed_by + ": give one of them");
   hosts_.listed_by = typed;
   options_.hosts.listed = std::move(hosts);
+}
+
+/// Takes torchrun's "join_timeout=SECONDS,KEY=VALUE,...", of which the first alone says something.
+void Parser::set_rendezvous_settings(const Given& given) {
+  std::istringstream settings(given.value);
+  for (std::string setting; std::getline(settings, setting, ',');) {
+    const std::size_t equals = std::min(setting.find('='), setting.size());
+    const std::string key = setting.substr(0, equals);
+    if (key != "join_timeout") {
+      options_.notes.push_back(
+          fmt::format("{} {} has no effect: {}", given.name, setting, given.entry->advice));
+      continue;
+    }
+    const Given seconds{given.name + " " + key,
+                        setting.substr(std::min(equals + 1, setting.size())), given.entry};
+    hosts_.join = std::chrono::seconds(integer_of(seconds, 1, 86400));
+  }
 }
 
 /// One mlaunch of the run asks for its job to be started again.
@@ -339,7 +364,7 @@ Options parse_options(const std::vector<std::string>& arguments, const Surroundi
     problems.collect([&] { parser.take(read_option(arguments, position)); });
   }
   Options options;
-  if (!parser.lacks_host_count()) problems.collect([&] { options = parser.finish(); });
+  if (!parser.lacks_number_of_hosts()) problems.collect([&] { options = parser.finish(); });
   problems.raise();  // before a missing program is reported: a wrong option may have taken its name
   options.command.assign(arguments.begin() + static_cast<std::ptrdiff_t>(position),
                          arguments.end());

@@ -9,6 +9,7 @@
 #include "launcher/command/device_choice.h"
 #include "launcher/command/host_list.h"
 #include "launcher/command/surroundings.h"
+#include "launcher/control/reach.h"
 #include "launcher/control/restart_policy.h"
 #include "launcher/control/worlds.h"
 
@@ -35,10 +36,11 @@ struct Options {
   /// The hosts of the run. Either each has an mlaunch of its own that was given the same, or this
   /// one starts those of the others.
   struct Hosts {
-    int count = 1;                    ///< the most there may be
-    int least = 1;                    ///< with which the run starts and goes on
-    Worlds::Range worlds = {};        ///< number of ranks that it may have
-    std::chrono::seconds rejoin{60};  ///< time that lost hosts have to come back
+    int count = 1;                            ///< the most there may be
+    int least = 1;                            ///< with which the run starts and goes on
+    Worlds::Range worlds = {};                ///< number of ranks that it may have
+    std::chrono::seconds join{Reach::kJoin};  ///< time that hosts have to come at first
+    std::chrono::seconds rejoin{60};          ///< time that lost hosts have to come back
     /// The run ends because of a host that cannot come once it is known of all others, too.
     bool names_all_missing = false;
     int node = 0;             ///< number of this host; -1: it has no ranks

@@ -120,6 +120,17 @@ TEST(Options, AHostOfSeveralNeedsAllThatLetsItTakePart) {
             std::string::npos);
 }
 
+TEST(Options, AMistypedNumberOfAHostIsNotSaidToBeMissing) {
+  const auto refused = [](const std::string& node, const std::string& port) {
+    return refusal({"--nnodes", "2", "--node-rank", node, "--master-addr", "a", "--master-port",
+                    port, "--run-secret", "s", "train"});
+  };
+  for (const std::string& text : {refused("0", "99999"), refused("x", "1")}) {
+    EXPECT_NE(text, "");
+    EXPECT_EQ(text.find("also needs"), std::string::npos) << text;
+  }
+}
+
 TEST(Options, ListedHostsAreStartedFromHere) {
   const Options options = parse_options({"-H", "a:4,localhost,b", "-np", "4", "train"});
   EXPECT_EQ(options.hosts.count, 3);
@@ -279,6 +290,28 @@ TEST(Options, TorchrunsEndpointIsWhereHostsMeet) {
             std::string::npos);
   EXPECT_NE(refusal(with({"--standalone", "--rdzv-endpoint", "a:1"})).find("for one host"),
             std::string::npos);
+}
+
+TEST(Options, TorchrunsJoinTimeoutIsHowLongHostsWaitForOneAnother) {
+  const auto with = [](const std::string& settings) {
+    return Words{"--nnodes",        "2",   "--node-rank", "1",      "--run-secret", "s",
+                 "--rdzv-endpoint", "a:1", "--rdzv_conf", settings, "train"};
+  };
+  EXPECT_EQ(parse_options(with("join_timeout=40")).hosts.join, std::chrono::seconds(40));
+  const Options options = parse_options(with("timeout=9,join_timeout=900,last_call_timeout=30"));
+  EXPECT_EQ(options.hosts.join, std::chrono::seconds(900));
+  EXPECT_EQ(options.notes,
+            (Words{"--rdzv_conf timeout=9 has no effect: ranks meet through mlaunch, "
+                   "and hosts at --master-addr",
+                   "--rdzv_conf last_call_timeout=30 has no effect: ranks meet "
+                   "through mlaunch, and hosts at --master-addr"}));
+  for (const char* wrong : {"join_timeout", "join_timeout=", "join_timeout=0", "join_timeout=5s"})
+    EXPECT_NE(refusal(with(wrong)).find("--rdzv_conf join_timeout "), std::string::npos) << wrong;
+  EXPECT_EQ(parse_options({"--rdzv-conf", "join_timeout=40", "train"}).notes,
+            (Words{"--rdzv-conf join_timeout has no effect on one host: it waits for no other"}));
+  EXPECT_EQ(
+      parse_options({"-H", "localhost,b", "--rdzv-conf", "join_timeout=40", "train"}).hosts.join,
+      std::chrono::seconds(40));
 }
 
 TEST(Options, AutotuningLetsThePlannerChoose) {

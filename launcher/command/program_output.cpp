@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "core/child_end.h"
 #include "core/error.h"
@@ -45,7 +46,7 @@ std::optional<std::string> read_until(const UniqueFd& output, Clock::time_point 
 
 }  // namespace
 
-std::string output_of(const std::vector<std::string>& command, std::chrono::milliseconds limit) {
+ProgramEnd run_to_end(const std::vector<std::string>& command, std::chrono::milliseconds limit) {
   std::array<int, 2> ends{};
   checked(::pipe2(ends.data(), O_CLOEXEC), "creating a pipe for a program's output");
   const UniqueFd output(ends[0]);
@@ -69,9 +70,14 @@ std::string output_of(const std::vector<std::string>& command, std::chrono::mill
                                 fmt::join(command, " "),
                                 std::chrono::duration<double>(limit).count()));
   }
-  if (!WIFEXITED(*status) || WEXITSTATUS(*status) != 0)
-    throw HostError(fmt::format("{} has failed: {}", fmt::join(command, " "), *text));
-  return *text;
+  return {WIFEXITED(*status) ? WEXITSTATUS(*status) : -1, *text};
+}
+
+std::string output_of(const std::vector<std::string>& command, std::chrono::milliseconds limit) {
+  ProgramEnd end = run_to_end(command, limit);
+  if (end.exit_code != 0)
+    throw HostError(fmt::format("{} has failed: {}", fmt::join(command, " "), end.text));
+  return std::move(end.text);
 }
 
 }  // namespace strata::launcher

@@ -51,8 +51,7 @@ void take_slurm_hosts(const Surroundings& surroundings, GivenHosts& given, Optio
   if (!nodes && is_typed)
     throw InvalidArgument(
         "--launcher slurm: SLURM_JOB_ID and SLURM_JOB_NUM_NODES are not both set, so this is no "
-        "job "
-        "of Slurm; start mlaunch in a batch script (sbatch) or a shell of salloc");
+        "job of Slurm; start mlaunch in a batch script (sbatch) or a shell of salloc");
   if (!nodes) return;
   const auto task = task_of_srun(surroundings);
   if (task) refuse_task_of_several(*task);

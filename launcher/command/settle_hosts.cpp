@@ -135,6 +135,9 @@ void settle_any_hosts(const GivenHosts& given, Options& options) {
       options.notes.push_back(
           "--rdzv-endpoint has no effect on one host: its ranks meet through "
           "mlaunch");
+    if (given.join)
+      options.notes.push_back(
+          "--rdzv-conf join_timeout has no effect on one host: it waits for no other");
     return;
   }
   if (given.only_this)
@@ -151,6 +154,7 @@ void settle_hosts(const Surroundings& surroundings, GivenHosts& given, Options& 
   settle_any_hosts(given, options);
   Options::Hosts& hosts = options.hosts;
   hosts.least = given.count ? given.least : hosts.count;
+  if (given.join) hosts.join = *given.join;
   // Who lets hosts go wants the run to go on, even if nothing has been saved.
   if (hosts.least < hosts.count) options.restarts.without_commit = true;
   if (!given.elastic_by.empty() && hosts.least == hosts.count)

@@ -1,6 +1,7 @@
 // Which hosts a run has, from all that the command line says of them.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 
@@ -19,10 +20,11 @@ struct GivenHosts {
   std::string elastic_by;   ///< what bounds the number of ranks
   std::optional<int> node;  ///< number of this host
   bool is_agent = false;
-  bool only_this = false;        ///< no other host takes part
-  bool launcher = false;         ///< a launcher was typed
-  std::string rendezvous;        ///< torchrun's HOST:PORT, as typed
-  std::optional<int> all_ranks;  ///< of all hosts, as accelerate counts them
+  bool only_this = false;                    ///< no other host takes part
+  bool launcher = false;                     ///< a launcher was typed
+  std::string rendezvous;                    ///< torchrun's HOST:PORT, as typed
+  std::optional<std::chrono::seconds> join;  ///< torchrun's join_timeout
+  std::optional<int> all_ranks;              ///< of all hosts, as accelerate counts them
   std::string all_ranks_by;
   std::string own_name;   ///< of this host in the list; empty: its host name
   std::string listed_by;  ///< what lists hosts: "-H a,b"

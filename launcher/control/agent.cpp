@@ -82,7 +82,7 @@ void Agent::obey(const StartAttempt& start) {
       !may_have_ranks())
     return;
   hello_.newest = start.placement.attempt;
-  has_ranks_ = true;
+  hello_.has_had_ranks = has_ranks_ = true;
   lease_ended_ = false;
   signals_ = 0;
   last_end_.reset();

@@ -95,6 +95,8 @@ class Agent {
   [[nodiscard]] std::optional<TimePoint> next_deadline() const;
 
   [[nodiscard]] bool has_ranks() const { return has_ranks_; }
+  /// True once ranks have started: a spare host has had none, whatever attempts it knows of.
+  [[nodiscard]] bool has_had_ranks() const { return hello_.has_had_ranks; }
 
  private:
   void on(const CoordinatorSaid& event);

@@ -19,6 +19,7 @@ class AgentControl final : public RunControl {
   [[nodiscard]] std::optional<TimePoint> next_deadline() const override {
     return agent_.next_deadline();
   }
+  [[nodiscard]] bool has_had_ranks() const override { return agent_.has_had_ranks(); }
   [[nodiscard]] const Coordinator* coordinator() const override { return nullptr; }
 
  private:

@@ -223,6 +223,22 @@ TEST_F(AgentTest, NeverStartsAnAttemptThatIsOverByTheTimeOfItsLease) {
   EXPECT_TRUE(done<StartGroup>());
 }
 
+TEST_F(AgentTest, HasHadRanksOnceSomeHaveStartedAndNotAsASpare) {
+  connect();
+  get_lease();
+  hear(StopAttempt{.attempt = 3, .reason = "it began without this host"});
+  connect();
+  EXPECT_EQ(sent<Hello>().value().newest, 3);
+  EXPECT_FALSE(sent<Hello>().value().has_had_ranks);
+  EXPECT_FALSE(agent_.has_had_ranks());
+  get_lease();
+  hear(attempt(4));
+  group_ended();
+  connect();
+  EXPECT_TRUE(sent<Hello>().value().has_had_ranks);
+  EXPECT_TRUE(agent_.has_had_ranks());
+}
+
 // Fault 31.
 TEST_F(AgentTest, EndsRanksOfTheAttemptThatIsNamed) {
   connect();

@@ -56,6 +56,7 @@ std::optional<Coordinator::TimePoint> Coordinator::next_deadline() const {
   if (const auto end = values_.next_deadline()) consider(*end);
   for (const Host& host : hosts_) {
     const bool has_part = is_in_attempt(host) && !host.is_over;
+    if (may_be_a_lost_spare(host)) consider(*host.broke + kReconnect);
     const bool is_awaited = state_ == State::gathering && (has_lease(host) || may_have_ranks(host));
     if (!has_part && !is_awaited) continue;
     if (has_part && host.broke) consider(*host.broke + kReconnect);
@@ -94,7 +95,10 @@ void Coordinator::hear(const Host& host, const StoreRequest& asked) {
   if (asked.attempt != attempt() || !is_in_attempt(host)) return;
   const ValueRequest& request = asked.request;
   if (request.is_put && host.node == 0 && request.key.ends_with(kWorldsKey))
-    if (auto said = parse_worlds(request.value)) worlds_.admit(*std::move(said));
+    if (auto said = parse_worlds(request.value)) {
+      worlds_.admit(*std::move(said));
+      tell_if_no_host_may_be_lost();
+    }
   answer(values_.ask(now_, host.name, request));
 }
 
@@ -105,8 +109,7 @@ void Coordinator::answer(const std::vector<SharedValues::Answered>& answers) {
 
 /// True for signals after which no other attempt follows.
 bool Coordinator::ends_the_run(int signal) {
-  return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT ||
-         signal == SIGPIPE;
+  return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
 }
 
 void Coordinator::take_signal(int number) {
@@ -146,8 +149,14 @@ void Coordinator::finish_without_ranks() {
     ranks_awaited_until_ =
         now_ + settings_.lease.value_or(std::chrono::milliseconds(0)) + kLeaseMargin;
   if (now_ >= *ranks_awaited_until_ ||
-      std::ranges::none_of(hosts_, [this](const Host& host) { return may_have_ranks(host); }))
+      std::ranges::none_of(hosts_, [this](const Host& host) { return may_have_ranks(host); })) {
+    if (hosts_.size() > 1)
+      actions_.emplace_back(Announce{
+          "the run ends, as it was asked to; it waited for hosts and has no ranks" +
+          (committed_ < 0 ? std::string()
+                          : fmt::format(": step {} is saved in {}", committed_, checkpoint_))});
     finish(exit_code_without_ranks(user_signal_ != 0 ? user_signal_ : SIGUSR1));
+  }
 }
 
 void Coordinator::signal_ranks(int number) {
@@ -164,10 +173,7 @@ void Coordinator::forward_signals(const Host& host, std::size_t first) {
 void Coordinator::on(const RanksHang& event) {
   if (state_ != State::running) return;
   // Where a host is silent, either it answers soon, or it is lost and no rank hangs.
-  if (std::ranges::any_of(hosts_, [this](const Host& host) {
-        return is_in_attempt(host) && !host.is_over && !are_states_new(host);
-      }))
-    return;
+  if (has_old_states()) return;
   Hang hang = event.hang;
   const int node = placement_->host_of(hang.rank);
   for (const Host& host : hosts_)
@@ -194,42 +200,10 @@ void Coordinator::hear(const Host& host, const Evidence& evidence) {
   if (host.node == cause_->node) cause_->advice = evidence.advice;
 }
 
-void Coordinator::on(const CoordinatorTick&) {
-  answer(values_.expire(now_));
-  for (Host& host : hosts_) {
-    if (!is_in_attempt(host) || host.is_over) continue;
-    if (const auto end = lease_ends(host); end && *end <= now_) {
-      lose(host, "it has given no sign of life for " +
-                     std::to_string((now_ - host.last_beat) / std::chrono::seconds(1)) + " s");
-      host.is_over = true;  // its agent has killed what it had, or is gone with all of it
-    } else if (host.broke && *host.broke + kReconnect <= now_) {
-      host.broke.reset();  // that is said once; that its ranks have ended, its lease tells
-      lose(host, "its agent has ended, or the connection to it broke");
-      actions_.emplace_back(Announce{fmt::format(
-          "host {} is lost: its agent has ended, or the connection to it broke", shown(host))});
-    } else if (const auto begin = silence_begins(host); begin && *begin <= now_) {
-      note_silence(host);
-    }
-  }
-}
-
-/// Says long before a host is lost that nothing comes from it.
-void Coordinator::note_silence(Host& host) {
-  host.is_silent = true;
-  const auto in_seconds = [](auto time) { return std::chrono::duration<double>(time).count(); };
-  actions_.emplace_back(Announce{fmt::format(
-      "host {} has been silent for {:.1f} s; it counts as lost after {:.1f} s", shown(host),
-      in_seconds(now_ - host.last_beat), in_seconds(*settings_.lease + kLeaseMargin))});
-}
-
-void Coordinator::note_life(Host& host) {
-  if (std::exchange(host.is_silent, false))
-    actions_.emplace_back(Announce{fmt::format("host {} answers again", shown(host))});
-  host.last_beat = now_;
-}
-
 void Coordinator::hear(Host& host, const Heartbeat& heartbeat) {
+  const bool was_back = host.is_back;
   note_life(host);
+  if (was_back) host.is_back = false;
   host.newest = heartbeat.newest;
   newest_ = std::max(newest_, heartbeat.newest);
   host.has_ranks = heartbeat.has_ranks;
@@ -325,7 +299,11 @@ void Coordinator::stop_ranks(const std::string& reason) {
 }
 
 void Coordinator::lose(Host& host, const std::string& why) {
-  const std::string reason = fmt::format("host {} is lost: {}", shown(host), why);
+  const std::string is_lost = fmt::format("host {} is lost: ", shown(host));
+  const std::string reason = is_lost + why;
+  // Others may be lost with the first one; each is told once.
+  if (cause_ && !cause_->lost.empty() && cause_->lost.find(is_lost) == std::string::npos)
+    cause_->lost += "; " + reason;
   fail({.node = host.node, .lost = reason}, reason);
 }
 
@@ -341,56 +319,6 @@ std::string Coordinator::shown(const Host& host) {
 Coordinator::Host* Coordinator::find(const std::string& name) {
   const auto found = std::ranges::find(hosts_, name, &Host::name);
   return found == hosts_.end() ? nullptr : &*found;
-}
-
-/// Returns when the ranks of a host have ended for certain; nullopt if no lease limits them.
-std::optional<Coordinator::TimePoint> Coordinator::lease_ends(const Host& host) const {
-  if (!settings_.lease) return {};
-  return host.last_beat + *settings_.lease + kLeaseMargin;
-}
-
-/// Returns when the silence of a host is worth a word; nullopt: it was said, its connection broke,
-/// or its ranks end, when an agent may be busy for seconds with evidence of a hang.
-std::optional<Coordinator::TimePoint> Coordinator::silence_begins(const Host& host) const {
-  const bool has_part = state_ == State::running && is_in_attempt(host) && !host.is_over;
-  if (!settings_.lease || !has_part || !host.connected || host.is_silent) return {};
-  return host.last_beat + kSilence;
-}
-
-/// True if the host is there and answers.
-bool Coordinator::has_lease(const Host& host) const {
-  const auto end = lease_ends(host);
-  return host.connected && (!end || now_ < *end);
-}
-
-/// Returns when ranks that an earlier coordinator of the run started have ended for certain, also
-/// those of agents that have not come; nullopt: there were none, or all agents of before are there.
-/// That of the coordinator's host died with it.
-std::optional<Coordinator::TimePoint> Coordinator::earlier_ranks_end() const {
-  if (placement_ || newest_ < 0 || !settings_.lease) return {};
-  if (std::ranges::all_of(hosts_, [this](const Host& host) {
-        return host.name == settings_.own_host || host.newest >= 0;
-      }))
-    return {};
-  return gathering_since_ + *settings_.lease + kLeaseMargin;
-}
-
-/// True if the states of a host's ranks are known as they were lately. A late copy of an old word
-/// is a sign of life, and tells nothing of now.
-bool Coordinator::are_states_new(const Host& host) const {
-  return host.connected && !host.is_silent && (host.beat < 0 || now_ < host.beat_came + kSilence);
-}
-
-/// True while ranks of the attempt, or of an earlier coordinator's, may be left on the host.
-bool Coordinator::may_have_ranks(const Host& host) const {
-  if (is_in_attempt(host) && !host.is_over) return true;
-  const auto end = lease_ends(host);
-  return host.has_ranks && (!end || now_ < *end);
-}
-
-/// True if ranks may start on the host.
-bool Coordinator::is_free(const Host& host) const {
-  return has_lease(host) && !host.has_ranks && !host.is_leaving;
 }
 
 }  // namespace strata::launcher

@@ -71,13 +71,19 @@ struct HostRefused {      ///< an agent that may not take part, and was told why
   /// Its ranks have run, and it waits for the coordinator that they had; this one has begun nothing
   /// and might have gone on with that run, if it had been told the same.
   bool is_of_earlier_run = false;
+  int exit_code = 78;  ///< with which it ends; 75: it need not be refused the next time
+};
+/// Addresses of strangers, and hosts that were refused, which are remembered and said at most.
+inline constexpr std::size_t kMostRefused = 16;
+struct StrangerRefused {  ///< somebody who does not have the run's secret came as a host
+  std::string address;    ///< from which it came
 };
 struct RanksHang {  ///< as HangWatch says, over all hosts
   Hang hang;
 };
 struct CoordinatorTick {};
 using CoordinatorEvent = std::variant<AgentSaid, ConnectionBroke, RunSignal, HostCannotCome,
-                                      HostRefused, RanksHang, CoordinatorTick>;
+                                      HostRefused, StrangerRefused, RanksHang, CoordinatorTick>;
 
 /// Why an attempt did not end well, and what each host told of it.
 struct AttemptReport {
@@ -156,6 +162,10 @@ class Coordinator {
   /// Ranks of that attempt as the last heartbeats of their hosts showed them, in the order of their
   /// numbers.
   [[nodiscard]] std::vector<RankOfHost> ranks() const;
+  /// When the oldest of those heartbeats came, of hosts that still have ranks; if none has, now.
+  [[nodiscard]] TimePoint states_since() const;
+  /// True if a host of that attempt has been silent, so that no rank is taken for one that hangs.
+  [[nodiscard]] bool has_old_states() const;
   /// A host of that attempt whose agent is connected.
   struct AgentOfHost {
     std::string host;   ///< its name in the run
@@ -199,6 +209,7 @@ class Coordinator {
     std::int64_t beat = -1;                ///< number of the agent's newest heartbeat; -1: none
     TimePoint beat_came{};                 ///< that one
     bool is_silent = false;                ///< in the attempt, which was said
+    bool is_back = false;                  ///< after it was silent, with one heartbeat at most
     std::optional<TimePoint> broke = {};   ///< when its connection broke
     int node = -1;                         ///< in the attempt; -1: not in it
     std::vector<TimePoint> failures = {};  ///< ends of attempts because of it
@@ -225,6 +236,7 @@ class Coordinator {
   void on(const RunSignal& event);
   void on(const HostCannotCome& event);
   void on(const HostRefused& event);
+  void on(const StrangerRefused& event);
   void give_way_to(const HostRefused& host);
   void on(const RanksHang& event);
   void on(const CoordinatorTick&);
@@ -239,6 +251,7 @@ class Coordinator {
   static bool ends_the_run(int signal);
   void take_signal(int number);
   void tell_that_nothing_is_saved(int number);
+  void tell_if_no_host_may_be_lost();
   void signal_ranks(int number);
   void finish_without_ranks();
   [[nodiscard]] bool is_of_host(const AttemptFacts& facts, const Host& host) const;
@@ -251,13 +264,14 @@ class Coordinator {
   void send_leaving_away();
   [[nodiscard]] std::optional<std::vector<int>> place_without(const Host& host);
   [[nodiscard]] std::string_view state_of(const Host& host) const;
+  [[nodiscard]] std::string why_it_is_lost(const Host& host, std::string_view state) const;
   void adopt(Host& host, const Hello& hello);
   void gather();
   void give_up_waiting(const std::vector<Host*>& hosts);
   void give_up_misfit(const std::vector<Host*>& hosts);
   [[nodiscard]] bool cannot_get_hosts() const;
   void tell_of_spares(const std::vector<Host*>& hosts);
-  void wait_for_hosts();
+  void wait_for_hosts(const std::string& then);
   [[nodiscard]] std::vector<Host*> free_hosts();
   [[nodiscard]] std::vector<Host*> without_bad_ones(const std::vector<Host*>& hosts) const;
   [[nodiscard]] int failures_of(const Host& host) const;
@@ -279,6 +293,8 @@ class Coordinator {
   enum class Missing { all, not_refused, refused };
   [[nodiscard]] std::string hosts_that_miss(Missing which = Missing::all) const;
   [[nodiscard]] bool is_refused(const Host& host) const;
+  [[nodiscard]] std::string why_refused() const;
+  [[nodiscard]] bool would_be_refused_again() const;
   void start(const std::vector<Host*>& hosts, const std::vector<int>& ranks);
   void remind(Host& host);
   static void note_end_of_ranks(Host& host);
@@ -307,10 +323,16 @@ class Coordinator {
   [[nodiscard]] bool are_states_new(const Host& host) const;
   [[nodiscard]] bool may_have_ranks(const Host& host) const;
   [[nodiscard]] bool is_free(const Host& host) const;
+  [[nodiscard]] bool may_be_a_lost_spare(const Host& host) const {
+    return state_ == State::running && !is_in_attempt(host) && host.broke;
+  }
 
   /// A host because of which so many attempts have ended is left out.
   static constexpr int kMostFailures = 3;
-  static constexpr std::size_t kMostRefused = 16;
+  static constexpr const char* kHasAnotherSecret =
+      "it has another secret; give all hosts the same --run-secret file";
+  static constexpr const char* kItsConnectionBroke =
+      "its mlaunch has ended, or the connection to it broke";
   static constexpr int kTryAgain = static_cast<int>(ExitCode::try_again);
 
   const Settings settings_;
@@ -336,7 +358,9 @@ class Coordinator {
   bool is_hastened_ = false;                      ///< and then to end at once, without saving
   std::optional<TimePoint> ranks_awaited_until_;  ///< by a run that is to end before an attempt
   int restarts_ = 0, regroupings_ = 0;
+  bool is_bound_said_ = false;       ///< that the run cannot go on without one of its hosts
   std::deque<HostRefused> refused_;  ///< that have not been let in since; the last kMostRefused
+  std::set<std::string> strangers_;  ///< their addresses, likewise
   std::int64_t committed_ = -1;
   std::string checkpoint_;
   std::int64_t last_step_ = -1;

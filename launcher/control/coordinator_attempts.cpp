@@ -94,13 +94,15 @@ void Coordinator::give_up_waiting(const std::vector<Host*>& hosts) {
   if (std::ssize(hosts) >= settings_.least_hosts)
     text += fmt::format(" that hold {}", worlds_.describe());
   if (const std::string missing = hosts_that_miss(); !missing.empty())
-    text += "; missing: " + missing;
-  text += ". Start it again when they are";
+    text += "; missing: host " + missing;
+  text += why_refused();
+  const bool is_final = would_be_refused_again();
+  text += is_final ? ". Mend that before it starts again" : ". Start it again when they are";
   if (committed_ >= 0)
     text +=
         fmt::format(": --resume auto goes on from step {}, saved in {}", committed_, checkpoint_);
   actions_.emplace_back(Announce{text});
-  finish(kTryAgain);
+  finish(is_final ? static_cast<int>(ExitCode::configuration) : kTryAgain);
 }
 
 /// Returns the hosts on which ranks may start, in order.
@@ -176,6 +178,8 @@ void Coordinator::start(const std::vector<Host*>& hosts, const std::vector<int>&
     hosts[i]->ranks.clear();
     next.slots.push_back(ranks[i]);
   }
+  for (Host& host : hosts_)
+    if (!is_in_attempt(host)) host.broke.reset();  // it was missing, and is no spare
   // The host of the coordinator before may be gone.
   if (!placement_ && next.attempt > 0) lock_wait_ = kLostHostsLock;
   placement_ = std::move(next);
@@ -239,9 +243,8 @@ void Coordinator::conclude() {
   const AttemptEnd end = end_of_attempt(told);
   lock_wait_ = lock_wait_after(told, end);
   if (const std::string why = why_with_other_ranks(told, end); !why.empty()) {
-    actions_.emplace_back(Announce{why});
     ++regroupings_;
-    return wait_for_hosts();
+    return wait_for_hosts(why);
   }
   if (cause_ && !cause_->blames_a_peer) blame_host();
   const RestartPolicy::Decision decision = policy_.after(now_, end);
@@ -253,10 +256,9 @@ void Coordinator::conclude() {
     return finish(decision.exit_code);
   }
   ++restarts_;
-  actions_.emplace_back(
-      Announce{fmt::format("starting the ranks again from {} (restart {} of {} in an hour)",
-                           begins_from(), policy_.restarts_within(now_), policy_.most_restarts())});
-  wait_for_hosts();
+  wait_for_hosts(fmt::format("starting the ranks again from {} (restart {} of {} in an hour)",
+                             begins_from(), policy_.restarts_within(now_),
+                             policy_.most_restarts()));
 }
 
 /// Says where the next attempt begins: "step 40, saved in out/step-40".
@@ -303,19 +305,23 @@ std::string Coordinator::why_with_other_ranks(const AttemptReport& report, const
   const bool is_misfit = end.exit_code == static_cast<int>(ExitCode::configuration) &&
                          !worlds_.admits(world()) && user_signal_ == 0;
   if (!is_misfit || !place(free_hosts())) return "";
-  return fmt::format("{} ranks do not fit the configuration, which admits {}", world(),
+  return fmt::format("{} ranks do not fit the configuration; of fewer it admits {}", world(),
                      worlds_.describe());
 }
 
-void Coordinator::wait_for_hosts() {
+/// Starts the ranks again once hosts suffice, and says what is `then` done before it is.
+void Coordinator::wait_for_hosts(const std::string& then) {
   send_leaving_away();
   state_ = State::gathering;
   gathering_since_ = now_;
+  const auto place = static_cast<std::ptrdiff_t>(actions_.size());
   gather();
+  std::string text = then;
   if (const std::string missing = hosts_that_miss(); state_ == State::gathering && !missing.empty())
-    actions_.emplace_back(Announce{
-        fmt::format("waiting up to {} s for host {}",
-                    std::chrono::ceil<std::chrono::seconds>(settings_.rejoin).count(), missing)});
+    text = fmt::format("waiting up to {} s for host {}; then: {}",
+                       std::chrono::ceil<std::chrono::seconds>(settings_.rejoin).count(), missing,
+                       then);
+  actions_.insert(actions_.begin() + place, Announce{text});
 }
 
 AttemptReport Coordinator::report() const {
@@ -350,8 +356,7 @@ AttemptEnd Coordinator::end_of_attempt(const AttemptReport& report) const {
   const AttemptReport::OfHost& host = report.hosts[static_cast<std::size_t>(report.failed_host)];
   end.exit_code = kTryAgain;
   end.step = newest_step(report);
-  end.signature = report.hang ? report.hang->subject() + " " + report.hang->cause()
-                              : "host " + host.host + " is lost";
+  end.signature = report.hang ? report.hang->signature() : "host " + host.host + " is lost";
   end.done = report.hang && all_are_done(report);
   if (!report.lost_because.empty() || report.hang || !host.facts) return end;
   end.exit_code = host.facts->exit_code;
@@ -367,7 +372,8 @@ AttemptEnd Coordinator::end_of_attempt(const AttemptReport& report) const {
   end.step = rank.step;
   end.is_kept_out =
       end.exit_code == static_cast<int>(ExitCode::host) && rank.step < 0 && last_step_ >= 0;
-  end.signature = fmt::format("rank {} {}: {}", failed.rank, ending.describe(), rank.error);
+  // Any rank may be the first to tell of a cause that all share, such as bad data.
+  end.signature = ending.describe() + ": " + rank.error;
   return end;
 }
 

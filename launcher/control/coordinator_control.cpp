@@ -12,6 +12,10 @@ namespace {
 
 /// Heartbeats of several hosts come at several times of each second.
 constexpr std::chrono::milliseconds kBetweenLooks{900};
+/// Ranks that stand still at one heartbeat of their host count as still for half the time until the
+/// next: so a hang is named at most one and a half heartbeats after its limit, and at the earliest
+/// half a heartbeat before it.
+constexpr std::chrono::milliseconds kStillAfterHeartbeat = kHeartbeat / 2;
 
 }  // namespace
 
@@ -36,7 +40,7 @@ std::vector<ControlAction> CoordinatorControl::handle(TimePoint now,
                                                       const CoordinatorEvent& event) {
   take(coordinator_.handle(now, event));
   if (const auto* said = std::get_if<AgentSaid>(&event))
-    if (std::holds_alternative<Heartbeat>(said->message)) watch(now);
+    if (const auto* beat = std::get_if<Heartbeat>(&said->message)) watch(now, *beat);
   return deliver(now);
 }
 
@@ -77,7 +81,7 @@ std::vector<ControlAction> CoordinatorControl::deliver(TimePoint now) {
       const AgentMessage message = std::move(to_coordinator_.front());
       to_coordinator_.pop_front();
       take(coordinator_.handle(now, AgentSaid{own_->host, own_->agent, message}));
-      if (std::holds_alternative<Heartbeat>(message)) watch(now);
+      if (const auto* beat = std::get_if<Heartbeat>(&message)) watch(now, *beat);
     } else {
       const CoordinatorMessage message = std::move(to_agent_.front());
       to_agent_.pop_front();
@@ -87,9 +91,14 @@ std::vector<ControlAction> CoordinatorControl::deliver(TimePoint now) {
   return std::exchange(actions_, {});
 }
 
-/// Looks at all ranks of the attempt, once each host has shown its own.
-void CoordinatorControl::watch(TimePoint now) {
-  if (ended_ || !coordinator_.is_running() || (looked_ && now < *looked_ + kBetweenLooks)) return;
+/// Looks at all ranks of the attempt, once each host has shown its own: every second, and whenever
+/// a host shows what may be the rest of a hang.
+void CoordinatorControl::watch(TimePoint now, const Heartbeat& heartbeat) {
+  if (ended_ || !coordinator_.is_running()) return;
+  if (heartbeat.newest == watched_) watch_.hear(now, heartbeat.ranks);
+  const TimePoint known = coordinator_.states_since() + kStillAfterHeartbeat;
+  const bool may_name_one = watch_.is_due(known) && !coordinator_.has_old_states();
+  if (looked_ && now < *looked_ + kBetweenLooks && !may_name_one) return;
   std::vector<RankState> ranks;
   for (Coordinator::RankOfHost& one : coordinator_.ranks()) ranks.push_back(std::move(one.state));
   if (std::cmp_less(ranks.size(), coordinator_.world())) return;
@@ -99,7 +108,7 @@ void CoordinatorControl::watch(TimePoint now) {
     stragglers_.start_again();
   }
   if (const auto found = stragglers_.look(now, ranks)) name_straggler(*found);
-  const std::optional<Hang> hang = watch_.look(now, ranks);
+  const std::optional<Hang> hang = watch_.look(now, ranks, known);
   if (!hang) return;
   take(coordinator_.handle(now, RanksHang{*hang}));
 }

@@ -24,13 +24,14 @@ class CoordinatorControl final : public RunControl {
   std::vector<ControlAction> handle(TimePoint now, const AgentEvent& event) override;
   std::vector<ControlAction> handle(TimePoint now, const CoordinatorEvent& event) override;
   [[nodiscard]] std::optional<TimePoint> next_deadline() const override;
+  [[nodiscard]] bool has_had_ranks() const override { return agent_ && agent_->has_had_ranks(); }
   [[nodiscard]] const Coordinator* coordinator() const override { return &coordinator_; }
 
  private:
   void take(std::vector<AgentAction> actions);
   void take(std::vector<CoordinatorAction> actions);
   std::vector<ControlAction> deliver(TimePoint now);
-  void watch(TimePoint now);
+  void watch(TimePoint now, const Heartbeat& heartbeat);
   void name_straggler(const Straggler& found);
 
   const std::optional<Hello> own_;

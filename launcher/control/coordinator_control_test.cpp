@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <random>
 
 namespace strata::launcher {
 namespace {
@@ -186,6 +187,71 @@ TEST_F(TwoHostsTest, WhatHoldsARankOnTheOtherHostIsAskedThere) {
   EXPECT_FALSE(found<DescribeHang>(last_)) << "nothing holds ranks here";
   EXPECT_TRUE(found<EndGroup>(last_));
   EXPECT_EQ(found<Announce>(last_).value().text.find("rank 2 on host b has been stopped"), 0U);
+}
+
+/// Ranks of two hosts that beat often until a moment, and heartbeats at other times of each second,
+/// later and later.
+class StandstillTest : public testing::Test {
+ protected:
+  using Millis = std::chrono::milliseconds;
+  static constexpr std::chrono::seconds kLimit{8};
+
+  [[nodiscard]] RankState state_of(int rank, Millis stop) const {
+    const Millis time = std::min(now_, stop);
+    return {.rank = rank,
+            .phase = Phase::forward,
+            .step = time.count() / 900,
+            .beats = 1 + static_cast<std::uint64_t>(time.count() / 10)};
+  }
+  std::vector<ControlAction> tell(CoordinatorControl& control, Millis stop) {
+    if (now_ == next_a_) {
+      next_a_ += kHeartbeat + Millis(draw_() % 3);
+      return control.handle(at(now_),
+                            AgentEvent(AgentTick{{state_of(0, stop), state_of(1, stop)}}));
+    }
+    next_b_ = sent_b_ += kHeartbeat + Millis(draw_() % 3);
+    next_b_ += Millis(draw_() % 30);  // on its way
+    Heartbeat beat{.number = ++number_, .newest = 0, .has_ranks = true};
+    beat.ranks = {state_of(2, stop)};
+    return control.handle(at(now_), CoordinatorEvent(AgentSaid{"b", "9", beat}));
+  }
+  /// Returns how long after `stop` a rank is named, if heartbeats of the other host come `later`.
+  Millis named_after(Millis later, Millis stop) {
+    CoordinatorControl control(
+        at(Millis(0)), Hello{.host = "a", .agent = "1", .slots = 2},
+        {.hosts = {"a", "b"}, .least_hosts = 2, .lease = kLease, .restarts = {}}, kLimit);
+    control.begin(at(Millis(0)));
+    control.handle(at(Millis(0)), AgentEvent(AgentTick{}));
+    control.handle(at(Millis(0)),
+                   CoordinatorEvent(AgentSaid{"b", "9", Hello{.host = "b", .agent = "9"}}));
+    next_a_ = kHeartbeat;
+    next_b_ = sent_b_ = kHeartbeat + later;
+    number_ = 0;
+    for (now_ = Millis(0); now_ < stop + 2 * kLimit;) {
+      now_ = std::min(next_a_, next_b_);
+      for (const ControlAction& action : tell(control, stop))
+        if (std::holds_alternative<Announce>(action)) return now_ - stop;
+    }
+    return Millis::max();
+  }
+  static RunControl::TimePoint at(Millis time) { return RunControl::TimePoint{} + time; }
+
+  std::mt19937 draw_{1};
+  Millis now_{}, next_a_{}, next_b_{}, sent_b_{};
+  std::int64_t number_ = 0;
+};
+
+// Fault 8.
+TEST_F(StandstillTest, IsNamedWithinTwoSecondsAfterItsLimit) {
+  Millis first = Millis::max(), last{};
+  for (Millis later{1}; later < kHeartbeat; later += Millis(33))
+    for (Millis stop(20'000); stop < Millis(21'000); stop += Millis(23)) {
+      const Millis named = named_after(later, stop);
+      first = std::min(first, named);
+      last = std::max(last, named);
+    }
+  EXPECT_LT(last, kLimit + Millis(1600));
+  EXPECT_GT(first, kLimit - Millis(500));
 }
 
 TEST_F(TwoHostsTest, AHostWithoutASignOfLifeIsLost) {

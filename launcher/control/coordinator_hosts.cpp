@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <chrono>
 #include <numeric>
 #include <utility>
 
@@ -30,7 +31,7 @@ void Coordinator::hear(Host& host, const Hello& hello) {
     dismiss(host, host.successor->agent, kAnotherCame);
   host.successor = hello;
   if (is_in_attempt(host) && !host.is_over)
-    lose(host, "its agent has ended, and another one has come");
+    lose(host, "its mlaunch has ended, and another one has come");
 }
 
 /// The agent is dead, or believed to be, or has been told to end: it is never heard again.
@@ -44,7 +45,7 @@ void Coordinator::adopt(Host& host, const Hello& hello) {
     if (!host.agent.empty()) dismiss(host, host.agent, kAnotherCame);
     host.is_leaving = host.has_left = false;
     // Its first heartbeat says whether it has: of an earlier coordinator that died.
-    host.has_ranks = hello.newest >= 0;
+    host.has_ranks = hello.has_had_ranks;
     host.beat = -1;
   }
   if (host.successor && host.successor->agent == hello.agent) host.successor.reset();
@@ -58,6 +59,7 @@ void Coordinator::adopt(Host& host, const Hello& hello) {
   host.is_given_up = host.is_spare_said = false;
   host.broke.reset();
   note_life(host);
+  strangers_.erase(host.address);
   std::erase_if(refused_, [&](const HostRefused& refused) {
     return refused.host == host.name && refused.host_name == host.host_name;
   });
@@ -98,6 +100,45 @@ void Coordinator::on(const HostRefused& event) {
   refused_.push_back(event);
   actions_.emplace_back(Announce{fmt::format("host {} ({}) may not take part: {}", event.host,
                                              joined(event.host_name, event.address), event.why)});
+}
+
+/// Says it once of an address, and of few: anybody may come.
+void Coordinator::on(const StrangerRefused& event) {
+  if (strangers_.size() >= kMostRefused || !strangers_.insert(event.address).second) return;
+  actions_.emplace_back(Announce{
+      fmt::format("a host at {} may not take part: {}", event.address, kHasAnotherSecret)});
+}
+
+/// Says why hosts were refused that might be the missing ones: "; a host at 10.0.0.2 may not take
+/// part: ...".
+std::string Coordinator::why_refused() const {
+  std::string text;
+  for (const HostView& host : hosts()) {
+    if (host.state != kIsRefused) continue;
+    const std::string who = host.number.empty() ? "a host at " + host.address
+                                                : fmt::format("host {} ({})", host.number,
+                                                              joined(host.name, host.address));
+    text += fmt::format("; {} may not take part: {}", who, host.why);
+  }
+  return text;
+}
+
+/// True if too few hosts would be let in even if all that have not come did: others were refused
+/// for what does not go away by itself. Who was refused without the number of a host is taken for
+/// one of those that miss.
+bool Coordinator::would_be_refused_again() const {
+  const auto stays = [](const HostRefused& one) { return one.exit_code != kTryAgain; };
+  std::ptrdiff_t missing = 0, refused = 0;
+  for (const Host& host : hosts_) {
+    missing += host.connected ? 0 : 1;
+    if (!is_refused(host)) continue;
+    refused += stays(*std::ranges::find(refused_, host.name, &HostRefused::host)) ? 1 : 0;
+  }
+  const auto of_no_host = std::ranges::count_if(refused_, [&](const HostRefused& one) {
+    return stays(one) && std::ranges::find(hosts_, one.host, &Host::name) == hosts_.end();
+  });
+  refused += std::min(missing - refused, of_no_host + std::ssize(strangers_));
+  return refused > 0 && std::ssize(hosts_) - refused < settings_.least_hosts;
 }
 
 /// Takes a signal to one host as one to the whole run, unless that host may leave alone.
@@ -156,6 +197,20 @@ std::optional<std::vector<int>> Coordinator::place_without(const Host& host) {
   for (Host& other : hosts_)
     if (&other != &host && has_lease(other) && !other.is_leaving) others.push_back(&other);
   return place(without_bad_ones(others));
+}
+
+/// Says once of a run that has more hosts than it was told to need that its ranks need all of them.
+void Coordinator::tell_if_no_host_may_be_lost() {
+  const bool has_more = placement_->hosts() > settings_.least_hosts;
+  if (!has_more || !worlds_.admits(world()) || is_bound_said_) return;
+  if (std::ranges::any_of(
+          hosts_, [this](const Host& host) { return is_in_attempt(host) && place_without(host); }))
+    return;
+  is_bound_said_ = true;
+  actions_.emplace_back(Announce{fmt::format(
+      "the configuration admits only {}: the run ends when it loses a host that does not come back "
+      "within {} s",
+      worlds_.describe(), std::chrono::ceil<std::chrono::seconds>(settings_.rejoin).count())});
 }
 
 void Coordinator::send_leaving_away() {

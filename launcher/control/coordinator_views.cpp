@@ -1,4 +1,6 @@
 // Shows a coordinator's run to those who ask: its hosts, and what it waits for.
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "launcher/control/coordinator.h"
@@ -12,6 +14,14 @@ std::vector<Coordinator::RankOfHost> Coordinator::ranks() const {
       for (const RankState& state : host.ranks) ranks.push_back({shown(host), state});
   std::ranges::sort(ranks, {}, [](const RankOfHost& one) { return one.state.rank; });
   return ranks;
+}
+
+Coordinator::TimePoint Coordinator::states_since() const {
+  TimePoint since = now_;
+  for (const Host& host : hosts_)
+    if (is_in_attempt(host) && !host.is_over && host.has_ranks)
+      since = std::min(since, host.beat_came);
+  return since;
 }
 
 std::vector<Coordinator::AgentOfHost> Coordinator::agents() const {
@@ -33,6 +43,14 @@ std::string_view Coordinator::state_of(const Host& host) const {
   if (state_ == State::ending && is_in_attempt(host)) return with_ranks;
   if (can_do_without_some() && failures_of(host) >= kMostFailures) return kIsLeftOut;
   return state_ == State::gathering ? kIsReady : kIsSpare;
+}
+
+/// Says why nothing comes from a host; "": something does, or it has not come yet.
+std::string Coordinator::why_it_is_lost(const Host& host, std::string_view state) const {
+  if (state != kIsLost && state != kIsSilent) return "";
+  return fmt::format("{}no sign of life for {} s",
+                     host.connected ? "" : std::string(kItsConnectionBroke) + "; ",
+                     (now_ - host.last_beat) / std::chrono::seconds(1));
 }
 
 /// True if a host of this number was refused, and none is there.
@@ -59,9 +77,12 @@ std::vector<HostView> Coordinator::hosts() const {
     const bool has_ranks = state == kHasRanks || state == kIsSilent || state == kIsLeaving;
     const int slots = state == kIsMissing ? 0 : host.slots;
     views.push_back({host.name, host.host_name, host.address, slots,
-                     has_ranks ? placement_->ranks_of(host.node) : 0, state});
+                     has_ranks ? placement_->ranks_of(host.node) : 0, state,
+                     why_it_is_lost(host, state)});
   }
   for (const HostRefused& one : refused) add_refused(one);
+  for (const std::string& address : strangers_)
+    views.push_back({"", "", address, 0, 0, kIsRefused, kHasAnotherSecret});
   return views;
 }
 

@@ -1,55 +1,10 @@
-// Runs whose hosts come and go, as their coordinator handles them.
+// With which hosts a run starts and goes on, and what is said of the others.
 #include <signal.h>
 
-#include "launcher/control/testing/coordinator_rig.h"
+#include "launcher/control/testing/elastic_rig.h"
 
 namespace strata::launcher {
 namespace {
-
-/// Runs of hosts with two ranks each, of which one suffices.
-class ElasticTest : public CoordinatorTest {
- protected:
-  void open_elastic(const std::vector<std::string>& there) {
-    Coordinator::Settings settings{.hosts = {"a", "b", "c"}, .least_hosts = 1, .restarts = {}};
-    settings.lease = milliseconds(5000);
-    settings.join = seconds(300);
-    run_ = std::make_unique<Coordinator>(now_, settings);
-    for (const std::string& host : there) come(host);
-  }
-  void come(const std::string& host, const std::string& agent = "1") {
-    tell(AgentSaid{host, agent, Hello{.host = host, .agent = agent, .slots = 2}});
-  }
-  void say_worlds(const std::string& host, const std::string& numbers) {
-    const ValueRequest request{.id = 7, .is_put = true, .key = "r/0/run/worlds", .value = numbers};
-    tell(AgentSaid{host, "1", StoreRequest{run_->attempt(), request}});
-  }
-  void commit(const std::string& host, std::int64_t step) {
-    RankState rank;
-    rank.committed = step;
-    rank.checkpoint = "out/step";
-    tell(AgentSaid{host, "1",
-                   Heartbeat{.newest = run_->attempt(), .has_ranks = true, .ranks = {rank}}});
-  }
-  /// Lets time pass in which these hosts, which have no ranks, answer.
-  void pass(seconds time, const std::vector<std::string>& hosts) {
-    for (; time > seconds(0); time -= seconds(1)) {
-      tick_after(seconds(1));
-      for (const std::string& host : hosts) beat(host, -1, false);
-    }
-  }
-  std::vector<int> started(const std::string& host) {
-    const auto start = sent<StartAttempt>(host);
-    forget();
-    return start ? start->placement.slots : std::vector<int>();
-  }
-  static AttemptFacts stopped(int ranks) {
-    AttemptFacts facts;
-    facts.exit_code = 75;
-    facts.was_asked = facts.all_stopped = true;
-    facts.ranks.resize(static_cast<std::size_t>(ranks));
-    return facts;
-  }
-};
 
 TEST_F(ElasticTest, MoreHostsHaveTimeToComeOnceThereAreEnough) {
   open_elastic({"a"});
@@ -64,6 +19,42 @@ TEST_F(ElasticTest, MoreHostsHaveTimeToComeOnceThereAreEnough) {
 TEST_F(ElasticTest, AllHostsStartAtOnce) {
   open_elastic({"a", "b", "c"});
   EXPECT_EQ(started("a"), (std::vector{2, 2, 2}));
+}
+
+TEST_F(ElasticTest, AWarningBeforeRanksStartEndsTheRun) {
+  open_elastic({"a"});
+  tell(RunSignal{SIGUSR1});
+  EXPECT_EQ(done<EndRun>().value().exit_code, 75);
+}
+
+TEST_F(ElasticTest, HostsThatCanNeverHoldTheRanksAreSaid) {
+  Coordinator::Settings settings{.hosts = {"a", "b"}, .least_hosts = 1, .restarts = {}};
+  settings.worlds = {.least = 5, .most = 9};
+  run_ = std::make_unique<Coordinator>(now_, settings);
+  come("a");
+  EXPECT_FALSE(done<EndRun>());
+  come("b");
+  EXPECT_EQ(done<EndRun>().value().exit_code, 78);
+  EXPECT_NE(done<Announce>().value().text.find("4 ranks together, and the run needs at least 5"),
+            std::string::npos);
+}
+
+TEST_F(ElasticTest, RanksThatDoNotFitStartAsAnotherNumber) {
+  open_elastic({"a", "b", "c"});
+  say_worlds("a", "1 2 4");
+  AttemptFacts refused = killed(0, -1, -1);
+  refused.exit_code = 78;
+  refused.ranks = {{.ending = Ending{Ending::Kind::exited, 78}}, {}};
+  ended("a", refused);
+  AttemptFacts others = refused;
+  others.failed->rank = 2;
+  ended("b", others);
+  others.failed->rank = 4;
+  forget();
+  ended("c", others);
+  EXPECT_EQ(done<Announce>().value().text,
+            "6 ranks do not fit the configuration; of fewer it admits 1, 2 or 4 ranks");
+  EXPECT_EQ(started("a"), (std::vector{2, 2}));
 }
 
 // Fault 10.
@@ -87,199 +78,52 @@ TEST_F(ElasticTest, ALostHostLeavesTheLargestWorldThatIsAdmitted) {
   EXPECT_EQ(start.node, 1);
 }
 
-// Fault 10.
-TEST_F(ElasticTest, AHostThatComesTakesPartAfterTheNextCheckpoint) {
-  open_elastic({"a"});
-  pass(seconds(15), {"a"});
-  say_worlds("a", "1 2 3 4");
-  commit("a", 5);
-  forget();
-  come("b");
-  EXPECT_NE(done<Announce>().value().text.find("4 ranks instead of 2"), std::string::npos);
-  EXPECT_FALSE(sent<ForwardSignal>("a"));
-  commit("a", 10);
-  EXPECT_EQ(sent<ForwardSignal>("a").value().number, SIGUSR1);
-  forget();
-  beat("b", -1, false);
-  ended("a", stopped(2));
-  EXPECT_FALSE(done<TellReport>());
-  EXPECT_FALSE(done<EndRun>());
-  EXPECT_EQ(run_->restarts_within(now_), 0) << "this is no failure";
-  EXPECT_EQ(started("b"), (std::vector{2, 2}));
-}
-
-TEST_F(ElasticTest, AHostThatMissesTheWordStopsWithTheOthers) {
-  open_elastic({"a", "b"});
-  pass(seconds(15), {"a", "b"});
-  say_worlds("a", "1 2 3 4 6");
-  come("c");
-  commit("a", 10);
-  ASSERT_EQ(sent<ForwardSignal>("b").value().number, SIGUSR1);
-  tell(AgentSaid{"b", "1", RankFailed{0, 2, "rank 2 exited with code 75", true}});
-  beat("c", -1, false);
-  ended("a", stopped(2));
-  forget();
-  ended("b", stopped(2));
-  EXPECT_FALSE(done<EndRun>());
-  EXPECT_FALSE(done<TellReport>());
-  EXPECT_EQ(started("c"), (std::vector{2, 2, 2}));
-}
-
-TEST_F(ElasticTest, WhoAsksARunToEndThatGrowsHastensNoSave) {
-  for (const int number : {SIGUSR1, SIGTERM}) {
-    open_elastic({"a"});
-    pass(seconds(15), {"a"});
-    say_worlds("a", "2 4");
-    come("b");
-    commit("a", 10);
-    ASSERT_TRUE(sent<ForwardSignal>("a"));
+// Faults 10, 37.
+TEST_F(ElasticTest, AHostThatFailsAgainAndAgainIsLeftOut) {
+  open_elastic({"a", "b", "c"});
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    AttemptFacts facts = killed(2, attempt, 10 + attempt);
+    facts.ranks.resize(2);
+    AttemptFacts peer = blames_a_peer(10 + attempt);
+    peer.failed->rank = 0;
+    peer.ranks.resize(2);
     forget();
-    now_ += seconds(2);
-    tell(RunSignal{number});
-    EXPECT_FALSE(sent<ForwardSignal>("a"));
-    ended("a", stopped(2));
-    EXPECT_EQ(done<EndRun>().value().exit_code, 75);
+    ended("b", facts);
+    ended("a", peer);
+    peer.failed->rank = 4;
+    ended("c", peer);
   }
-}
-
-TEST_F(ElasticTest, ARunWhoseRanksDoNotStopAtASignalDoesNotGrow) {
-  open_elastic({"a"});
-  pass(seconds(15), {"a"});
-  say_worlds("a", "keep 1 2 3 4");
-  come("b");
-  commit("a", 5);
-  commit("a", 10);
-  EXPECT_FALSE(sent<ForwardSignal>("a"));
-}
-
-TEST_F(ElasticTest, ASpareHostThatIsToldToEndLeavesAlone) {
-  open_elastic({"a"});
-  pass(seconds(15), {"a"});
-  say_worlds("a", "1 2");
-  come("b");
-  EXPECT_NE(done<Announce>().value().text.find("host b is there as a spare"), std::string::npos);
-  tell(AgentSaid{"b", "1", SignalCame{SIGTERM, 0}});
-  EXPECT_TRUE(sent<Dismiss>("b"));
-  EXPECT_FALSE(sent<ForwardSignal>("a"));
-  EXPECT_FALSE(run_->is_asked_to_end());
-  tell(AgentSaid{"a", "1", SignalCame{SIGTERM, 0}});
-  EXPECT_TRUE(sent<ForwardSignal>("a")) << "another host may be told to end at once";
-}
-
-// Fault 36.
-TEST_F(ElasticTest, AHostThatIsToldToEndLeavesOnceAllHaveSaved) {
-  open_elastic({"a", "b", "c"});
-  say_worlds("a", "1 2 4 6");
-  commit("a", 10);
-  forget();
-  tell(AgentSaid{"b", "1", SignalCame{SIGTERM, 0}});
-  EXPECT_NE(done<Announce>().value().text.find("goes on as 4 ranks on the other hosts"),
-            std::string::npos);
-  for (const char* host : {"a", "b", "c"})
-    EXPECT_EQ(sent<ForwardSignal>(host).value().number, SIGUSR1) << host;
-  EXPECT_FALSE(sent<Dismiss>("b"));
-  EXPECT_FALSE(run_->is_asked_to_end());
-  EXPECT_EQ(run_->hosts()[1].state, kIsLeaving);
-  ended("a", stopped(2));
-  ended("b", stopped(2));
-  forget();
-  ended("c", stopped(2));
-  EXPECT_EQ(sent<Dismiss>("b").value().exit_code, 75);
-  EXPECT_FALSE(done<TellReport>());
-  EXPECT_EQ(run_->restarts_within(now_), 0) << "this is no failure";
-  EXPECT_EQ(run_->restarts(), 0);
-  EXPECT_EQ(run_->regroupings(), 1);
+  EXPECT_EQ(run_->attempt(), 3);
+  EXPECT_EQ(sent<StartAttempt>("c").value().placement.slots, (std::vector{2, 2}));
   EXPECT_FALSE(sent<StartAttempt>("b"));
-  EXPECT_EQ(started("c"), (std::vector{2, 2}));
-  come("b");
-  EXPECT_TRUE(sent<Dismiss>("b")) << "the same agent has been told to end";
-  come("b", "2");
-  EXPECT_NE(done<Announce>().value().text.find("6 ranks instead of 4"), std::string::npos);
+  bool named = false;
+  for (const CoordinatorAction& action : actions_)
+    if (const auto* words = std::get_if<Announce>(&action))
+      named |= words->text.find("because of host b") != std::string::npos;
+  EXPECT_TRUE(named);
 }
 
-// Fault 36.
-TEST_F(ElasticTest, AHostThatIsToldTwiceLeavesWithoutWaitingForASave) {
-  open_elastic({"a", "b", "c"});
-  say_worlds("a", "1 2 4 6");
-  commit("a", 10);
-  tell(AgentSaid{"b", "1", SignalCame{SIGTERM, 0}});
-  tell(AgentSaid{"b", "1", SignalCame{SIGTERM, 0}});
-  EXPECT_FALSE(sent<StopAttempt>("a")) << "the same word came twice";
-  tell(AgentSaid{"b", "1", SignalCame{SIGTERM, 1}});
-  for (const char* host : {"a", "b", "c"}) EXPECT_TRUE(sent<StopAttempt>(host)) << host;
-  EXPECT_FALSE(run_->is_asked_to_end());
-  AttemptFacts ended_at_once = killed(0, 12, 10);
-  ended_at_once.failed.reset();
-  ended_at_once.exit_code = 75;
-  ended_at_once.ranks.resize(2);
-  for (const char* host : {"a", "b"}) ended(host, ended_at_once);
-  forget();
-  AttemptFacts blaming = ended_at_once;
-  blaming.failed = AttemptFacts::Failed{4, "", ""};
-  ended("c", blaming);
-  EXPECT_EQ(sent<Dismiss>("b").value().exit_code, 75);
-  EXPECT_FALSE(done<TellReport>());
-  EXPECT_EQ(run_->restarts(), 0) << "this is no failure";
-  EXPECT_EQ(started("c"), (std::vector{2, 2}));
-}
-
-TEST_F(ElasticTest, WhoAsksARunToEndThatGrowsASecondTimeHastensIt) {
-  open_elastic({"a"});
-  pass(seconds(15), {"a"});
-  say_worlds("a", "2 4");
+TEST_F(ElasticTest, TooFewHostsAreToldFromWhereTheRunGoesOn) {
+  Coordinator::Settings settings{.hosts = {"a", "b"}, .least_hosts = 2, .restarts = {}};
+  settings.lease = milliseconds(5000);
+  run_ = std::make_unique<Coordinator>(now_, settings);
+  come("a");
   come("b");
   commit("a", 10);
-  tell(RunSignal{SIGTERM});
+  tell(ConnectionBroke{"b", "1"});
+  tick_after(kReconnect);
+  AttemptFacts facts = blames_a_peer(10);
+  facts.ranks.resize(2);
+  ended("a", facts);
   forget();
-  tell(RunSignal{SIGTERM});
-  EXPECT_EQ(sent<ForwardSignal>("a").value(), (ForwardSignal{SIGTERM, 0, 1}));
-}
-
-TEST_F(ElasticTest, AHangOfRanksThatWereToSaveIsReported) {
-  open_elastic({"a"});
-  pass(seconds(15), {"a"});
-  say_worlds("a", "2 4");
-  come("b");
-  commit("a", 10);
-  ASSERT_TRUE(sent<ForwardSignal>("a"));
-  tell(RanksHang{{.kind = Hang::Kind::in_it}});
-  ended("a", stopped(2));
-  EXPECT_TRUE(done<TellReport>().value().report.hang) << "they end alike if they are told to end";
-  EXPECT_EQ(run_->restarts(), 1);
-}
-
-// Fault 36.
-TEST_F(ElasticTest, HostsLeaveUntilTooFewAreLeft) {
-  open_elastic({"a", "b", "c"});
-  say_worlds("a", "1 2 4 6");
-  tell(AgentSaid{"b", "1", SignalCame{SIGTERM, 0}});
-  forget();
-  tell(AgentSaid{"c", "1", SignalCame{SIGTERM, 0}});
-  EXPECT_FALSE(sent<ForwardSignal>("a")) << "the ranks save already";
-  EXPECT_FALSE(run_->is_asked_to_end());
-  tell(AgentSaid{"a", "1", SignalCame{SIGTERM, 0}});
-  EXPECT_FALSE(sent<ForwardSignal>("a"));
-  for (const char* host : {"a", "b", "c"}) ended(host, stopped(2));
+  for (int second = 0; second < 80 && !done<EndRun>(); ++second) {
+    beat("a", 0, false);
+    tick_after(seconds(1));
+  }
   EXPECT_EQ(done<EndRun>().value().exit_code, 75);
-}
-
-TEST_F(ElasticTest, AHostLeavesNoRunWhoseRanksDoNotStopAtASignal) {
-  open_elastic({"a", "b"});
-  pass(seconds(15), {"a", "b"});
-  forget();
-  tell(AgentSaid{"b", "1", SignalCame{SIGTERM, 0}});
-  EXPECT_EQ(sent<ForwardSignal>("a").value().number, SIGTERM);
-  EXPECT_TRUE(run_->is_asked_to_end());
-}
-
-TEST_F(ElasticTest, AHostLeavesWhileTheRunWaits) {
-  open_elastic({"a", "b"});
-  forget();
-  tell(AgentSaid{"b", "1", SignalCame{SIGTERM, 0}});
-  EXPECT_TRUE(sent<Dismiss>("b"));
-  EXPECT_FALSE(done<EndRun>());
-  pass(seconds(15), {"a"});
-  EXPECT_EQ(started("a"), std::vector{2});
+  EXPECT_NE(
+      done<Announce>().value().text.find("--resume auto goes on from step 10, saved in out/step"),
+      std::string::npos);
 }
 
 TEST_F(ElasticTest, HostsAreShownWithWhatBecomesOfThem) {
@@ -330,6 +174,116 @@ TEST_F(ElasticTest, AHostThatIsRefusedIsSaidOnceUntilItComes) {
   EXPECT_EQ(run_->hosts()[1].state, kIsReady);
 }
 
+TEST_F(ElasticTest, WhoDoesNotHaveTheSecretIsSaidOnceAndOfFewAddresses) {
+  open_elastic({"a"});
+  int said = 0;
+  for (int address = 0; address < 100; ++address)
+    for (int again = 0; again < 3; ++again) {
+      forget();
+      tell(StrangerRefused{"10.0.0." + std::to_string(address)});
+      if (const auto told = done<Announce>()) {
+        ++said;
+        EXPECT_EQ(told->text, "a host at 10.0.0." + std::to_string(address) +
+                                  " may not take part: it has another secret; give all hosts the "
+                                  "same --run-secret file");
+      }
+    }
+  EXPECT_EQ(said, 16);
+  ASSERT_EQ(run_->hosts().size(), 3u + 16u);
+  const HostView stranger = run_->hosts().back();
+  EXPECT_EQ(stranger.number, "") << "nobody knows who it is";
+  EXPECT_EQ(stranger.address, "10.0.0.9");
+  EXPECT_EQ(stranger.state, kIsRefused);
+  EXPECT_EQ(stranger.why, "it has another secret; give all hosts the same --run-secret file");
+  tell(AgentSaid{"b", "1", Hello{.host = "b", .agent = "1", .address = "10.0.0.9"}});
+  EXPECT_EQ(run_->hosts().size(), 3u + 15u) << "it has been given the secret";
+}
+
+// Fault 35.
+TEST_F(ElasticTest, WhoWaitedInVainLearnsWhyHostsWereRefused) {
+  run_ = std::make_unique<Coordinator>(
+      now_, Coordinator::Settings{.hosts = {"a", "b"}, .least_hosts = 2, .restarts = {}});
+  come("a");
+  tell(HostRefused{"b", "gpu-2", "10.0.0.2", "it was told --seed 3, this host 4"});
+  tell(StrangerRefused{"10.0.0.3"});
+  tick_after(seconds(60));
+  EXPECT_EQ(done<EndRun>().value().exit_code, 78) << "no other start would let them in";
+  EXPECT_EQ(sent<Dismiss>("a").value().exit_code, 78);
+  EXPECT_EQ(done<Announce>().value().text,
+            "1 of 2 hosts are there, and the run needs 2; missing: host b; host b (gpu-2 at "
+            "10.0.0.2) may not take part: it was told --seed 3, this host 4; a host at 10.0.0.3 "
+            "may not take part: it has another secret; give all hosts the same --run-secret file. "
+            "Mend that before it starts again");
+}
+
+// Fault 35.
+TEST_F(ElasticTest, AnotherStartIsAskedForWhereItMayHelp) {
+  const HostRefused other_build{"b", "", "10.0.0.2", "it has Strata 1, this host 2"};
+  HostRefused of_earlier_run = other_build;
+  of_earlier_run.exit_code = 75;
+  const HostRefused no_host{"7", "", "10.0.0.7", "the run has hosts a to d"};
+  const StrangerRefused stranger{"10.0.0.3"}, another{"10.0.0.4"};
+  struct Case {
+    std::string why;
+    int least;
+    std::vector<CoordinatorEvent> refused;
+    int exit_code;
+  };
+  const std::vector<Case> cases{
+      {"nobody was refused", 2, {}, 75},
+      {"it may be let in the next time", 4, {of_earlier_run}, 75},
+      {"all are needed, and one was refused", 4, {other_build}, 78},
+      {"c and d may come", 3, {other_build}, 75},
+      {"one of c and d has another secret", 3, {other_build, stranger}, 78},
+      {"one of c and d has a wrong number", 3, {other_build, no_host}, 78},
+      {"d may come", 2, {other_build, stranger}, 75},
+      {"strangers are no more than hosts that miss", 2, {other_build, stranger, another}, 78},
+      {"a host of a number that is there may be a leftover",
+       4,
+       {HostRefused{"a", "x", "", ""}},
+       75},
+  };
+  for (const Case& one : cases) {
+    forget();
+    run_ = std::make_unique<Coordinator>(
+        now_, Coordinator::Settings{
+                  .hosts = {"a", "b", "c", "d"}, .least_hosts = one.least, .restarts = {}});
+    come("a");
+    for (const CoordinatorEvent& event : one.refused) tell(event);
+    tick_after(seconds(60));
+    EXPECT_EQ(done<EndRun>().value().exit_code, one.exit_code) << one.why;
+  }
+}
+
+TEST_F(ElasticTest, ARunThatNoHostMayLeaveSaysSoOnce) {
+  const std::string words =
+      "the configuration admits only 6 ranks: the run ends when it loses a host that does not come "
+      "back within 60 s";
+  open_elastic({"a", "b", "c"});
+  forget();
+  say_worlds("a", "6");
+  ASSERT_TRUE(done<Announce>());
+  EXPECT_EQ(done<Announce>()->text, words);
+  forget();
+  say_worlds("a", "6");
+  EXPECT_FALSE(done<Announce>());
+  open_elastic({"a", "b", "c"});
+  forget();
+  say_worlds("a", "4 6");
+  EXPECT_FALSE(done<Announce>()) << "two hosts hold 4";
+  begin_on_a("2 4");
+  EXPECT_FALSE(done<Announce>()) << "one host was said to suffice, and it is the last";
+}
+
+TEST_F(ElasticTest, AnEndWhileARunWaitsForHostsIsSaid) {
+  open_elastic({"a"});
+  forget();
+  tell(RunSignal{SIGTERM});
+  EXPECT_EQ(done<Announce>().value().text,
+            "the run ends, as it was asked to; it waited for hosts and has no ranks");
+  EXPECT_EQ(done<EndRun>().value().exit_code, 75);
+}
+
 // Fault 13.
 TEST_F(ElasticTest, ARunThatHasBegunNothingGivesWayToOneThatHasHosts) {
   open_elastic({});
@@ -343,123 +297,6 @@ TEST_F(ElasticTest, ARunThatHasBegunNothingGivesWayToOneThatHasHosts) {
   forget();
   tell(refused);
   EXPECT_FALSE(done<EndRun>()) << "this one has begun";
-}
-
-TEST_F(ElasticTest, TooFewHostsAreToldFromWhereTheRunGoesOn) {
-  Coordinator::Settings settings{.hosts = {"a", "b"}, .least_hosts = 2, .restarts = {}};
-  settings.lease = milliseconds(5000);
-  run_ = std::make_unique<Coordinator>(now_, settings);
-  come("a");
-  come("b");
-  commit("a", 10);
-  tell(ConnectionBroke{"b", "1"});
-  tick_after(kReconnect);
-  AttemptFacts facts = blames_a_peer(10);
-  facts.ranks.resize(2);
-  ended("a", facts);
-  forget();
-  for (int second = 0; second < 80 && !done<EndRun>(); ++second) {
-    beat("a", 0, false);
-    tick_after(seconds(1));
-  }
-  EXPECT_EQ(done<EndRun>().value().exit_code, 75);
-  EXPECT_NE(
-      done<Announce>().value().text.find("--resume auto goes on from step 10, saved in out/step"),
-      std::string::npos);
-}
-
-TEST_F(ElasticTest, HostsThatCanNeverHoldTheRanksAreSaid) {
-  Coordinator::Settings settings{.hosts = {"a", "b"}, .least_hosts = 1, .restarts = {}};
-  settings.worlds = {.least = 5, .most = 9};
-  run_ = std::make_unique<Coordinator>(now_, settings);
-  come("a");
-  EXPECT_FALSE(done<EndRun>());
-  come("b");
-  EXPECT_EQ(done<EndRun>().value().exit_code, 78);
-  EXPECT_NE(done<Announce>().value().text.find("4 ranks together, and the run needs at least 5"),
-            std::string::npos);
-}
-
-TEST_F(ElasticTest, AWarningBeforeRanksStartEndsTheRun) {
-  open_elastic({"a"});
-  tell(RunSignal{SIGUSR1});
-  EXPECT_EQ(done<EndRun>().value().exit_code, 75);
-}
-
-TEST_F(ElasticTest, AHostThatWouldMakeNoLargerWorldIsNoReasonToStop) {
-  open_elastic({"a"});
-  pass(seconds(15), {"a"});
-  say_worlds("a", "1 2");
-  come("b");
-  commit("a", 5);
-  commit("a", 10);
-  EXPECT_FALSE(sent<ForwardSignal>("a"));
-}
-
-TEST_F(ElasticTest, ARunThatSaysNothingOfItsWorldsStaysAsItIs) {
-  open_elastic({"a"});
-  pass(seconds(15), {"a"});
-  come("b");
-  commit("a", 5);
-  commit("a", 10);
-  EXPECT_FALSE(sent<ForwardSignal>("a"));
-}
-
-TEST_F(ElasticTest, ARunThatIsToEndDoesNotGrow) {
-  open_elastic({"a"});
-  pass(seconds(15), {"a"});
-  say_worlds("a", "2 4");
-  come("b");
-  tell(RunSignal{SIGTERM});
-  forget();
-  commit("a", 5);
-  commit("a", 10);
-  const auto signal = sent<ForwardSignal>("a");
-  EXPECT_TRUE(!signal || signal->number == SIGTERM);
-  ended("a", stopped(2));
-  EXPECT_EQ(done<EndRun>().value().exit_code, 75);
-}
-
-TEST_F(ElasticTest, RanksThatDoNotFitStartAsAnotherNumber) {
-  open_elastic({"a", "b", "c"});
-  say_worlds("a", "1 2 4");
-  AttemptFacts refused = killed(0, -1, -1);
-  refused.exit_code = 78;
-  refused.ranks = {{.ending = Ending{Ending::Kind::exited, 78}}, {}};
-  ended("a", refused);
-  AttemptFacts others = refused;
-  others.failed->rank = 2;
-  ended("b", others);
-  others.failed->rank = 4;
-  forget();
-  ended("c", others);
-  EXPECT_NE(done<Announce>().value().text.find("6 ranks do not fit"), std::string::npos);
-  EXPECT_EQ(started("a"), (std::vector{2, 2}));
-}
-
-// Faults 10, 37.
-TEST_F(ElasticTest, AHostThatFailsAgainAndAgainIsLeftOut) {
-  open_elastic({"a", "b", "c"});
-  for (int attempt = 0; attempt < 3; ++attempt) {
-    AttemptFacts facts = killed(2, attempt, 10 + attempt);
-    facts.ranks.resize(2);
-    AttemptFacts peer = blames_a_peer(10 + attempt);
-    peer.failed->rank = 0;
-    peer.ranks.resize(2);
-    forget();
-    ended("b", facts);
-    ended("a", peer);
-    peer.failed->rank = 4;
-    ended("c", peer);
-  }
-  EXPECT_EQ(run_->attempt(), 3);
-  EXPECT_EQ(sent<StartAttempt>("c").value().placement.slots, (std::vector{2, 2}));
-  EXPECT_FALSE(sent<StartAttempt>("b"));
-  bool named = false;
-  for (const CoordinatorAction& action : actions_)
-    if (const auto* words = std::get_if<Announce>(&action))
-      named |= words->text.find("because of host b") != std::string::npos;
-  EXPECT_TRUE(named);
 }
 
 }  // namespace

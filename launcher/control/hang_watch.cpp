@@ -7,7 +7,6 @@
 #include <functional>
 #include <iterator>
 #include <map>
-#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -90,6 +89,26 @@ std::string ranks_that(const std::vector<int>& ranks, std::string_view one_does,
 
 }  // namespace
 
+std::string_view name_of(Hang::Kind kind) {
+  switch (kind) {
+    case Hang::Kind::held:
+      return "held";
+    case Hang::Kind::behind:
+      return "behind";
+    case Hang::Kind::different:
+      return "different";
+    case Hang::Kind::in_it:
+      return "in_it";
+    case Hang::Kind::alone:
+      return "alone";
+    case Hang::Kind::ending:
+      return "ending";
+    case Hang::Kind::silent:
+      return "silent";
+  }
+  return "";
+}
+
 std::string Hang::subject() const {
   if (kind == Kind::in_it) return "all ranks";
   const std::string on = host.empty() ? "" : " on host " + host;
@@ -135,7 +154,12 @@ std::string Hang::describe() const {
                      has_place ? where : "");
 }
 
-std::optional<Hang> HangWatch::look(TimePoint now, std::span<const RankState> ranks) {
+std::string Hang::signature() const {
+  return fmt::format("hang: {}, '{}', '{}'", name_of(kind), collective_name, other_name);
+}
+
+std::optional<Hang> HangWatch::look(TimePoint now, std::span<const RankState> ranks,
+                                    TimePoint known) {
   std::vector<RankState> living;
   std::ranges::copy_if(ranks, std::back_inserter(living), std::not_fn(&RankState::ended));
   const bool traced = std::ranges::any_of(living, &RankState::traced);
@@ -146,26 +170,29 @@ std::optional<Hang> HangWatch::look(TimePoint now, std::span<const RankState> ra
   last_look_ = now;
   if (is_new)
     for (Seen& one : seen_) one.held_since.reset();
-  if (take_progress(living)) {
+  if (take_progress(living)) heard_ = now;
+  if (heard_ > last_progress_) {
     if (!is_new)
       for (std::size_t stage = 0; stage < kStages; ++stage)
-        if (stages_[stage]) pauses_[stage].add(now - last_progress_);
-    last_progress_ = now;
+        if (stages_[stage]) pauses_[stage].add(heard_ - last_progress_);
+    last_progress_ = heard_;
   }
   stages_ = stages_of(living);
   if (is_new || is_unread) last_progress_ = now;
+  limit_seen_.reset();
   if (limit_ == Seconds(0) || traced || living.empty()) return {};
-  std::optional<Hang> is_stuck = stuck(now, living);
+  if (std::ranges::any_of(living, beats)) limit_seen_ = limit_of(living);
+  std::optional<Hang> is_stuck = stuck(known, living);
   // Who is stopped is to blame, even if a short limit ends sooner.
   if (std::optional<Hang> hang = held(now, living, is_stuck ? Seconds(0) : kHeld)) return hang;
   return is_stuck;
 }
 
 /// Returns who is to blame if no rank has got anything done for too long.
-std::optional<Hang> HangWatch::stuck(TimePoint now, std::span<const RankState> ranks) const {
-  if (std::ranges::none_of(ranks, beats) || now - last_progress_ < limit_of(ranks)) return {};
+std::optional<Hang> HangWatch::stuck(TimePoint known, std::span<const RankState> ranks) const {
+  if (!is_due(known)) return {};
   Hang hang = judged(ranks);
-  hang.for_how_long = std::chrono::duration_cast<Seconds>(now - last_progress_);
+  hang.for_how_long = std::chrono::duration_cast<Seconds>(known - last_progress_);
   return hang;
 }
 
@@ -195,7 +222,10 @@ bool HangWatch::take_progress(std::span<const RankState> ranks) {
   bool progress = false;
   for (const RankState& rank : ranks) {
     Seen& before = seen(rank.rank);
-    progress |= std::exchange(before.beats, rank.beats) != rank.beats;
+    if (std::exchange(before.beats, rank.beats) != rank.beats) {
+      progress = true;
+      before.held_since.reset();  // it ran, if only between two stops
+    }
     if (first_step_ < 0 && rank.step >= 0) first_step_ = rank.step;
   }
   return progress;

@@ -1,13 +1,16 @@
 // Notices that the ranks of a run get nowhere, and which of them is to blame (docs/faults.md, 7 and
-// 8). A function of what looks at them tell, once a second, and of the times of the looks.
+// 8). A function of what looks at them tell, once a second and when a hang is due, and of the times
+// of the looks.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "launcher/control/pauses.h"
@@ -45,13 +48,19 @@ struct Hang {
   [[nodiscard]] std::string timed_cause() const;
   /// Says who hangs: "rank 1 on host 0 (a)", "ranks 0, 1", "all ranks".
   [[nodiscard]] std::string subject() const;
+  /// Equal for hangs with one cause, in whichever rank, and after whichever start.
+  [[nodiscard]] std::string signature() const;
 };
+
+/// Returns the kind's word in reports: that of the code.
+std::string_view name_of(Hang::Kind kind);
 
 /// A run hangs if none of its ranks has got anything done for a time that depends on the phase and
 /// on how long pauses in that phase usually are or are foreseen, or if a rank's process may not
-/// run. A rank that does not beat because it waits for another one is no sign of a hang while that
-/// one beats. Ranks that are done count until their processes have ended. Programs that never beat
-/// may take as long as they like, but may not be stopped.
+/// run. A process that beats between its stops (cpulimit) is slow, and does not hang. A rank that
+/// does not beat because it waits for another one is no sign of a hang while that one beats. Ranks
+/// that are done count until their processes have ended. Programs that never beat may take as long
+/// as they like, but may not be stopped.
 class HangWatch {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -67,9 +76,21 @@ class HangWatch {
   /// `limit`: of steps; other phases have at least as much. 0: nothing is ever a hang.
   explicit HangWatch(Seconds limit = Seconds(30)) : limit_(limit) {}
 
-  /// Takes a look at all ranks of the attempt; call it about once a second. Times must not
-  /// decrease.
-  std::optional<Hang> look(TimePoint now, std::span<const RankState> ranks);
+  /// Notes what ranks of one host got done when it comes, which may be long before the next look.
+  void hear(TimePoint now, std::span<const RankState> of_a_host) {
+    if (take_progress(of_a_host)) heard_ = now;
+  }
+  /// Takes a look at all ranks of the attempt; call it about once a second, and when
+  /// is_due() says so. Times must not decrease. `known`: the time up to which it is known that
+  /// ranks got nothing else done.
+  std::optional<Hang> look(TimePoint now, std::span<const RankState> ranks, TimePoint known);
+  std::optional<Hang> look(TimePoint now, std::span<const RankState> ranks) {
+    return look(now, ranks, now);
+  }
+  /// True if a look would find a hang, as far as was heard, once so much is known.
+  [[nodiscard]] bool is_due(TimePoint known) const {
+    return limit_seen_ && known - std::max(heard_, last_progress_) >= *limit_seen_;
+  }
   /// Forgets all that was seen: call it when ranks start again.
   void start_again();
 
@@ -84,22 +105,24 @@ class HangWatch {
   struct Seen {
     int rank = 0;
     std::uint64_t beats = 0;
-    std::optional<TimePoint> held_since = {};
+    std::optional<TimePoint> held_since = {};  ///< and has not beaten since
   };
 
   [[nodiscard]] Stage stage_of(const RankState& rank) const;
   [[nodiscard]] Seconds limit_of(Stage stage) const;
   [[nodiscard]] bool take_progress(std::span<const RankState> ranks);
   [[nodiscard]] Stages stages_of(std::span<const RankState> ranks) const;
-  [[nodiscard]] std::optional<Hang> stuck(TimePoint now, std::span<const RankState> ranks) const;
+  [[nodiscard]] std::optional<Hang> stuck(TimePoint known, std::span<const RankState> ranks) const;
   [[nodiscard]] std::optional<Hang> held(TimePoint now, std::span<const RankState> ranks,
                                          Seconds limit);
   Seen& seen(int rank);
 
   Seconds limit_;
   std::optional<TimePoint> last_look_;
-  TimePoint last_progress_{};
-  std::int64_t first_step_ = -1;  ///< of this attempt; -1: none has been seen
+  TimePoint heard_{};                  ///< when progress was heard of last
+  TimePoint last_progress_{};          ///< that a look counts from
+  std::optional<Seconds> limit_seen_;  ///< at the last look; nullopt: nothing was a hang
+  std::int64_t first_step_ = -1;       ///< of this attempt; -1: none has been seen
   std::vector<Seen> seen_;
   Stages stages_{};  ///< at the last look
   std::array<Pauses, kStages> pauses_;

@@ -126,6 +126,14 @@ TEST_F(HangWatchTest, NamesAStoppedProcessAfterFiveSecondsEvenIfOthersGetOn) {
   EXPECT_EQ(hang.describe(), "rank 1 has been stopped or frozen for 5 s");
 }
 
+// Fault 9.
+TEST_F(HangWatchTest, NamesNoProcessThatGetsOnBetweenItsStops) {
+  ranks_[1].held = true;
+  EXPECT_FALSE(look_for(60, {0, 1}))
+      << "cpulimit stops and continues a process many times a second";
+  EXPECT_EQ(look_for(7, {0}).value().rank, 1) << "now it is stopped for good";
+}
+
 // Fault 7.
 TEST_F(HangWatchTest, NamesAllThatAreHeldAndTheOneHeldLongest) {
   ranks_[1].held = true;

@@ -23,13 +23,14 @@ inline constexpr std::array kHostStates{kHasRanks,  kIsSilent, kIsReady,   kIsSp
                                         kIsLeftOut, kIsLost,   kIsMissing, kHasLeft, kIsRefused};
 
 struct HostView {
-  std::string number;   ///< its name in the run: a number, if the run has several hosts
+  std::string
+      number;  ///< its name in the run: a number, if the run has several hosts; empty: unknown
   std::string name;     ///< for people; may be empty
   std::string address;  ///< from which its agent came; may be empty
   int slots = 0;        ///< ranks that it may have; 0: not known
   int ranks = 0;        ///< of the attempt
   std::string_view state;
-  std::string why = {};  ///< it was refused
+  std::string why = {};  ///< it was refused, or is silent or lost
 };
 
 struct WaitingView {

@@ -8,6 +8,16 @@ namespace {
 
 class LostHostsTest : public CoordinatorTest {
  protected:
+  /// Begins a run of hosts a and b with a alone, so that b is a spare if it comes.
+  void begin_without_b() {
+    Coordinator::Settings settings{.hosts = {"a", "b"}, .least_hosts = 1, .restarts = {}};
+    settings.lease = milliseconds(5000);
+    settings.last_call = milliseconds(1000);
+    run_ = std::make_unique<Coordinator>(now_, settings);
+    hello("a");
+    tick_after(settings.last_call);
+  }
+
   /// How often a line with these words was said.
   std::ptrdiff_t said(const std::string& words) const {
     return std::ranges::count_if(actions_, [&](const CoordinatorAction& action) {
@@ -24,7 +34,7 @@ TEST_F(LostHostsTest, ADeadAgentIsToldAtOnceAlthoughItsRanksHaveEndedTheAttemptB
   tell(ConnectionBroke{"b", "1"});
   EXPECT_EQ(run_->next_deadline(), now_ + kReconnect);
   tick_after(kReconnect);
-  EXPECT_EQ(said("host b is lost: its agent has ended"), 1);
+  EXPECT_EQ(said("host b is lost: its mlaunch has ended"), 1);
   for (int second = 0; second < 3; ++second) tick_after(seconds(1));
   EXPECT_EQ(said("host b is lost"), 1) << "once";
   EXPECT_FALSE(done<TellReport>()) << "its ranks may live";
@@ -32,6 +42,52 @@ TEST_F(LostHostsTest, ADeadAgentIsToldAtOnceAlthoughItsRanksHaveEndedTheAttemptB
   tick_after(seconds(4));
   EXPECT_NE(done<TellReport>().value().report.lost_because.find("host b is lost"),
             std::string::npos);
+}
+
+TEST_F(LostHostsTest, RanksOfALostHostHaveEndedOnceItsLeaseHas) {
+  open({"a", "b"});
+  RankState rank;
+  rank.phase = Phase::backward;
+  tell(AgentSaid{"b", "1", Heartbeat{.newest = 0, .has_ranks = true, .ranks = {rank}}});
+  tell(ConnectionBroke{"b", "1"});
+  tick_after(kReconnect);
+  ended("a", blames_a_peer(40));
+  ASSERT_EQ(run_->ranks().size(), 1U);
+  EXPECT_FALSE(run_->ranks()[0].state.ended) << "nobody knows yet";
+  for (int second = 0; second < 6; ++second) tick_after(seconds(1));
+  EXPECT_TRUE(run_->waiting(now_)) << "for the lost host";
+  ASSERT_EQ(run_->ranks().size(), 1U);
+  EXPECT_TRUE(run_->ranks()[0].state.ended);
+}
+
+TEST_F(LostHostsTest, AllLostHostsAreTold) {
+  open({"a", "b", "c"});
+  tell(ConnectionBroke{"b", "1"});
+  tell(ConnectionBroke{"c", "1"});
+  tick_after(kReconnect);
+  for (int second = 0; second < 6; ++second) {
+    tick_after(seconds(1));
+    beat("a", 0, true);
+  }
+  ended("a", blames_a_peer(40));
+  EXPECT_EQ(run_->hosts()[1].state, kIsLost);
+  EXPECT_EQ(run_->hosts()[1].why,
+            "its mlaunch has ended, or the connection to it broke; no sign of life for 6 s");
+  const std::string told = done<TellReport>().value().report.lost_because;
+  EXPECT_EQ(told,
+            "host b is lost: its mlaunch has ended, or the connection to it broke; host c is lost: "
+            "its mlaunch has ended, or the connection to it broke");
+}
+
+TEST_F(LostHostsTest, ASpareThatDiesIsToldOnce) {
+  begin_without_b();
+  beat("a", 0, true);
+  hello("b");
+  tell(ConnectionBroke{"b", "1"});
+  EXPECT_EQ(run_->next_deadline(), now_ + kReconnect);
+  for (int tick = 0; tick < 3; ++tick) tick_after(kReconnect);
+  EXPECT_EQ(said("spare host b is gone: its mlaunch has ended"), 1);
+  EXPECT_TRUE(run_->is_running());
 }
 
 TEST_F(LostHostsTest, WhoAsksForAnEndAfterAFailureLearnsThatNothingIsSavedNow) {
@@ -109,12 +165,7 @@ TEST_F(LostHostsTest, ASpareIsToldThatItIsOne) {
   open({"a"}, 1);
   beat("a", 0, true);
   EXPECT_FALSE(sent<Lease>("a").value().is_spare);
-  Coordinator::Settings settings{.hosts = {"a", "b"}, .least_hosts = 1, .restarts = {}};
-  settings.lease = milliseconds(5000);
-  settings.last_call = milliseconds(1000);
-  run_ = std::make_unique<Coordinator>(now_, settings);
-  hello("a");
-  tick_after(settings.last_call);
+  begin_without_b();
   beat("a", 0, true);
   hello("b");
   beat("b", -1, false);

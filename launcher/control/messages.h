@@ -25,7 +25,8 @@ struct Hello {
   std::string host;            ///< its name, unique in the run
   std::string agent = "";      ///< differs for each process that is an agent of the host
   int slots = 1;               ///< ranks that it may start
-  int newest = -1;             ///< the newest attempt that it has started ranks of; -1: none
+  int newest = -1;             ///< the newest attempt that it knows of; -1: none. Older never start
+  bool has_had_ranks = false;  ///< ranks of an attempt have started under it
   std::string host_name = {};  ///< for people, if `host` is a number
   std::string address = {};    ///< from which it came, as the coordinator sees it; may be empty
 };

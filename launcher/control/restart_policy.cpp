@@ -49,12 +49,19 @@ RestartPolicy::Decision RestartPolicy::judge(TimePoint now, const AttemptEnd& en
   if (end.left_behind)
     return ends_since("the ranks do not start again beside one that was killed and is left");
   if (end.committed < 0 && !limits_.without_commit)
-    return end.exit_code == static_cast<int>(ExitCode::try_again)
+    return end.step >= 0 || end.exit_code == static_cast<int>(ExitCode::try_again)
                ? ends_since(
-                     "the ranks do not start again by themselves, as nothing has been saved yet; "
-                     "with --max-restarts N they do so all the same")
+                     "the ranks do not start again by themselves, as nothing has been saved yet "
+                     "(train --save-every N saves each N steps); with --max-restarts N they start "
+                     "again all the same, from the beginning")
                : ends;
   const auto before = ends_.rbegin() + 1;
+  if (end.is_kept_out && before != ends_.rend() &&
+      before->exit_code == static_cast<int>(ExitCode::io))
+    return {.exit_code = before->exit_code,
+            .why =
+                "the ranks cannot start again after the failed save or read that ended them "
+                "before, as the error above says; mend that first"};
   if (end.out_of_memory && before != ends_.rend() && before->out_of_memory &&
       before->step == end.step)
     return ends_since(fmt::format(

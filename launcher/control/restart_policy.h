@@ -21,7 +21,7 @@ struct AttemptEnd {
   bool left_behind = false;     ///< killed ranks do not end, and others may not start beside them
   bool out_of_memory = false;   ///< the kernel killed a rank for lack of memory
   std::int64_t step = -1;       ///< that the attempt failed in; -1: none, or unknown
-  std::string signature = {};   ///< equal for failures with one cause: how it ended, and where
+  std::string signature = {};   ///< equal for failures with one cause, in whichever rank
   std::int64_t committed = -1;  ///< step of the newest checkpoint of the run; -1: none
 };
 

@@ -33,10 +33,19 @@ TEST_F(RestartPolicyTest, StartsARunAgainThatHasCommitted) {
 }
 
 TEST_F(RestartPolicyTest, EndsARunThatHasCommittedNothing) {
+  const auto decision = after(killed(-1, -1));
+  EXPECT_FALSE(decision.restart);
+  EXPECT_EQ(decision.exit_code, kKilled);
+  EXPECT_EQ(decision.why, "") << "no step is lost";
+}
+
+TEST_F(RestartPolicyTest, SaysWhyARunThatLosesItsStepsGetsNoOtherStart) {
   const auto decision = after(killed(7, -1));
   EXPECT_FALSE(decision.restart);
   EXPECT_EQ(decision.exit_code, kKilled);
-  EXPECT_EQ(decision.why, "");
+  EXPECT_NE(decision.why.find("nothing has been saved yet (train --save-every N"),
+            std::string::npos)
+      << decision.why;
 }
 
 TEST_F(RestartPolicyTest, SaysWhyARunThatAsksForAnotherStartGetsNone) {
@@ -45,8 +54,9 @@ TEST_F(RestartPolicyTest, SaysWhyARunThatAsksForAnotherStartGetsNone) {
   const auto decision = after(hung);
   EXPECT_FALSE(decision.restart);
   EXPECT_EQ(decision.why,
-            "the ranks do not start again by themselves, as nothing has been saved yet; with "
-            "--max-restarts N they do so all the same");
+            "the ranks do not start again by themselves, as nothing has been saved yet (train "
+            "--save-every N saves each N steps); with --max-restarts N they start again all the "
+            "same, from the beginning");
 }
 
 TEST_F(RestartPolicyTest, StartsSuchARunAgainIfAskedTo) {
@@ -134,6 +144,20 @@ TEST_F(RestartPolicyTest, StartsThatWereKeptOutAreNoSignThatTheRunFails) {
   const auto last = after(kept_out);
   EXPECT_FALSE(last.restart) << "all restarts of this hour are used up";
   EXPECT_EQ(last.exit_code, static_cast<int>(ExitCode::host));
+}
+
+// Fault 37.
+TEST_F(RestartPolicyTest, EndsARunThatAFullDiskKeepsOutAfterItsFailedSave) {
+  AttemptEnd save = killed(100, 40);
+  save.exit_code = static_cast<int>(ExitCode::io);
+  EXPECT_TRUE(after(save).restart);
+  AttemptEnd kept_out = killed(-1, 40);
+  kept_out.exit_code = static_cast<int>(ExitCode::host);
+  kept_out.is_kept_out = true;
+  const auto decision = after(kept_out);
+  EXPECT_FALSE(decision.restart) << "one more start would be refused alike";
+  EXPECT_EQ(decision.exit_code, static_cast<int>(ExitCode::io)) << "the first cause";
+  EXPECT_NE(decision.why.find("after the failed save or read"), std::string::npos);
 }
 
 // Fault 37.

@@ -36,6 +36,8 @@ class RunControl {
   virtual std::vector<ControlAction> handle(TimePoint now, const CoordinatorEvent& event) = 0;
   [[nodiscard]] virtual std::optional<TimePoint> next_deadline() const = 0;
 
+  /// True once ranks of the run have started on this host.
+  [[nodiscard]] virtual bool has_had_ranks() const = 0;
   /// The coordinator of the run; null in the process of an agent alone.
   [[nodiscard]] virtual const Coordinator* coordinator() const = 0;
 };

@@ -125,7 +125,8 @@ std::vector<Event> RankGroup::reap() {
     rusage usage{};
     const pid_t pid = ::wait4(-1, &status, WNOHANG, &usage);
     if (pid < 0 && errno == EINTR) continue;
-    if (pid <= 0) return events;  // nothing ended, or there is no child
+    if (pid <= 0) return events;   // nothing ended, or there is no child
+    foreign_children_.erase(pid);  // the number may be another's from now on
     const int rank = rank_of(pid);
     if (rank < 0) continue;  // pid is of an orphan
     at(rank).process.pid = -1;

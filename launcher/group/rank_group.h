@@ -22,7 +22,8 @@ namespace strata::launcher {
 
 class RankGroup {
  public:
-  /// Borrows run and screen. Children that the process has already are not the group's.
+  /// Borrows run and screen. Children that the process has already are not the group's, nor are
+  /// those that it is told to leave alone.
   RankGroup(const Run& run, StartAttempt attempt, Screen& screen);
 
   /// Starts all ranks, which may write until `lease` (nullopt: for ever). A rank that cannot be
@@ -46,6 +47,8 @@ class RankGroup {
   [[nodiscard]] bool has_children() const { return !children_left().empty(); }
   /// Kills ranks, and what they left behind. Call it until has_children() is false.
   void kill_children();
+
+  void leave_alone(pid_t child) { foreign_children_.insert(child); }
 
   void signal(int rank, int number);
   /// Ends waiting at the rendezvous, for ever.
@@ -103,7 +106,7 @@ class RankGroup {
   const Run& run_;
   const StartAttempt attempt_;
   Screen& screen_;
-  const std::set<pid_t> foreign_children_;  // children of the shell that exec'ed us
+  std::set<pid_t> foreign_children_;  ///< of the shell that exec'ed us, starters of other hosts
   RendezvousServer server_;
   std::vector<Rank> ranks_;
 };

@@ -26,12 +26,11 @@ bool died_of_term(const Ending& ending) {
 /// Stands for a signal in escalations: SIGKILL did not help.
 constexpr int kGiveUp = 0;
 
-/// Returns the signal that ranks get for a signal to mlaunch. A closed terminal, or a reader of our
-/// output that ended (SIGPIPE), becomes SIGTERM.
+/// Returns the signal that ranks get for a signal to mlaunch. A closed terminal becomes SIGTERM.
 int forwarded(int number) { return number == SIGINT ? SIGINT : SIGTERM; }
 
 /// True for a scheduler's signal and a closed terminal: computed state is worth saving. A user who
-/// presses Ctrl-C or closes our output (SIGPIPE) waits for the prompt.
+/// presses Ctrl-C waits for the prompt.
 bool leaves_time_to_save(int number) { return number == SIGTERM || number == SIGHUP; }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -13,8 +12,8 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/new_folders.h"
 #include "core/run_id.h"
-#include "launcher/output/make_folders.h"
 
 namespace strata::launcher {
 namespace {
@@ -56,17 +55,29 @@ void KeptReports::keep(const std::string& run_id, const std::string& name,
   if (!fs::exists(fs::path(place_) / run_id, error)) make_room();
   const std::string file = path_of(run_id, name);
   const std::string folder = fs::path(file).parent_path().string();
-  if (std::vector<std::string> made; !make_folders(folder, made))
-    throw HostError(fmt::format("cannot make the folder {}: {}", folder, std::strerror(errno)));
+  NewFolders folders(0700);
+  if (const std::error_code failed = folders.make(folder))
+    throw HostError(
+        fmt::format("cannot make the folder {}: {}", folder, std::strerror(failed.value())));
+  folders.keep();
   write_file_atomically(file, text);
 }
 
-/// Removes the oldest runs, so that one more may come.
+/// Removes the oldest runs that have ended, so that one more may come. Where nobody knows which
+/// have, all stay.
 void KeptReports::make_room() const {
+  std::vector<std::string> living;
+  try {
+    if (living_) living = living_();
+  } catch (const HostError&) {
+    return;
+  }
   std::vector<std::pair<fs::file_time_type, fs::path>> runs;
   std::error_code error;
   for (fs::directory_iterator it(place_, error), end; it != end; it.increment(error)) {
-    if (!is_run_id(it->path().filename().string()) || it->is_symlink(error)) continue;
+    const std::string run_id = it->path().filename().string();
+    if (!is_run_id(run_id) || it->is_symlink(error)) continue;
+    if (std::ranges::find(living, run_id) != living.end()) continue;
     const fs::file_time_type changed = it->last_write_time(error);
     if (!error) runs.emplace_back(changed, it->path());
   }

@@ -52,6 +52,23 @@ TEST(KeptReports, OfTheOldestRunsGo) {
   EXPECT_TRUE(fs::exists(home / "runs/other")) << "it is no run";
 }
 
+TEST(KeptReports, OfRunsThatGoOnStayHoweverOldTheyAre) {
+  const TestDirectory home;
+  KeptReports(home / "runs").keep(id(0), "report.txt", "x");
+  fs::last_write_time(home / "runs/" + id(0),
+                      fs::file_time_type::clock::now() - std::chrono::hours(1));
+  for (int run = 1; run <= static_cast<int>(KeptReports::kMostRuns); ++run)
+    fs::create_directories(home / "runs/" + id(run));
+  const auto nobody_knows = []() -> std::vector<std::string> { throw HostError("nobody knows"); };
+  KeptReports(home / "runs", nobody_knows).keep(id(100), "report.txt", "x");
+  EXPECT_TRUE(fs::exists(home / "runs/" + id(0)));
+  KeptReports(home / "runs", [] { return std::vector{id(0)}; }).keep(id(101), "report.txt", "x");
+  EXPECT_TRUE(fs::exists(home / "runs/" + id(0)));
+  EXPECT_FALSE(fs::exists(home / "runs/" + id(1))) << "it has ended";
+  KeptReports(home / "runs").keep(id(102), "report.txt", "x");
+  EXPECT_FALSE(fs::exists(home / "runs/" + id(0))) << "it has ended, too";
+}
+
 TEST(KeptReports, SayWhyTheyCannotBeKept) {
   const TestDirectory home;
   write_file_atomically(home / "file", "");

@@ -13,44 +13,99 @@
 
 #include "core/clock.h"
 #include "core/error.h"
-#include "launcher/output/make_folders.h"
 
 namespace strata::launcher {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr mode_t kFolderMode = 0700, kFileMode = 0600;
 constexpr std::size_t kProbeBytes = 4096;
 
-void remove_folders(const std::vector<std::string>& made) {
-  for (auto folder = made.rbegin(); folder != made.rend(); ++folder) (void)::rmdir(folder->c_str());
+[[noreturn]] void refuse(const std::string& directory, const std::string& path,
+                         const std::error_code& error) {
+  throw HostError(fmt::format("--log-dir {}: the folder {} cannot be made: {}; name another one",
+                              directory, path, std::strerror(error.value())));
+}
+
+/// Gives the name of a log a number where a file of that name is there. Returns 0 or an errno.
+int number_if_taken(fs::path& log) {
+  const std::string stem = log.stem().string(), first = stem.substr(0, stem.rfind(".again_"));
+  struct stat there;
+  for (int number = 1; ::lstat(log.c_str(), &there) == 0; ++number)
+    log.replace_filename(fmt::format("{}.again_{}.log", first, number));
+  return errno == ENOENT ? 0 : errno;
+}
+
+/// Moves the file `from` to `to`, or beside what has that name. Returns 0 or an errno.
+int moved_beside(const fs::path& from, fs::path& to) {
+  if (const int error = number_if_taken(to)) return error;  // NFS lacks renameat2's NOREPLACE
+  return ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
 }
 
 }  // namespace
 
+void LogFolder::make_parent(const std::string& directory) {
+  const fs::path probe = fs::absolute(directory) / fmt::format(".probe_{}", ::getpid());
+  NewFolders made(kFolderMode);
+  if (const std::error_code error = made.make(probe)) refuse(directory, probe, error);
+  (void)::rmdir(probe.c_str());
+  made.keep();
+}
+
 LogFolder::LogFolder(const std::string& directory, const std::string& run_id,
                      std::optional<int> host)
     : path_(std::filesystem::absolute(directory) / run_id), attempt_path_(path_) {
-  std::vector<std::string> made;
-  const bool has_parent = make_folders(directory, made);
-  const bool is_made = has_parent && ::mkdir(path_.c_str(), kFolderMode) == 0;
-  if (!is_made && !(has_parent && host && errno == EEXIST)) {
-    const int error = errno;
-    remove_folders(made);
-    throw HostError(fmt::format("--log-dir {}: the folder {} cannot be made: {}; name another one",
-                                directory, path_, std::strerror(error)));
+  NewFolders made(kFolderMode);
+  begin(directory, host, made);
+  if (lost_ && host) {  // host 0 may have moved the folder meanwhile, to the run that it takes up
+    lost_ = false;
+    complaint_.reset();
+    begin(directory, host, made);
   }
+  if (lost_)
+    throw Error(ExitCode::io, fmt::format("--log-dir {}: {}; make room, or name another one",
+                                          directory, failure_));
+  made.keep();
+}
+
+void LogFolder::begin(const std::string& directory, std::optional<int> host, NewFolders& made) {
+  std::error_code error = made.make_new(path_);
+  is_own_ = !error;
+  if (host && error == std::errc::file_exists) error.clear();
+  if (error) refuse(directory, path_, error);
   // A full disk has room for folders, and for no byte in a file.
   const std::string own = host ? fmt::format(".{}", *host) : std::string();
   const std::string probe = path_ + "/.room" + own;
   keep(probe, std::string(kProbeBytes, ' '));
   (void)::unlink(probe.c_str());  // all that was written there
-  notes_path_ = path_ + "/mlaunch" + own + ".log";
-  if (!lost_) notes_ = create(notes_path_);
-  if (!lost_) return;
-  if (is_made) made.push_back(path_);
-  remove_folders(made);
-  throw Error(ExitCode::io,
-              fmt::format("--log-dir {}: {}; make room, or name another one", directory, failure_));
+  // An agent that was started anew finds what the one before has kept.
+  fs::path notes = path_ + "/mlaunch" + own + ".log";
+  (void)number_if_taken(notes);  // to make it tells what is wrong
+  notes_path_ = notes;
+  notes_ = create(notes_path_);
+}
+
+bool LogFolder::move_to(const std::string& run_id) {
+  if (lost_) return false;
+  const fs::path to = fs::path(path_).parent_path() / run_id, notes(notes_path_);
+  fs::path moved = to / notes.filename();
+  int error = !is_own_ ? EEXIST : ::rename(path_.c_str(), to.c_str()) == 0 ? 0 : errno;
+  if (error == EEXIST || error == ENOTEMPTY) {
+    // Logs of another run stay under its name.
+    is_own_ = ::mkdir(to.c_str(), kFolderMode) == 0;
+    error = is_own_ || errno == EEXIST ? moved_beside(notes, moved) : errno;
+    if (error == 0) (void)::rmdir(path_.c_str());  // unless logs of other hosts are left there
+    if (error == ENOENT) moved = to / notes.filename();  // they were moved with the folder
+  }
+  if (error != 0 && error != ENOENT) {  // another host may have moved the folder
+    complaint_ = fmt::format("--log-dir: the logs stay in {}: moving them to {} failed ({})", path_,
+                             to.string(), std::strerror(error));
+    return false;
+  }
+  path_ = attempt_path_ = to;
+  notes_path_ = moved;
+  return true;
 }
 
 void LogFolder::note(std::string_view text) {
@@ -60,7 +115,7 @@ void LogFolder::note(std::string_view text) {
 
 void LogFolder::begin_attempt(const Placement& placement, int node) {
   end_attempt();
-  attempt_path_ = fmt::format("{}/attempt_{}", path_, placement.attempt);
+  attempt_path_ = folder_of(placement.attempt);
   make_folder(attempt_path_);
   for (int rank = 0; rank < placement.ranks_of(node); ++rank) {
     const std::string folder =
@@ -77,8 +132,16 @@ void LogFolder::write(int local_rank, OutputKind kind, std::string_view bytes) {
   append(file, fmt::format("logs of a rank in {}", attempt_path_), bytes);
 }
 
-void LogFolder::keep_of_attempt(const std::string& name, std::string_view text) {
-  keep(attempt_path_ + "/" + name, text);
+std::string LogFolder::keep_of_attempt(int attempt, const std::string& name,
+                                       std::string_view text) {
+  const std::string folder = folder_of(attempt), file = folder + "/" + name;
+  make_folder(folder);
+  keep(file, text);
+  return lost_ ? "" : file;
+}
+
+std::string LogFolder::folder_of(int attempt) const {
+  return fmt::format("{}/attempt_{}", path_, attempt);
 }
 
 void LogFolder::keep_of_run(const std::string& name, std::string_view text) {
@@ -93,6 +156,7 @@ void LogFolder::end_attempt() {
 
 void LogFolder::keep(const std::string& file, std::string_view text) {
   const std::string part = file + ".part";
+  (void)::unlink(part.c_str());  // of an mlaunch that was killed
   UniqueFd opened = create(part);
   if (!opened.valid()) return;
   append(opened, file, text);

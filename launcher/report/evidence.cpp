@@ -51,10 +51,23 @@ std::string_view call_on_file(long number) {
   return found == kCalls.end() ? "" : found->second;
 }
 
+/// True if a thread in `state` waits for a page of its memory. `in`: the function of the kernel.
+/// `syscall`: as call_of reads it; -1 where the thread waits outside of system calls, as after a
+/// page fault. Reads of files wait in some of these functions, too.
+bool waits_for_page(char state, std::string_view in, std::string_view syscall) {
+  constexpr std::array kAlways{"do_swap_page", "swap", "filemap_fault"};
+  constexpr std::array kAfterFaults{"folio_wait", "folio_lock",   "__folio_lock",   "__lock_page",
+                                    "lock_page",  "wait_on_page", "__wait_on_page", "io_schedule"};
+  const auto begins = [in](std::string_view name) { return in.starts_with(name); };
+  if (state != 'D') return false;
+  return std::ranges::any_of(kAlways, begins) ||
+         (syscall.starts_with("-1") && std::ranges::any_of(kAfterFaults, begins));
+}
+
 /// Describes the system call that a thread is in, from /proc/PID/task/ID/syscall: its number and
 /// arguments in hexadecimal, "running", or -1.
-std::string call_of(const std::filesystem::path& process, const std::filesystem::path& thread) {
-  std::istringstream fields(line_of(thread / "syscall"));
+std::string call_of(const std::filesystem::path& process, const std::string& syscall) {
+  std::istringstream fields(syscall);
   long number = -1;
   std::string argument;
   if (!(fields >> number >> argument) || number < 0) return "";
@@ -117,13 +130,15 @@ std::vector<ThreadFacts> threads_of(pid_t pid, const std::filesystem::path& proc
     const auto id = parse_integer(it->path().filename().string());
     if (!id) continue;
     ThreadFacts facts{static_cast<pid_t>(*id), line_of(it->path() / "comm"), '?', "", ""};
+    const std::string syscall = line_of(it->path() / "syscall");
     const std::string stat = line_of(it->path() / "stat");
     // The name in parentheses may contain anything, so the state is looked for after the last one.
     if (const std::size_t name_end = stat.rfind(')'); name_end + 2 < stat.size())
       facts.state = stat[name_end + 2];
     facts.in = line_of(it->path() / "wchan");
     if (facts.in == "0") facts.in.clear();
-    facts.call = call_of(process, it->path());
+    facts.pages = waits_for_page(facts.state, facts.in, syscall);
+    if (!facts.pages) facts.call = call_of(process, syscall);
     threads.push_back(std::move(facts));
   }
   std::ranges::sort(threads, {}, &ThreadFacts::id);
@@ -136,6 +151,9 @@ std::string what_holds(const std::vector<ThreadFacts>& threads) {
     return std::ranges::find(threads, state, &ThreadFacts::state);
   };
   if (threads.front().state == 'T') return "stopped by a signal (SIGSTOP, or its terminal)";
+  // One that pages tells more than others that wait, and is what the advice is about.
+  if (std::ranges::any_of(threads, &ThreadFacts::pages))
+    return "paging (memory is read back from a disk or swap)";
   if (const auto waits = any('D'); waits != threads.end())
     return waits->call.empty() ? fmt::format("waiting for a device in {}", waits->in)
                                : "in " + waits->call;
@@ -158,7 +176,7 @@ std::string describe_threads(const std::vector<ThreadFacts>& threads, bool froze
     if (!thread.call.empty())
       place = ", " + thread.call;
     else if (!thread.in.empty())
-      place = " in " + thread.in;
+      place = " in " + thread.in + (thread.pages ? " (paging)" : "");
     ++alike[{thread.name, place, thread.state}];
   }
   std::string text;

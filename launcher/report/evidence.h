@@ -14,9 +14,10 @@ namespace strata::launcher {
 struct ThreadFacts {
   pid_t id = 0;
   std::string name;
-  char state = '?';  ///< as /proc/PID/stat: R runs, S sleeps, D waits for a device, T stopped
-  std::string in;    ///< function of the kernel that it waits in; empty: none, or not known
-  std::string call;  ///< "fsync of /data/x"; empty: none of those that tell something
+  char state = '?';    ///< as /proc/PID/stat: R runs, S sleeps, D waits for a device, T stopped
+  std::string in;      ///< function of the kernel that it waits in; empty: none, or not known
+  std::string call;    ///< "fsync of /data/x"; empty: none of those that tell something
+  bool pages = false;  ///< it waits for memory that is read back
 };
 
 /// Reads all threads of a process, the first one first; none of a process that is gone.

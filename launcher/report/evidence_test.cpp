@@ -5,8 +5,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <functional>
+#include <string>
 #include <thread>
+
+#include "core/testing/test_directory.h"
 
 namespace strata::launcher {
 namespace {
@@ -88,6 +92,43 @@ TEST(Evidence, CountsEqualThreads) {
             "'train' waits for a device, fsync of /data/x\n2 of 'worker' sleep in futex_do_wait");
   EXPECT_EQ(what_holds({{1, "train", 'S', "", ""}, {2, "writer", 'D', "", "fsync of /data/x"}}),
             "in fsync of /data/x");
+}
+
+/// Plays /proc of process 7, which has one thread, in a folder.
+class PlayedThread {
+ public:
+  std::vector<ThreadFacts> read(char state, const std::string& in, const std::string& syscall) {
+    const std::string thread = directory_ / "7/task/7";
+    std::filesystem::create_directories(thread);
+    directory_.file("7/task/7/comm", "train\n");
+    directory_.file("7/task/7/stat", std::string("7 (train) ") + state + " 1 1\n");
+    directory_.file("7/task/7/wchan", in);
+    directory_.file("7/task/7/syscall", syscall);
+    return threads_of(7, directory_.path());
+  }
+
+ private:
+  TestDirectory directory_;
+};
+
+TEST(Evidence, OfAProcessWhoseMemoryIsReadBack) {
+  PlayedThread thread;
+  const std::string no_call = "-1 0x7ffc1f4975a8 0x55d0c0de", of_read = "0 0x3 0x7f 0x20000";
+  for (const char* in : {"folio_wait_bit_common", "__lock_page_or_retry", "do_swap_page",
+                         "swap_read_folio", "filemap_fault", "io_schedule"})
+    EXPECT_EQ(what_holds(thread.read('D', in, no_call)),
+              "paging (memory is read back from a disk or swap)")
+        << in;
+  EXPECT_EQ(describe_threads(thread.read('D', "do_swap_page", of_read)),
+            "'train' waits for a device in do_swap_page (paging)");
+  EXPECT_EQ(what_holds(thread.read('D', "nvme_submit", no_call)),
+            "waiting for a device in nvme_submit");
+  EXPECT_EQ(what_holds(thread.read('D', "folio_wait_bit_common", of_read)), "in read of a file");
+  EXPECT_EQ(what_holds(thread.read('R', "do_swap_page", "running")), "computing");
+  const ThreadFacts pages = thread.read('D', "do_swap_page", no_call).front();
+  EXPECT_EQ(what_holds({{1, "train", 'D', "nvme_submit", ""}, pages}),
+            "paging (memory is read back from a disk or swap)")
+      << "as the advice says";
 }
 
 }  // namespace

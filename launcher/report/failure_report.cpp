@@ -38,12 +38,10 @@ std::string signal_advice(const FailureFacts& facts) {
              "before the run keeps a core file)";
     case SIGILL:
       return "the program uses an instruction that this CPU or virtual machine does not have; "
-             "build "
-             "it on this machine";
+             "build it on this machine";
     case SIGBUS:
       return "memory behind a mapped file could not be had: look for a full disk or a full "
-             "/dev/shm "
-             "(df -h), or a file that shrank while it was read";
+             "/dev/shm (df -h), or a file that shrank while it was read";
     case SIGXCPU:
     case SIGXFSZ:
       return "a resource limit was reached; see ulimit -a";
@@ -63,7 +61,7 @@ std::string exit_advice(const FailureFacts& facts) {
     case ExitCode::data:
       return "check or fetch again the file that the error names";
     case ExitCode::host:
-      return "this machine lacks what the error names";
+      return "this machine cannot do what was asked: mend what the error names, or choose another";
     case ExitCode::internal:
       return "this is a bug in the program; report it with the lines above";
     case ExitCode::io:
@@ -72,7 +70,7 @@ std::string exit_advice(const FailureFacts& facts) {
       return "another rank was lost or gave no answer, or the time to save was over; start the run "
              "again";
     case ExitCode::configuration:
-      return "correct the setting that the error names";
+      return "correct the setting that the error names, or make alike what differs between hosts";
     case ExitCode::do_not_restart:
       return "starting it again would end the same way; change what the error names first";
     default:
@@ -236,11 +234,13 @@ std::string rank_list(const std::vector<int>& ranks) {
 std::string failure_report(const FailureFacts& facts) {
   const bool started = facts.spawn_error.empty();
   const bool alike = all_failed_alike(facts);
-  std::string report =
-      fmt::format("mlaunch: rank {} of {} failed{}: {} {}\n", facts.rank, facts.ranks,
-                  alike ? ", and the others likewise" : "", facts.program,
-                  started ? facts.ending.describe() : "could not be started");
-  add_field(report, "host", facts.host);
+  const std::string who = facts.is_common
+                              ? fmt::format("all {} ranks failed alike", facts.ranks)
+                              : fmt::format("rank {} of {} failed{}", facts.rank, facts.ranks,
+                                            alike ? ", and the others likewise" : "");
+  std::string report = fmt::format("mlaunch: {}: {} {}\n", who, facts.program,
+                                   started ? facts.ending.describe() : "could not be started");
+  add_field(report, facts.is_common ? "hosts" : "host", facts.host);
   add_field(report, "where", place_text(facts.where, facts.phase_seconds));
   if (!alike) add_field(report, "others", others_text(facts));
   add_field(report, "memory", memory_text(facts.peak_rss_bytes));

@@ -22,7 +22,8 @@ struct RankFacts {
 struct FailureFacts {
   int rank = 0;
   int ranks = 1;
-  std::string host;  ///< where the rank was; empty: the only one
+  bool is_common = false;  ///< all ranks tell one error that is of none of them alone
+  std::string host;        ///< where the rank was, or all of them; empty: the only one
   std::string program;
   Ending ending;
   std::string spawn_error;               ///< not empty: the rank never started

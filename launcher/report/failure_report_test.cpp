@@ -154,7 +154,8 @@ TEST(FailureReport, SaysOnceThatAllFailedAlike) {
             "(configuration)\n"
             "  where   planning\n"
             "  error   --micro-batch 3: 2 ranks\n"
-            "  advice  correct the setting that the error names\n");
+            "  advice  correct the setting that the error names, or make alike what differs "
+            "between hosts\n");
 }
 
 TEST(FailureReport, CutsLongErrorsOfOthersAndCountsTheRest) {

@@ -67,6 +67,8 @@ std::string hang_advice(const Hang& hang, const std::vector<HangEvidence>& evide
   const bool waits_for_device =
       !evidence.empty() && std::ranges::find(evidence.front().threads, 'D', &ThreadFacts::state) !=
                                evidence.front().threads.end();
+  const bool pages =
+      !evidence.empty() && std::ranges::any_of(evidence.front().threads, &ThreadFacts::pages);
   switch (hang.kind) {
     case Hang::Kind::held:
       return advice_for_held(evidence);
@@ -81,6 +83,9 @@ std::string hang_advice(const Hang& hang, const std::vector<HangEvidence>& evide
       return "look at what starts the program there: a wrapper, its disk or network file system "
              "(df -h, dmesg)";
     default:
+      if (pages)
+        return "memory is short on its host, or the disk does not answer (free -h, dmesg): lower "
+               "what ranks need (--target-memory), or end what else runs there";
       return waits_for_device
                  ? "look at the disk or file system that it waits for (df -h, dmesg)"
                  : "if it only needs longer, give more: mlaunch --hang-timeout SECONDS";

@@ -32,6 +32,9 @@ TEST(HangReport, SaysWhatHoldsTheRankBehindAndThoseThatWait) {
   EXPECT_EQ(hang_advice(hang, {evidence[0]}),
             "look at the disk or file system that it waits for (df -h, dmesg)");
   const HangEvidence asleep{.rank = 1, .threads = {{7, "train", 'S', "futex_do_wait", ""}}};
+  HangEvidence paging = evidence[0];
+  paging.threads = {{1, "train", 'D', "do_swap_page", "", true}};
+  EXPECT_TRUE(hang_advice(hang, {paging}).starts_with("memory is short on its host"));
   EXPECT_EQ(hang_advice(hang, {asleep}),
             "if it only needs longer, give more: mlaunch --hang-timeout SECONDS");
 }

@@ -1,7 +1,6 @@
 #include "launcher/report/nccl_ras.h"
 
 #include <fmt/core.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -11,10 +10,10 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
-#include <fstream>
-#include <memory>
 #include <string_view>
 
+#include "core/addresses.h"
+#include "core/error.h"
 #include "core/unique_fd.h"
 
 namespace strata::launcher {
@@ -112,13 +111,6 @@ std::string status_at(const addrinfo& place, Clock::time_point end) {
 
 }  // namespace
 
-bool has_nccl(pid_t pid, const std::filesystem::path& processes) {
-  std::ifstream maps(processes / std::to_string(pid) / "maps");
-  for (std::string line; std::getline(maps, line);)
-    if (line.find("/libnccl.so") != std::string::npos) return true;
-  return false;
-}
-
 std::string ras_address() {
   const char* chosen = std::getenv("NCCL_RAS_ADDR");
   return chosen != nullptr ? chosen : kDefaultAddress;
@@ -129,16 +121,13 @@ std::string nccl_status(const std::string& address, int port, std::chrono::milli
   // Other names are not looked up: that may take longer than the limit.
   const bool is_local = address == "localhost";
   for (const char* local : {"127.0.0.1", "::1"}) {
-    addrinfo hints{};
-    hints.ai_socktype = SOCK_STREAM;
-    hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
-    addrinfo* found = nullptr;
-    if (::getaddrinfo(is_local ? local : address.c_str(), std::to_string(port).c_str(), &hints,
-                      &found) != 0)
+    try {
+      const AddressList found = find_addresses(is_local ? local : address, port, AI_NUMERICHOST);
+      std::string text = status_at(*found, end);
+      if (!text.empty() || !is_local) return text;
+    } catch (const HostError&) {
       return "";
-    const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owned(found, &::freeaddrinfo);
-    std::string text = status_at(*found, end);
-    if (!text.empty() || !is_local) return text;
+    }
   }
   return "";
 }

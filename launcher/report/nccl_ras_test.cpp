@@ -5,14 +5,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <string_view>
 #include <thread>
 
 #include "core/system_call.h"
-#include "core/testing/test_directory.h"
 #include "core/unique_fd.h"
 
 namespace strata::launcher {
@@ -130,20 +127,6 @@ TEST(NcclRas, IsNotThere) {
   EXPECT_EQ(nccl_status("localhost", closed, kSoon), "");
   for (const char* wrong : {"", "no host", "example.invalid"})
     EXPECT_EQ(nccl_status(wrong, closed, kSoon), "") << wrong;
-}
-
-TEST(NcclRas, IsAskedWhereAProcessHasNccl) {
-  const TestDirectory processes;
-  std::filesystem::create_directory(processes / "7");
-  const auto write = [&](const char* library) {
-    std::ofstream(processes / "7/maps") << "7f00-7f01 r-xp 00000000 00:00 1   /usr/lib/libc.so.6\n"
-                                        << "7f02-7f03 r-xp 00000000 00:00 2   " << library << "\n";
-  };
-  write("/opt/nvidia/libnccl.so.2.28.3");
-  EXPECT_TRUE(has_nccl(7, std::filesystem::path(processes / "")));
-  write("/usr/lib/libm.so.6");
-  EXPECT_FALSE(has_nccl(7, std::filesystem::path(processes / "")));
-  EXPECT_FALSE(has_nccl(8, std::filesystem::path(processes / "")));
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include "launcher/report/report_json.h"
 
-#include <array>
+#include <fmt/core.h>
+
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -12,10 +14,6 @@
 namespace strata::launcher {
 namespace {
 
-/// Names of the kinds of hangs, in the order of Hang::Kind.
-constexpr std::array<std::string_view, 7> kKinds{"held",  "behind", "different", "in_it",
-                                                 "alone", "ending", "silent"};
-
 /// Writes where a rank was; what is not known is missing.
 void write_place(JsonWriter& json, const EndedRank& rank) {
   json.member("phase", name_of(rank.phase));
@@ -26,11 +24,21 @@ void write_place(JsonWriter& json, const EndedRank& rank) {
   if (!rank.collective_name.empty()) json.member("collective_name", rank.collective_name);
 }
 
-void write_rank(JsonWriter& json, const std::string& host, int number, const EndedRank& rank) {
+/// Says how a rank ended. After a request its 75 blames no other rank.
+std::string ending_text(const Ending& ending, bool was_requested) {
+  constexpr int kStopped = static_cast<int>(ExitCode::try_again);
+  if (was_requested && ending == Ending{Ending::Kind::exited, kStopped})
+    return fmt::format("exited with code {} (stopped on request)", kStopped);
+  return ending.describe();
+}
+
+void write_rank(JsonWriter& json, const std::string& host, int number, const EndedRank& rank,
+                bool was_requested) {
   json.begin_object();
   json.member("rank", number).member("host", host);
   if (rank.ending)
-    json.member("exit_code", rank.ending->exit_code()).member("ending", rank.ending->describe());
+    json.member("exit_code", rank.ending->exit_code())
+        .member("ending", ending_text(*rank.ending, was_requested));
   write_place(json, rank);
   json.member("where", rank.where).member("error", rank.error);
   if (!rank.stays.empty()) json.member("stays", rank.stays);
@@ -49,7 +57,7 @@ void write_numbers(JsonWriter& json, std::string_view name, const std::vector<in
 void write_hang(JsonWriter& json, const AttemptReport& report) {
   const Hang& hang = *report.hang;
   json.key("hang").begin_object();
-  json.member("kind", kKinds[static_cast<std::size_t>(hang.kind)]);
+  json.member("kind", name_of(hang.kind));
   json.member("seconds", std::int64_t{hang.for_how_long.count()});
   if (hang.collective > 0)
     json.member("collective", hang.collective).member("collective_name", hang.collective_name);
@@ -62,6 +70,19 @@ void write_hang(JsonWriter& json, const AttemptReport& report) {
     json.begin_object().member("host", one.host).member("text", one.text);
     json.member("details", one.details).end_object();
   }
+  json.end_array();
+}
+
+/// Writes the rank that failed first, or all hosts if none is to blame alone.
+void write_who_failed(JsonWriter& json, const AttemptReport& report) {
+  const std::vector<std::string> alike = hosts_that_failed_alike(report);
+  if (alike.empty()) {
+    const FailedRank first = first_to_fail(report);
+    json.member("rank", first.rank).member("host", first.host->host);
+    return;
+  }
+  json.key("hosts").begin_array();
+  for (const std::string& host : alike) json.value(host);
   json.end_array();
 }
 
@@ -80,7 +101,7 @@ void write_cause(JsonWriter& json, const AttemptReport& report) {
   } else if (host.facts->failed) {
     const AttemptFacts::Failed& failed = *host.facts->failed;
     json.member("cause", failed.spawn_error.empty() ? "failed rank" : "rank not started");
-    json.member("rank", failed.rank).member("host", host.host);
+    write_who_failed(json, report);
     json.member("text", failed.spawn_error).member("error_tail", failed.error_tail);
   } else {
     json.member("cause", "request").member("signal", host.facts->user_signal);
@@ -97,18 +118,22 @@ std::string report_json(const Run& run, const AttemptReport& report,
   json.member("program", run.options.command.front());
   json.member("ended_at", utc_text(ended_at));
   write_cause(json, report);
-  if (const EndedRank* rank = culprit(report)) write_place(json, *rank);
+  if (const EndedRank* rank = culprit(report);
+      rank != nullptr && hosts_that_failed_alike(report).empty())
+    write_place(json, *rank);
   if (const std::string advice = advice_of(run, report); !advice.empty())
     json.member("advice", advice);
   if (report.hang) write_hang(json, report);
   json.member("starts_again", report.is_started_again);
   if (report.committed >= 0)
     json.member("committed_step", report.committed).member("checkpoint", report.checkpoint);
+  const bool was_requested = !is_failure(report);
   json.key("ranks").begin_array();
   for (const AttemptReport::OfHost& host : report.hosts) {
     if (!host.facts) continue;
     int number = host.first_rank;
-    for (const EndedRank& rank : host.facts->ranks) write_rank(json, host.host, number++, rank);
+    for (const EndedRank& rank : host.facts->ranks)
+      write_rank(json, host.host, number++, rank, was_requested);
   }
   json.end_array().end_object();
   return json.finish() + "\n";

@@ -4,9 +4,13 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/clock.h"
+#include "core/error.h"
 #include "launcher/group/signals.h"
 #include "launcher/report/failure_report.h"
 
@@ -26,11 +30,6 @@ std::string why_it_ended(const Run& run, const AttemptFacts& facts) {
   return "";
 }
 
-/// Says what the user may do; "" if mlaunch itself starts the ranks again, or nothing is saved.
-std::string how_to_go_on(const AttemptReport& report) {
-  return report.is_started_again ? "" : resume_text(report.committed, report.checkpoint);
-}
-
 const AttemptReport::OfHost& failed_host(const AttemptReport& report) {
   return report.hosts[static_cast<std::size_t>(report.failed_host)];
 }
@@ -41,12 +40,85 @@ bool has_failed_rank(const AttemptReport& report) {
   return !report.hang && report.lost_because.empty() && host.facts && host.facts->failed;
 }
 
+/// Returns the rank with a number; its host is that of the failed one if no host has told of it.
+FailedRank find_rank(const AttemptReport& report, int rank) {
+  for (const AttemptReport::OfHost& host : report.hosts) {
+    const int index = rank - host.first_rank;
+    if (host.facts && index >= 0 && std::cmp_less(index, host.facts->ranks.size()))
+      return {rank, &host, &host.facts->ranks[static_cast<std::size_t>(index)]};
+  }
+  return {rank, &failed_host(report), nullptr};
+}
+
+FailedRank ended_first(const AttemptReport& report) {
+  return find_rank(report, failed_host(report).facts->failed->rank);
+}
+
+/// Returns the rank that the error of the one that ended first is of, if that says so and the two
+/// have it in common.
+std::optional<FailedRank> named_by_error(const AttemptReport& report) {
+  const FailedRank first = ended_first(report);
+  const std::string error = first.ended != nullptr ? first.ended->error : "";
+  for (int rank = 0; rank < report.world; ++rank) {
+    const FailedRank other = find_rank(report, rank);
+    const bool is_named = (" " + error).find(fmt::format(" rank {}: ", rank)) != std::string::npos;
+    if (is_named && other.ended != nullptr && other.ended->error == error) return other;
+  }
+  return {};
+}
+
+/// True if the same command would fail again: before any step the rank that failed found fault with
+/// the command, the settings or the stored data.
+bool refused_to_begin(const AttemptReport& report) {
+  for (const AttemptReport::OfHost& host : report.hosts)
+    if (host.facts)
+      for (const EndedRank& rank : host.facts->ranks)
+        if (rank.step >= 0) return false;
+  const EndedRank* failed = culprit(report);
+  if (failed == nullptr || !failed->ending || failed->ending->kind != Ending::Kind::exited)
+    return false;
+  const auto code = static_cast<ExitCode>(failed->ending->number);
+  return code == ExitCode::usage || code == ExitCode::data || code == ExitCode::configuration;
+}
+
+/// Says what the user may do; "" if mlaunch itself starts the ranks again, nothing is saved, or the
+/// same command cannot go on.
+std::string how_to_go_on(const AttemptReport& report) {
+  if (report.is_started_again || refused_to_begin(report)) return "";
+  return resume_text(report.committed, report.checkpoint);
+}
+
+/// True if ranks of several hosts have all told one error that is of no rank: where hosts differ,
+/// none of them is to blame alone.
+bool is_common(const AttemptReport& report) {
+  const FailedRank first = ended_first(report);
+  if (report.hosts.size() < 2 || first.ended == nullptr || first.ended->error.empty() ||
+      named_by_error(report))
+    return false;
+  for (int rank = 0; rank < report.world; ++rank) {
+    const EndedRank* ended = find_rank(report, rank).ended;
+    if (ended == nullptr || ended->error != first.ended->error) return false;
+  }
+  return true;
+}
+
+/// Lists the hosts of an attempt, or the first ones of many.
+std::string hosts_of(const AttemptReport& report) {
+  constexpr std::size_t kMost = 4;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(report.hosts.size(), kMost); ++i)
+    text += (i == 0 ? "" : ", ") + report.hosts[i].host;
+  if (report.hosts.size() <= kMost) return text;
+  return fmt::format("{} and {} more", text, report.hosts.size() - kMost);
+}
+
 /// Describes the attempt by the rank that failed first.
 FailureFacts facts_of_failure(const Run& run, const AttemptReport& report) {
   const AttemptReport::OfHost& host = failed_host(report);
   const AttemptFacts::Failed& failed = *host.facts->failed;
+  const FailedRank first = first_to_fail(report);
   FailureFacts facts;
-  facts.rank = failed.rank;
+  facts.rank = first.rank;
   facts.program = run.options.command.front();
   facts.spawn_error = failed.spawn_error;
   facts.error_tail = failed.error_tail;
@@ -59,8 +131,9 @@ FailureFacts facts_of_failure(const Run& run, const AttemptReport& report) {
   }
   facts.resume = how_to_go_on(report);
   facts.ranks = report.world;
-  if (report.hosts.size() > 1) facts.host = host.host;
-  const EndedRank& rank = *culprit(report);
+  facts.is_common = is_common(report);
+  if (report.hosts.size() > 1) facts.host = facts.is_common ? hosts_of(report) : first.host->host;
+  const EndedRank rank = first.ended != nullptr ? *first.ended : EndedRank{};
   facts.ending = rank.ending.value_or(Ending{});
   facts.where = rank.where;
   facts.phase_seconds = rank.phase_seconds;
@@ -86,12 +159,20 @@ std::string hang_text(const AttemptReport& report) {
 
 }  // namespace
 
+FailedRank first_to_fail(const AttemptReport& report) {
+  return named_by_error(report).value_or(ended_first(report));
+}
+
+std::vector<std::string> hosts_that_failed_alike(const AttemptReport& report) {
+  std::vector<std::string> hosts;
+  if (has_failed_rank(report) && is_common(report))
+    for (const AttemptReport::OfHost& one : report.hosts) hosts.push_back(one.host);
+  return hosts;
+}
+
 const EndedRank* culprit(const AttemptReport& report) {
-  const AttemptReport::OfHost& host = failed_host(report);
-  if (!host.facts || (!report.hang && !has_failed_rank(report))) return nullptr;
-  const int rank = report.hang ? report.hang->rank : host.facts->failed->rank;
-  const auto index = static_cast<std::size_t>(rank - host.first_rank);
-  return index < host.facts->ranks.size() ? &host.facts->ranks[index] : nullptr;
+  if (report.hang) return find_rank(report, report.hang->rank).ended;
+  return has_failed_rank(report) ? first_to_fail(report).ended : nullptr;
 }
 
 std::string advice_of(const Run& run, const AttemptReport& report) {
@@ -102,6 +183,10 @@ std::string advice_of(const Run& run, const AttemptReport& report) {
 bool is_failure(const AttemptReport& report) {
   return report.hang || !report.lost_because.empty() || !failed_host(report).facts ||
          has_failed_rank(report);
+}
+
+bool is_worth_words(const Run& run, const AttemptReport& report) {
+  return is_failure(report) || !why_it_ended(run, *failed_host(report).facts).empty();
 }
 
 std::string attempt_text(const Run& run, const AttemptReport& report, const std::string& kept) {
@@ -117,9 +202,9 @@ std::string attempt_text(const Run& run, const AttemptReport& report, const std:
     add_field(text, "report", kept);
     add_field(text, "advice", report.advice);
   } else {
-    text = !report.lost_because.empty() || !host.facts ? "mlaunch: " + report.lost_because
-                                                       : why_it_ended(run, *host.facts);
-    if (text.empty()) return "";
+    text = !report.lost_because.empty() || !host.facts
+               ? "mlaunch: the ranks have ended: " + report.lost_because
+               : why_it_ended(run, *host.facts);
     text += '\n';
     add_field(text, "resume", how_to_go_on(report));
     add_field(text, "report", kept);

@@ -3,14 +3,18 @@
 
 #include <chrono>
 #include <string>
+#include <vector>
 
 #include "launcher/command/run.h"
 #include "launcher/control/coordinator.h"
 
 namespace strata::launcher {
 
-/// Returns the lines, without a newline at the end, once no rank of the attempt is left; "": there
-/// is nothing to say. `kept`: the file of the report for programs; "": not to be said.
+/// True if there is something to say of the attempt.
+bool is_worth_words(const Run& run, const AttemptReport& report);
+
+/// Returns the lines, without a newline at the end, once no rank of the attempt is left, of one
+/// that is worth words. `kept`: the file of the report for programs; "": not to be said.
 std::string attempt_text(const Run& run, const AttemptReport& report, const std::string& kept);
 
 /// Returns the file report.txt: `text`, which is that of attempt_text(), with what is on the screen
@@ -20,6 +24,20 @@ std::string report_file(const Run& run, const AttemptReport& report, const std::
 
 /// Says what to do about the rank that hung or failed first; "": nobody knows, or there is none.
 std::string advice_of(const Run& run, const AttemptReport& report);
+
+struct FailedRank {
+  int rank = 0;
+  const AttemptReport::OfHost* host = nullptr;
+  const EndedRank* ended = nullptr;  ///< null: its host has not told of it
+};
+/// Returns the rank that failed first, of an attempt that ended because of one. Of ranks that fail
+/// together any may end first: their common error then names the one that it is of, as in
+/// "rank 0: no space left".
+FailedRank first_to_fail(const AttemptReport& report);
+
+/// Returns all hosts if their ranks have told one error that is of no rank, so that none is to
+/// blame alone; else nothing.
+std::vector<std::string> hosts_that_failed_alike(const AttemptReport& report);
 
 /// Returns the rank that hung or failed first, as far as there is one and its host has told of it.
 const EndedRank* culprit(const AttemptReport& report);

@@ -86,7 +86,19 @@ std::vector<std::string> ssh_command(const RemoteProgram& program) {
                                   quoted_for_shell(program.folder), quoted_for_shell(program.path));
   for (const std::string& word : program.arguments) there += " " + quoted_for_shell(word);
   // It asks for no password: nobody is there to type it. A host that is down ends it in time.
-  return {"ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=30", "--", program.host, there};
+  // Connections that the user's ssh shares would leave a process, which were taken for a rank's.
+  return {"ssh",
+          "-o",
+          "BatchMode=yes",
+          "-o",
+          "ConnectTimeout=30",
+          "-o",
+          "ControlMaster=no",
+          "-o",
+          "ControlPath=none",
+          "--",
+          program.host,
+          there};
 }
 
 std::vector<std::string> srun_command(const RemoteProgram& program,

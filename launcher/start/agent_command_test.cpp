@@ -50,7 +50,8 @@ TEST(AgentCommand, ItSaysWhichGpusAndWhichNetworkItsRanksUse) {
 
 TEST(AgentCommand, NoWordIsMoreThanAWordToTheShellThere) {
   EXPECT_EQ(ssh_command({"user@b", "/home/a b", "/opt/mlaunch", {"it's", "$(reboot)", ""}}),
-            (Words{"ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=30", "--", "user@b",
+            (Words{"ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=30", "-o",
+                   "ControlMaster=no", "-o", "ControlPath=none", "--", "user@b",
                    "echo strata: ssh is there && cd '/home/a b' && exec '/opt/mlaunch' "
                    "'it'\\''s' '$(reboot)' ''"}));
 }

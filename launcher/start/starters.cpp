@@ -4,14 +4,12 @@
 #include <fmt/core.h>
 #include <signal.h>
 #include <sys/syscall.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <cerrno>
-#include <cstdint>
 #include <cstdlib>
 #include <utility>
 
@@ -44,12 +42,12 @@ bool has_words(const std::string& line) {
 
 Starters::~Starters() { kill(); }
 
-void Starters::start(const std::vector<AgentStart>& agents, std::string input) {
+void Starters::start(TimePoint now, const std::vector<AgentStart>& agents, std::string input) {
   input_ = std::move(input);
-  for (const AgentStart& agent : agents) start(agent);
+  for (const AgentStart& agent : agents) start(now, agent);
 }
 
-void Starters::start(const AgentStart& agent) {
+pid_t Starters::start(TimePoint now, const AgentStart& agent) {
   const UniqueFd secret = pipe_with(input_);
   const char* path = std::getenv("PATH");
   RankCommand starter;
@@ -58,39 +56,20 @@ void Starters::start(const AgentStart& agent) {
   starter.environment = agent.environment;
   starter.input_fd = secret.get();
   checked(::getrlimit(RLIMIT_NOFILE, &starter.open_files), "reading the limit of open files");
-  Starter& started = starters_.emplace_back(Starter{agent, start_rank(starter)});
+  Starter& started = starters_.emplace_back(Starter{agent, start_rank(starter), now});
   started.number = watch_child(started.process.pid);
-  if (started.is_awaited) set_timer();
+  return started.process.pid;
 }
 
 bool Starters::is_missed(const Starter& starter) const {
   return starter.is_awaited && !starter.told && !named_.contains(starter.start.host);
 }
 
-void Starters::set_timer() {
-  std::optional<Clock::time_point> next;
-  for (const Starter& starter : starters_)
-    if (is_missed(starter)) next = std::min(next.value_or(starter.since), starter.since);
-  if (!timer_.valid())
-    timer_ = UniqueFd(
-        checked(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK), "making a timer"));
-  itimerspec when{};  // all zero: never
-  if (next) {
-    const auto left = std::max<std::chrono::nanoseconds>(*next + kArrival - Clock::now(),
-                                                         std::chrono::milliseconds(1));
-    when.it_value.tv_sec = left / std::chrono::seconds(1);
-    when.it_value.tv_nsec = (left % std::chrono::seconds(1)).count();
-  }
-  checked(::timerfd_settime(timer_.get(), 0, &when, nullptr), "setting a timer");
-}
-
 /// Names the hosts that have not come, each once.
-void Starters::name_missing() {
-  std::uint64_t expirations = 0;
-  if (!timer_.valid() || ::read(timer_.get(), &expirations, sizeof expirations) < 0) return;
+void Starters::name_missing(TimePoint now) {
   std::string names;
   for (const Starter& starter : starters_)
-    if (is_missed(starter) && starter.since + kArrival <= Clock::now()) {
+    if (is_missed(starter) && starter.since + kArrival <= now) {
       names += (names.empty() ? "" : ", ") + starter.start.name;
       named_.insert(starter.start.host);
     }
@@ -99,7 +78,6 @@ void Starters::name_missing() {
         fmt::format("mlaunch: after {} s ssh still waits for {}; is it up, and does ssh {} "
                     "true end at once?",
                     kArrival.count(), names, names.substr(0, names.find(','))));
-  set_timer();
 }
 
 UniqueFd& Starters::pipe(Starter& starter, OutputKind kind) {
@@ -113,14 +91,13 @@ void Starters::add_polls(std::vector<pollfd>& entries) {
       if (const UniqueFd& fd = pipe(starter, kind); fd.valid())
         entries.push_back({fd.get(), POLLIN, 0});
   }
-  if (timer_.valid()) entries.push_back({timer_.get(), POLLIN, 0});
 }
 
-void Starters::work() {
+void Starters::work(TimePoint now) {
   for (const OutputKind kind : kOutputKinds)
     for (Starter& starter : starters_)
       if (!screen_.queue(kind).full()) read(starter, kind);
-  name_missing();
+  name_missing(now);
 }
 
 void Starters::read(Starter& starter, OutputKind kind) {
@@ -167,21 +144,28 @@ std::vector<Starters::Ended> Starters::take_ended(TimePoint now) {
   return ended;
 }
 
-void Starters::start_again(TimePoint now) {
+std::vector<pid_t> Starters::start_again(TimePoint now) {
+  std::vector<pid_t> started;
   while (!again_.empty() && again_.front().when <= now) {
     const AgentStart agent = std::move(again_.front().agent);
     again_.pop_front();
     try {
-      start(agent);
+      started.push_back(start(now, agent));
     } catch (const HostError& error) {
       screen_.say(
           fmt::format("mlaunch: host {} cannot be started again: {}", agent.name, error.what()));
     }
   }
+  return started;
 }
 
-std::optional<Starters::TimePoint> Starters::next_start() const {
-  return again_.empty() ? std::nullopt : std::optional(again_.front().when);
+std::optional<Starters::TimePoint> Starters::next_deadline() const {
+  std::optional<TimePoint> next;
+  if (!again_.empty()) next = again_.front().when;
+  for (const Starter& starter : starters_)
+    if (is_missed(starter))
+      next = std::min(next.value_or(TimePoint::max()), starter.since + kArrival);
+  return next;
 }
 
 bool Starters::any_left() const {

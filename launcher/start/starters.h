@@ -4,6 +4,7 @@
 #pragma once
 
 #include <poll.h>
+#include <sys/types.h>
 
 #include <chrono>
 #include <deque>
@@ -35,13 +36,12 @@ class Starters {
 
   /// Starts a program for each agent, and writes `input` to its standard input. Call it once.
   /// Throws InvalidArgument if $PATH has no such program, HostError if it cannot be started.
-  void start(const std::vector<AgentStart>& agents, std::string input);
+  void start(TimePoint now, const std::vector<AgentStart>& agents, std::string input);
 
-  /// Adds what to poll for: outputs that the screen has room for, and the next look at hosts that
-  /// have not come.
+  /// Adds what to poll for: outputs that the screen has room for.
   void add_polls(std::vector<pollfd>& entries);
   /// Passes on what was printed, in whole lines, and says once of a host that ssh waits for it.
-  void work();
+  void work(TimePoint now);
 
   /// A starter that has ended.
   struct Ended {
@@ -50,23 +50,21 @@ class Starters {
   };
   /// Returns the starters that have ended since the last call; they start again later.
   std::vector<Ended> take_ended(TimePoint now);
-  /// Starts those again whose time has come; says so if that fails.
-  void start_again(TimePoint now);
+  /// Starts those again whose time has come, and returns their processes; says so if that fails.
+  std::vector<pid_t> start_again(TimePoint now);
   /// Forgets those whose time has not come.
   void start_none_again() { again_.clear(); }
-  /// Returns when the next one starts again; nullopt: none does.
-  [[nodiscard]] std::optional<TimePoint> next_start() const;
+  /// Returns when the next one starts again, or has to be named; nullopt: neither.
+  [[nodiscard]] std::optional<TimePoint> next_deadline() const;
   [[nodiscard]] bool any_left() const;
   /// Ends those that are left.
   void kill();
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   struct Starter {
     AgentStart start;
     RankProcess process;
-    Clock::time_point since = Clock::now();
+    TimePoint since;
     bool is_awaited = start.tells_arrival;  ///< its host has not been reached yet
     UniqueFd number = {};                   ///< pidfd: somebody else may wait for the process
     std::string partial[2] = {};  ///< of standard output and standard error: since the last newline
@@ -79,19 +77,17 @@ class Starters {
     AgentStart agent;
   };
 
-  void start(const AgentStart& agent);
+  pid_t start(TimePoint now, const AgentStart& agent);
   void read(Starter& starter, OutputKind kind);
   void print(Starter& starter, OutputKind kind, std::string_view bytes);
   [[nodiscard]] bool is_missed(const Starter& starter) const;
-  void name_missing();
-  void set_timer();
+  void name_missing(TimePoint now);
   [[nodiscard]] static UniqueFd& pipe(Starter& starter, OutputKind kind);
 
   Screen& screen_;
   std::string input_;
   std::vector<Starter> starters_;
   std::set<std::string> named_;  ///< hosts that were said not to have come
-  UniqueFd timer_;               ///< is readable when some may have to be named
   std::deque<Again> again_;      ///< soonest first
 };
 

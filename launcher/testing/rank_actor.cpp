@@ -85,9 +85,9 @@ int save(Actor& actor) {
   return static_cast<int>(ExitCode::try_again);
 }
 
-/// slow_save: as `save`, but each rank says at once that it is ready, and saving takes 20 s.
+/// slow_save: as `save`, but saving takes a minute.
 int slow_save(Actor& actor) {
-  actor.context.rank = 70;  // times 300 ms
+  actor.context.rank = 200;  // times 300 ms
   return save(actor);
 }
 
@@ -142,10 +142,10 @@ int meet(Actor& actor) {
     context.store->put_fd("gift", file.get());
   }
   for (int rank = 0; rank < context.world; ++rank)
-    if (context.store->get("name/" + std::to_string(rank), std::chrono::seconds(8)) !=
+    if (context.store->get("name/" + std::to_string(rank), std::chrono::seconds(40)) !=
         "I am " + std::to_string(rank))
       return 70;
-  const UniqueFd gift = context.store->get_fd("gift", std::chrono::seconds(8));
+  const UniqueFd gift = context.store->get_fd("gift", std::chrono::seconds(40));
   struct stat info {};
   if (::fstat(gift.get(), &info) != 0 || info.st_size != 4321) return 70;
   std::printf("rank %d of %d on %s met all, run %s\n", context.rank, context.world,
@@ -153,11 +153,17 @@ int meet(Actor& actor) {
   return 0;
 }
 
-/// abandon: rank 1 is killed; the others ignore SIGTERM and wait for a key longer than the test.
+/// abandon: rank 1 is killed; the others ignore SIGTERM, wait for a key longer than the test, and
+/// say "woken" when that fails.
 int abandon(Actor& actor) {
   ::signal(SIGTERM, SIG_IGN);
   if (actor.context.rank == 1) ::raise(SIGKILL);
-  actor.context.store->get("never", std::chrono::seconds(60));
+  try {
+    actor.context.store->get("never", std::chrono::seconds(60));
+  } catch (const PeerError&) {
+    std::puts("woken");
+    throw;
+  }
   return 0;
 }
 
@@ -191,7 +197,7 @@ int commit(Actor& actor) {
     if (step > 0) actor.page.set_committed(step, "out/step-" + std::to_string(step));
     actor.context.store->put("committed", "yes");
   } else {
-    actor.context.store->get("committed", std::chrono::seconds(8));
+    actor.context.store->get("committed", std::chrono::seconds(40));
   }
   actor.page.set_step(step + 5);
   const char ending = actor.arguments.at(1).at(attempt);

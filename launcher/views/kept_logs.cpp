@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -83,25 +84,29 @@ class KeptLines {
 
 }  // namespace
 
-void print_kept_logs(const std::string& folder, const ViewOptions& options) {
+bool print_kept_logs(const std::string& folder, int world, const ViewOptions& options) {
   KeptLines lines(options);
-  int most = -1;
-  bool is_there = !options.rank;
+  std::set<int> ranks;
   for (const auto& [attempt, of_attempt] : numbered_folders(folder, "attempt_"))
     for (const auto& [rank, of_rank] : numbered_folders(of_attempt, "rank_")) {
-      most = std::max(most, rank);
+      ranks.insert(rank);
       if (options.rank && *options.rank != rank) continue;
-      is_there = true;
       if (!options.only_error)
         lines.read(of_rank / "stdout.log", {rank, attempt, OutputKind::standard_output});
       if (!options.only_output)
         lines.read(of_rank / "stderr.log", {rank, attempt, OutputKind::standard_error});
     }
-  if (most < 0) throw InvalidArgument(folder + " has no logs of ranks any more");
-  if (!is_there)
+  if (ranks.empty()) throw InvalidArgument(folder + " has no logs of ranks any more");
+  if (options.rank && !ranks.contains(*options.rank)) {
+    const int most = std::max(*ranks.rbegin(), world - 1);
     throw InvalidArgument(
-        fmt::format("the run had ranks 0 to {}, and no rank {}", most, *options.rank));
+        *options.rank <= most
+            ? fmt::format("rank {} ran on another host; its logs are in that host's --log-dir",
+                          *options.rank)
+            : fmt::format("the run had ranks 0 to {}, and no rank {}", most, *options.rank));
+  }
   lines.finish();
+  return std::cmp_greater_equal(ranks.size(), world);
 }
 
 }  // namespace strata::launcher

@@ -150,7 +150,11 @@ void read_ended(const JsonValue& ended, const ViewOptions& options) {
                           "--log-dir DIR");
   remark(fmt::format("run {} has ended; these are its files in {}, rank by rank",
                      ended.at("run").as_string(), folder->as_string()));
-  print_kept_logs(folder->as_string(), options);
+  const auto world = ended.find("world_size");  // another version of mlaunch does not tell
+  const bool has_all = print_kept_logs(folder->as_string(),
+                                       world ? static_cast<int>(world->as_integer()) : 0, options);
+  if (!has_all && !options.rank)
+    remark("ranks of other hosts are not shown; their logs are in the --log-dir of each host");
 }
 
 void read_local(const ViewOptions& options) {

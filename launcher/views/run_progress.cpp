@@ -106,7 +106,9 @@ void RunProgress::complete(TimePoint now, RunStatus& status) const {
   status.lost_steps = lost_steps_;
   if (has_steps_ && status.seconds > 0)
     status.goodput = std::min(useful_seconds_ / status.seconds, 1.0);
-  if (committed_at_)
+  if (status.committed > committed_)  // between two looks
+    status.checkpoint_age = 0;
+  else if (committed_at_)
     status.checkpoint_age = std::chrono::duration<double>(now - *committed_at_).count();
   for (RunStatus::Rank& rank : status.ranks) {
     const auto seen = beats_.find(rank.state.rank);

@@ -105,6 +105,7 @@ TEST_F(RunProgressTest, ACheckpointHasAnAge) {
   look(3);
   status_.committed = 3;
   status_.checkpoint = "out/step-3";
+  EXPECT_DOUBLE_EQ(completed().checkpoint_age, 0) << "between two looks";
   look(4);
   look(5);
   EXPECT_DOUBLE_EQ(completed().checkpoint_age, 2);

@@ -129,6 +129,7 @@ std::string ended_json(const RunStatus& status, const RunEnding& ending) {
   json.member("state", "ended").member("exit_code", ending.exit_code).member("host", status.host);
   json.member("started_at", utc_text(status.started_at)).member("seconds", status.seconds);
   json.member("ended_at", utc_text(ending.ended_at)).member("log_folder", status.log_folder);
+  json.member("world_size", status.world);
   write_known(json, "committed_step", ending.committed, ending.committed >= 0);
   json.member("checkpoint", ending.checkpoint).key("ranks").begin_array();
   return json.end_array().end_object().finish();

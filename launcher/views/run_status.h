@@ -26,6 +26,7 @@ struct RunStatus {
   int restarts = 0;    ///< in the last hour
   int most_restarts = 0;
   int all_restarts = 0;            ///< since the start
+  int world = 0;                   ///< ranks of the attempt under way, or of the last one
   int regroupings = 0;             ///< starts after the first that followed no failure
   std::int64_t grace_seconds = 0;  ///< that ranks get to stop by themselves
   bool stopping = false;           ///< it was asked to end

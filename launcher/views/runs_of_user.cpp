@@ -94,7 +94,13 @@ std::string RunsOfUser::choose(const std::string& typed) const {
   std::ranges::copy_if(ids, std::back_inserter(meant),
                        [&](const std::string& id) { return id.starts_with(typed); });
   if (meant.size() == 1) return meant.front();
-  if (ids.empty()) throw InvalidArgument("no run is there" + std::string(kOnlyThese));
+  const std::string ended =
+      typed.empty() ? ""
+                    : fmt::format(
+                          "; of runs that have ended the last {} are known, and --log-dir "
+                          "DIR keeps the logs of each in DIR/RUN",
+                          ControlFolder::kMostEnds);
+  if (ids.empty()) throw InvalidArgument("no run is there" + ended + kOnlyThese);
   const std::string there = fmt::format("there are: {}", fmt::join(ids, " "));
   if (typed.empty()) throw InvalidArgument("several runs are there, name one; " + there);
   if (!meant.empty())
@@ -102,7 +108,7 @@ std::string RunsOfUser::choose(const std::string& typed) const {
                                       fmt::join(meant, " ")));
   throw InvalidArgument("no run begins with " + typed +
                         suggestion(typed, std::vector<std::string_view>(ids.begin(), ids.end())) +
-                        "; " + there + kOnlyThese);
+                        "; " + there + ended + kOnlyThese);
 }
 
 std::optional<JsonValue> RunsOfUser::find_ended(const std::string& typed) const {

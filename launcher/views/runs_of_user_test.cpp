@@ -37,13 +37,15 @@ TEST(RunsOfUser, AreChosenByTheBeginningOfAnId) {
                        "no run begins with 0123456789abcdee, did you mean '0123456789abcdef'?"));
   EXPECT_TRUE(contains(refusal(runs, "ffff"), "no run begins with ffff; there are: 0123456789"));
   EXPECT_TRUE(contains(refusal(runs, "ffff"), "sudo -u USER mlaunch status"));
+  EXPECT_TRUE(contains(refusal(runs, "ffff"), "of runs that have ended the last 32 are known"));
 }
 
 TEST(RunsOfUser, MayBeNoneOrOne) {
   const TestDirectory home;
   const std::vector<std::string> places{home / "a"};
   EXPECT_TRUE(contains(refusal(RunsOfUser(places), ""), "no run is there"));
-  EXPECT_TRUE(contains(refusal(RunsOfUser(places), "01"), "no run is there"));
+  EXPECT_TRUE(
+      contains(refusal(RunsOfUser(places), "01"), "no run is there; of runs that have ended"));
   EXPECT_FALSE(std::filesystem::exists(home / "a")) << "looking makes nothing";
   UniqueFd first = ControlFolder::make(places[0]).listen(kFirst);
   EXPECT_EQ(RunsOfUser(places).choose(""), kFirst);

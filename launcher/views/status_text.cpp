@@ -57,7 +57,7 @@ std::vector<JsonValue> all_of(const JsonValue& run, std::string_view name) {
 std::vector<JsonValue> ranks_of(const JsonValue& run) { return all_of(run, "ranks"); }
 
 /// "waits for hosts for 35 s of 5 min: 1 of 4 there, 3 needed; missing: 1; refused: 2"
-std::string waiting_text(const JsonValue& run) {
+std::string waiting_line(const JsonValue& run) {
   const auto waiting = known(run, "waiting");
   if (!waiting || !waiting->is(JsonKind::object)) return "";
   const auto seconds = number(*waiting, "seconds"), limit = number(*waiting, "limit_seconds");
@@ -152,7 +152,7 @@ std::string hosts_table(const JsonValue& run) {
     table.add({word(host, "host"), word(host, "name"), word(host, "address"),
                whole(number(host, "slots")), whole(number(host, "ranks")), word(host, "state"),
                word(host, "why")});
-  return waiting_text(run) + table.text();
+  return waiting_line(run) + table.text();
 }
 
 std::string ranks_table(const JsonValue& run) {

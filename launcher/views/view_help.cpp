@@ -75,9 +75,8 @@ std::string view_help(const std::string& command) {
           : "Exit codes: 0 done, 2 there is no such run or rank, 69 it cannot be reached, 78 its "
             "secret is\nanother one.\n";
   return first + kElsewhere + "    -h, --help       this text\n\n" + codes +
-         "It sees runs that mlaunch supervises itself, not those of --launcher mpi. A program that "
-         "is "
-         "called\n" +
+         "It sees runs that mlaunch supervises itself, not those of --launcher mpi. A program "
+         "that is called\n" +
          command + " starts with: mlaunch -- " + command + "\n";
 }
 

@@ -65,43 +65,101 @@ std::optional<Refusal> difference_of_builds(std::string_view theirs, std::string
 
 using Command = std::vector<std::string>;
 
-bool is_option(const std::string& word) { return word.size() > 1 && word[0] == '-'; }
+std::string times(std::ptrdiff_t count) {
+  return count == 1 ? "once" : count == 2 ? "twice" : fmt::format("{} times", count);
+}
 
-/// Returns the option that has its value in word `i`: --zero of --zero=3, or of --zero 3. "": none.
+/// A negative number is the value of an option.
+bool is_option(const std::string& word) {
+  return word.size() > 1 && word[0] == '-' && word[1] != '.' && (word[1] < '0' || word[1] > '9');
+}
+
+/// Returns the command with --zero 3 for --zero=3.
+Command with_split_options(const Command& command) {
+  Command split;
+  for (const std::string& word : command) {
+    const std::size_t equals = is_option(word) ? word.find('=') : word.npos;
+    split.push_back(word.substr(0, equals));
+    if (equals != word.npos) split.push_back(word.substr(equals + 1));
+  }
+  return split;
+}
+
+/// Returns --zero where word `i` is the 3 of --zero 3; "": it follows no option.
 std::string option_at(const Command& command, std::size_t i) {
-  if (i >= command.size()) return "";
-  const std::string& word = command[i];
-  if (is_option(word)) return word.substr(0, word.find('=') == word.npos ? 0 : word.find('='));
-  const bool is_value = i > 0 && is_option(command[i - 1]) && command[i - 1].find('=') == word.npos;
+  const bool is_value =
+      i > 0 && i < command.size() && !is_option(command[i]) && is_option(command[i - 1]);
   return is_value ? command[i - 1] : "";
 }
 
-/// Returns --zero for --zero and for --zero=3; "": word `i` is no option.
-std::string name_at(const Command& command, std::size_t i) {
-  if (i >= command.size() || !is_option(command[i])) return "";
-  return command[i].substr(0, command[i].find('='));
-}
-
-bool has_option(const Command& command, const std::string& name) {
-  for (std::size_t i = 0; i < command.size(); ++i)
-    if (name_at(command, i) == name) return true;
-  return false;
-}
-
-/// Says of an option that only one of two commands has, where they begin to differ, that it has;
-/// "": there is none.
+/// Says of an option that one of two commands has more often, where they begin to differ, that it
+/// has; "": there is none.
 template <typename Words>
-std::string lone_option(const Command& theirs, const Command& own, std::size_t i,
-                        const Words& words) {
-  const std::string there = name_at(theirs, i), here = name_at(own, i);
-  if (!there.empty() && !has_option(own, there))
-    return fmt::format("{} is given {} and not {}", there, words.on_them, words.on_us);
-  if (!here.empty() && !has_option(theirs, here))
-    return fmt::format("{} is given {} and not {}", here, words.on_us, words.on_them);
+std::string uneven_option(const Command& theirs, const Command& own, std::size_t i,
+                          const Words& words) {
+  for (const Command* command : {&theirs, &own}) {
+    if (i >= command->size() || !is_option((*command)[i])) continue;
+    const std::string& option = (*command)[i];
+    const auto there = std::ranges::count(theirs, option), here = std::ranges::count(own, option);
+    if (here == 0)
+      return fmt::format("{} is given {} and not {}", option, words.on_them, words.on_us);
+    if (there == 0)
+      return fmt::format("{} is given {} and not {}", option, words.on_us, words.on_them);
+    if (there != here)
+      return fmt::format("{} is given {} {} and {} {}", option, times(there), words.on_them,
+                         times(here), words.on_us);
+  }
   return "";
 }
 
-std::optional<Refusal> difference_of_commands(const Command& theirs, const Command& own) {
+/// Lists each option with the words that follow it, whatever their order; first what comes before
+/// all of them.
+std::vector<Command> options_with_values(const Command& command) {
+  std::vector<Command> parts(1);
+  for (const std::string& word : command) {
+    if (is_option(word)) parts.emplace_back();
+    parts.back().push_back(word);
+  }
+  std::sort(parts.begin() + 1, parts.end());
+  return parts;
+}
+
+/// Says where two commands begin to differ that have the same options in another order; "": they
+/// differ in more.
+template <typename Words>
+std::string other_order(const Command& theirs, const Command& own, std::size_t i,
+                        const Words& words) {
+  if (options_with_values(theirs) != options_with_values(own)) return "";
+  return fmt::format("its options are the same in another order, first '{}' {} and '{}' {}",
+                     theirs[i], words.on_them, own[i], words.on_us);
+}
+
+/// Says of commands that mean the same where one has --zero=3 and the other --zero 3.
+template <typename Words>
+std::string other_writing(const Command& theirs, const Command& own, const Words& words) {
+  std::size_t i = 0;  // the words differ in some place
+  while (theirs[i] == own[i]) ++i;
+  const auto written = [i](const Command& command) {
+    const bool is_split = command[i].find('=') == std::string::npos;
+    return command[i] + (is_split ? " " + command[i + 1] : "");
+  };
+  return fmt::format("an option is written '{}' {} and '{}' {}", written(theirs), words.on_them,
+                     written(own), words.on_us);
+}
+
+/// `differs`: where the ranks' commands do, in the words of one of the two hosts.
+template <typename Differs>
+Refusal refusal_of_command(const Differs& differs) {
+  return refusal_of([&](const auto& words) {
+    return fmt::format(
+        "its ranks would run another command than those of the coordinator: {}; give all hosts the "
+        "same",
+        differs(words));
+  });
+}
+
+/// The options of the commands are split from their values.
+std::optional<Refusal> difference_of_words(const Command& theirs, const Command& own) {
   for (std::size_t i = 0; i < std::max(theirs.size(), own.size()); ++i) {
     const auto word = [i](const Command& command) {
       return i < command.size() ? "'" + command[i] + "'" : std::string("nothing");
@@ -112,18 +170,23 @@ std::optional<Refusal> difference_of_commands(const Command& theirs, const Comma
                              : !option.empty() && option == option_at(own, i)
                                  ? option
                                  : fmt::format("what follows '{}'", own[i - 1]);
-    return refusal_of([&](const auto& words) {
-      std::string differs = lone_option(theirs, own, i, words);
+    return refusal_of_command([&](const auto& words) {
+      std::string differs = uneven_option(theirs, own, i, words);
+      if (differs.empty()) differs = other_order(theirs, own, i, words);
       if (differs.empty())
         differs = fmt::format("{} is {} {} and {} {}", what, word(theirs), words.on_them, word(own),
                               words.on_us);
-      return fmt::format(
-          "its ranks would run another command than those of the coordinator: {}; give all hosts "
-          "the same",
-          differs);
+      return differs;
     });
   }
   return {};
+}
+
+std::optional<Refusal> difference_of_commands(const Command& theirs, const Command& own) {
+  if (theirs == own) return {};
+  if (auto differs = difference_of_words(with_split_options(theirs), with_split_options(own)))
+    return differs;
+  return refusal_of_command([&](const auto& words) { return other_writing(theirs, own, words); });
 }
 
 }  // namespace

@@ -55,6 +55,51 @@ TEST(AgreedFacts, AnOptionThatOneCommandLacksIsNamed) {
             "what follows '3' is 'data' on this host and nothing there; give all hosts the same");
 }
 
+TEST(AgreedFacts, AnOptionThatIsWrittenOtherwiseOrGivenAgainIsCalledSo) {
+  const auto told = [](std::vector<std::string> theirs, std::vector<std::string> own) {
+    AgreedFacts agents = kOwn, coordinators = kOwn;
+    agents.command = std::move(theirs);
+    coordinators.command = std::move(own);
+    const std::string text = difference(agents, coordinators).value().to_agent;
+    return text.substr(text.find(": ") + 2);
+  };
+  EXPECT_EQ(told({"train", "--seed=3", "--bf16"}, {"train", "--seed", "3", "--bf16"}),
+            "an option is written '--seed=3' on this host and '--seed 3' there; give all hosts the "
+            "same");
+  EXPECT_EQ(told({"train", "--seed", "3"}, {"train", "--seed=3"}),
+            "an option is written '--seed 3' on this host and '--seed=3' there; give all hosts the "
+            "same");
+  EXPECT_EQ(told({"train", "--seed=3"}, {"train", "--seed", "4"}),
+            "--seed is '3' on this host and '4' there; give all hosts the same");
+  EXPECT_EQ(told({"train", "--seed", "3", "--seed", "3"}, {"train", "--seed", "3"}),
+            "--seed is given twice on this host and once there; give all hosts the same");
+  EXPECT_EQ(told({"train", "--seed=3", "--bf16"}, {"train", "--seed=3", "--seed=3", "--bf16"}),
+            "--seed is given once on this host and twice there; give all hosts the same");
+}
+
+TEST(AgreedFacts, AnotherOrderOfTheSameOptionsIsCalledSo) {
+  const auto told = [](std::vector<std::string> theirs, std::vector<std::string> own) {
+    AgreedFacts agents = kOwn, coordinators = kOwn;
+    agents.command = std::move(theirs);
+    coordinators.command = std::move(own);
+    const Refusal refusal = difference(agents, coordinators).value();
+    return refusal.to_agent.substr(refusal.to_agent.find(": ") + 2) + " | " +
+           refusal.to_coordinator.substr(refusal.to_coordinator.find(": ") + 2);
+  };
+  EXPECT_EQ(told({"train", "--bf16", "--zero", "3"}, {"train", "--zero", "3", "--bf16"}),
+            "its options are the same in another order, first '--bf16' on this host and '--zero' "
+            "there; give all hosts the same | its options are the same in another order, first "
+            "'--bf16' there and '--zero' on this host; give all hosts the same");
+  EXPECT_EQ(told({"train", "--a", "1", "--b", "2"}, {"train", "--b", "1", "--a", "2"}),
+            "what follows 'train' is '--a' on this host and '--b' there; give all hosts the same | "
+            "what follows 'train' is '--a' there and '--b' on this host; give all hosts the same")
+      << "their values differ";
+  EXPECT_EQ(told({"train", "--a", "-1", "--b", "-2"}, {"train", "--a", "-2", "--b", "-1"}),
+            "--a is '-1' on this host and '-2' there; give all hosts the same | --a is '-1' there "
+            "and '-2' on this host; give all hosts the same")
+      << "a number below 0 is a value";
+}
+
 TEST(AgreedFacts, OptionsOfMlaunchAreComparedOneByOne) {
   AgreedFacts other = kOwn;
   other.options[2].value = "30";

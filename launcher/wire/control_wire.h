@@ -23,8 +23,8 @@ inline constexpr int kControlProtocol = 1;
 /// Longest answer to those who ask how the run is.
 inline constexpr std::size_t kMostAnswerBytes = std::size_t{16} << 20;
 
-// What a wire tells, besides events of the coordinator (AgentSaid, ConnectionBroke, HostRefused)
-// and of the agent (CoordinatorSaid).
+// Events of a wire, besides those of the coordinator (AgentSaid, ConnectionBroke, HostRefused,
+// StrangerRefused) and of the agent (CoordinatorSaid).
 
 /// To an agent: its connection stands. It says Hello on it.
 struct Connected {};
@@ -71,9 +71,9 @@ struct HostPrinted {
 struct OutputWanted {
   std::uint64_t number = 0;
 };
-using WireEvent = std::variant<AgentSaid, ConnectionBroke, HostRefused, RunTakenUp, Connected,
-                               Welcomed, NotWelcome, CoordinatorOutOfReach, CoordinatorSaid,
-                               ViewAsked, ViewLeft, HostPrinted, OutputWanted>;
+using WireEvent = std::variant<AgentSaid, ConnectionBroke, HostRefused, StrangerRefused, RunTakenUp,
+                               Connected, Welcomed, NotWelcome, CoordinatorOutOfReach,
+                               CoordinatorSaid, ViewAsked, ViewLeft, HostPrinted, OutputWanted>;
 
 /// One end of the connections. Threads of the module receive and send; one thread calls all
 /// functions, none of which waits but `close`.

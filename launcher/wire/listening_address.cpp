@@ -6,11 +6,16 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <system_error>
+#include <thread>
 
+#include "core/addresses.h"
 #include "core/error.h"
 #include "core/integer.h"
 #include "core/system_call.h"
@@ -20,20 +25,8 @@
 namespace strata::launcher {
 namespace {
 
-using AddressList = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
-
-/// Resolves without asking anything but the system's resolver; `flags` as for getaddrinfo(3).
-AddressList resolve(const std::string& name, int port, int flags) {
-  addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = flags | AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  const int error = ::getaddrinfo(name.c_str(), std::to_string(port).c_str(), &hints, &found);
-  if (error != 0)
-    throw HostError(fmt::format("cannot find the host {}: {}", name, ::gai_strerror(error)));
-  return {found, &::freeaddrinfo};
-}
+/// Each has a thread and a socket: a process may have few of both.
+constexpr std::size_t kLookUpsAtATime = 32;
 
 std::string text_of(const sockaddr* address, socklen_t length) {
   char text[NI_MAXHOST];
@@ -67,7 +60,7 @@ std::pair<std::string, int> parse_host_and_port(const std::string& option,
 }
 
 std::string numeric_address(const std::string& name) {
-  const AddressList found = resolve(name, 0, 0);
+  const AddressList found = find_addresses(name, 0, 0);
   const auto* as_v6 = reinterpret_cast<const sockaddr_in6*>(found->ai_addr);
   if (found->ai_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&as_v6->sin6_addr))
     throw ConfigError(
@@ -77,12 +70,38 @@ std::string numeric_address(const std::string& name) {
   return text_of(found->ai_addr, found->ai_addrlen);
 }
 
+std::vector<std::future<std::string>> look_up_at_once(
+    const std::vector<std::string>& names,
+    const std::function<std::string(const std::string&)>& look_up) {
+  struct Tasks {
+    std::vector<std::packaged_task<std::string()>> all;
+    std::atomic<std::size_t> begun = 0;
+  };
+  const auto tasks = std::make_shared<Tasks>();
+  std::vector<std::future<std::string>> found;
+  for (const std::string& name : names)
+    found.push_back(
+        tasks->all.emplace_back([name, look_up] { return look_up(name); }).get_future());
+  const auto work = [tasks] {
+    for (std::size_t next; (next = tasks->begun++) < tasks->all.size();) tasks->all[next]();
+  };
+  for (std::size_t thread = 0; thread < std::min(names.size(), kLookUpsAtATime); ++thread) {
+    try {
+      std::thread(work).detach();
+    } catch (const std::system_error& error) {
+      if (thread > 0) break;  // those that were started look up all names
+      throw HostError(std::string("cannot start a thread to look up a host: ") + error.what());
+    }
+  }
+  return found;
+}
+
 bool is_loopback(const std::string& numeric) {
   return numeric.starts_with("127.") || numeric == "::1";
 }
 
 void check_listening_address(const std::string& numeric, int port) {
-  const AddressList found = resolve(numeric, port, AI_NUMERICHOST | AI_PASSIVE);
+  const AddressList found = find_addresses(numeric, port, AI_NUMERICHOST | AI_PASSIVE);
   const UniqueFd socket(
       checked(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0), "making a socket"));
   const int one = 1;  // what an ended run has left in TIME_WAIT holds no port
@@ -93,10 +112,17 @@ void check_listening_address(const std::string& numeric, int port) {
     return;
   const int error = errno;
   std::string advice;
-  if (error == EADDRINUSE)
-    advice =
-        fmt::format("; {} has the port: name another one with --master-port, the same on all hosts",
-                    holder_of_port(port));
+  if (error == EADDRINUSE) {
+    const std::string holder = holder_of_port(port);
+    const bool is_mlaunch = holder.ends_with("(mlaunch)");
+    advice = fmt::format(
+        "; {} has the port: {}name another one with --master-port, the same on "
+        "all hosts",
+        holder,
+        is_mlaunch ? "if that is host 0 of this run, this host has another "
+                     "--node-rank; if it is another run, "
+                   : "");
+  }
   if (error == EADDRNOTAVAIL)
     advice = "; it is no address of this host, which watches over the run";
   throw HostError(fmt::format("cannot listen at {}: {}{}", host_and_port(numeric, port),
@@ -104,7 +130,7 @@ void check_listening_address(const std::string& numeric, int port) {
 }
 
 std::string address_towards(const std::string& numeric, int port) {
-  const AddressList found = resolve(numeric, port, AI_NUMERICHOST);
+  const AddressList found = find_addresses(numeric, port, AI_NUMERICHOST);
   const UniqueFd socket(
       checked(::socket(found->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), "making a socket"));
   if (::connect(socket.get(), found->ai_addr, found->ai_addrlen) != 0)

@@ -1,8 +1,11 @@
 // Addresses of hosts: where the coordinator listens, and by which address others reach a host.
 #pragma once
 
+#include <functional>
+#include <future>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace strata::launcher {
 
@@ -17,6 +20,13 @@ std::pair<std::string, int> parse_host_and_port(const std::string& option, const
 /// Throws HostError for a name that leads nowhere, ConfigError for a link-local address
 /// (fe80::1%eth0): no other host could be told of it.
 std::string numeric_address(const std::string& name);
+
+/// Looks names up in threads, 32 at a time: one that a name server does not answer for takes many
+/// seconds. The results, in the order of the names, are what `look_up` returns or
+/// throws, and need not be waited for.
+std::vector<std::future<std::string>> look_up_at_once(
+    const std::vector<std::string>& names,
+    const std::function<std::string(const std::string&)>& look_up = numeric_address);
 
 /// True for addresses that lead to the same host from everywhere.
 bool is_loopback(const std::string& numeric);

@@ -4,7 +4,15 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <latch>
+#include <memory>
+#include <thread>
+
 #include "core/error.h"
+#include "core/testing/test_directory.h"
 #include "core/unique_fd.h"
 
 namespace strata::launcher {
@@ -33,6 +41,55 @@ TEST(ListeningAddress, NamesBecomeNumbers) {
   EXPECT_EQ(numeric_address("fd00::1"), "fd00::1");
   for (const char* scoped : {"fe80::1%lo", "fe80::1"})
     EXPECT_THROW((void)numeric_address(scoped), ConfigError) << scoped;
+}
+
+TEST(ListeningAddress, NamesAreLookedUpAtOnceAndFailEachByItself) {
+  const auto all_begun = std::make_shared<std::latch>(3);
+  const auto look_up = [all_begun](const std::string& name) {
+    all_begun->arrive_and_wait();  // one after another would wait for ever
+    return name == "c" ? "10.0.0.3" : throw HostError("no " + name);
+  };
+  std::vector<std::future<std::string>> found = look_up_at_once({"a", "b", "c"}, look_up);
+  ASSERT_EQ(found.size(), 3U);
+  EXPECT_EQ(message_of<HostError>([&] { found[0].get(); }), "no a");
+  EXPECT_EQ(message_of<HostError>([&] { found[1].get(); }), "no b");
+  EXPECT_EQ(found[2].get(), "10.0.0.3");
+}
+
+TEST(ListeningAddress, FewOfManyNamesAreLookedUpAtATime) {
+  struct Counts {
+    std::atomic<int> now = 0, most = 0;
+  };
+  const auto counts = std::make_shared<Counts>();
+  const auto look_up = [counts](const std::string& name) {
+    const int now = ++counts->now;
+    for (int most = counts->most; most < now && !counts->most.compare_exchange_weak(most, now);) {
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    --counts->now;
+    return name + "!";
+  };
+  std::vector<std::string> names;
+  for (int host = 0; host < 200; ++host) names.push_back(std::to_string(host));
+  std::vector<std::future<std::string>> found = look_up_at_once(names, look_up);
+  ASSERT_EQ(found.size(), names.size());
+  for (std::size_t host = 0; host < names.size(); ++host)
+    EXPECT_EQ(found[host].get(), names[host] + "!");
+  EXPECT_GT(counts->most, 1);
+  EXPECT_LE(counts->most, 32);
+}
+
+TEST(ListeningAddress, NobodyWaitsForANameThatIsNotAnswered) {
+  const auto gate = std::make_shared<std::promise<void>>();
+  std::shared_future<void> opened = gate->get_future().share();
+  {
+    const auto found = look_up_at_once({"a"}, [opened](const std::string& name) {
+      opened.wait();
+      return name;
+    });
+    EXPECT_EQ(found[0].wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+  }
+  gate->set_value();
 }
 
 // Fault 32.

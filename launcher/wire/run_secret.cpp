@@ -132,17 +132,17 @@ RunSecret read_run_secret(const std::string& path) {
 
 void write_run_secret(const std::string& path, const RunSecret& secret) {
   const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!file.valid())
-    throw HostError(fmt::format("cannot make {}: {}{}", path, std::strerror(errno),
-                                errno == EEXIST ? "; hosts of a run may have read it: remove it if "
-                                                  "none runs, or name another file"
-                                                : ""));
+  if (!file.valid() && errno == EEXIST)
+    throw InvalidArgument(path +
+                          " exists; hosts of a run may have read it: remove it if none runs, or "
+                          "name another file");
+  if (!file.valid()) throw HostError(fmt::format("cannot make {}: {}", path, std::strerror(errno)));
   const std::string text = format_run_secret(secret);
   const ssize_t written = ::write(file.get(), text.data(), text.size());
   if (written == static_cast<ssize_t>(text.size()) && ::fsync(file.get()) == 0) return;
   const int error = written < 0 ? errno : ENOSPC;
   (void)::unlink(path.c_str());
-  throw HostError(fmt::format("cannot write {}: {}", path, std::strerror(error)));
+  throw IoError(path, 0, "cannot write", error);
 }
 
 }  // namespace strata::launcher

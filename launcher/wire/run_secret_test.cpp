@@ -1,6 +1,8 @@
 #include "launcher/wire/run_secret.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -72,8 +74,21 @@ TEST_F(RunSecretFile, AnExistingFileIsKept) {
   write_run_secret(path_, sample());
   RunSecret other = sample();
   other.token = std::string(64, 'b');
-  EXPECT_THROW(write_run_secret(path_, other), HostError);
+  EXPECT_THROW(write_run_secret(path_, other), InvalidArgument);
   EXPECT_EQ(read_run_secret(path_), sample());
+}
+
+TEST_F(RunSecretFile, AFileThatCannotBeMadeOrWrittenIsNoWrongCommandLine) {
+  EXPECT_THROW(write_run_secret(path_ + "/file", sample()), HostError);
+  struct rlimit before {};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const struct rlimit little { .rlim_cur = 0, .rlim_max = before.rlim_max };
+  const auto handler = ::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &little), 0);
+  EXPECT_THROW(write_run_secret(path_, sample()), IoError);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  (void)::signal(SIGXFSZ, handler);
+  EXPECT_FALSE(std::filesystem::exists(path_));
 }
 
 TEST_F(RunSecretFile, AMissingFileIsSaidToBe) {

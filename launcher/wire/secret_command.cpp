@@ -21,7 +21,8 @@ not exist. It needs no port and starts nothing.
 
     -h, --help   this text
 
-Exit codes: 0 it is made, 2 wrong command line, 69 FILE exists or cannot be made.
+Exit codes: 0 it is made, 2 wrong command line, or FILE exists, 69 it cannot be made, 74 it cannot
+be written.
 A program that is called secret starts with: mlaunch -- secret
 )";
 

@@ -53,5 +53,9 @@ inline constexpr const char* kSaveBlocks = "save/blocks";  ///< blocks that this
 inline constexpr const char* kSaveArriving = "save/arriving";
 /// Pieces that other ranks write, if a snapshot goes through windows.
 inline constexpr const char* kSaveLeaving = "save/leaving";
+/// Not used: with them a snapshot takes as much on this rank as on any, in pinned and in other
+/// memory.
+inline constexpr const char* kSnapshotRest = "save/rest";
+inline constexpr const char* kSnapshotHostRest = "save/host_rest";
 
 }  // namespace strata::runtime

@@ -1,26 +1,33 @@
 #include "runtime/program/alias_in_place.h"
 
 #include <algorithm>
-#include <map>
+#include <numeric>
 #include <vector>
 
 namespace strata::runtime {
 
 void alias_in_place(Graph& graph) {
-  std::map<ValueId, int> first_access, last_access;
+  std::vector<int> first_access(graph.values.size(), -1), last_access = first_access;  // of roots
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
     const Node& node = graph.nodes[i];
     const auto access = [&](ValueId id) {
-      first_access.try_emplace(graph.root_of(id), i);
-      last_access[graph.root_of(id)] = i;
+      const ValueId root = graph.root_of(id);
+      if (first_access[root] < 0) first_access[root] = i;
+      last_access[root] = i;
     };
     std::for_each(node.inputs.begin(), node.inputs.end(), access);
     std::for_each(node.outputs.begin(), node.outputs.end(), access);
     if (node.predicate != kNoValue) access(node.predicate);
   }
-  std::vector<std::vector<ValueId>> views_of(graph.values.size());  // root -> views and itself
+  // Each root begins a chain of its views: the next one after each value, and the last one.
+  std::vector<ValueId> next_view(graph.values.size(), kNoValue), last_view(graph.values.size());
+  std::iota(last_view.begin(), last_view.end(), ValueId{0});
+  const auto chain = [&](ValueId root, ValueId views) {
+    next_view[last_view[root]] = views;
+    last_view[root] = last_view[views];
+  };
   for (ValueId id = 0; id < static_cast<ValueId>(graph.values.size()); ++id)
-    views_of[graph.root_of(id)].push_back(id);
+    if (graph.root_of(id) != id) chain(graph.root_of(id), id);
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
     const Node& node = graph.nodes[i];
     for (const kernels::Alias& alias : node.operation->aliases) {
@@ -44,11 +51,11 @@ void alias_in_place(Graph& graph) {
       if (!possible) continue;
       // Offsets stay, since both start at the same byte; versions count on from the input's.
       const std::int32_t first = graph.values[in].version + 1;
-      for (ValueId id : views_of[out]) {
+      for (ValueId id = out; id != kNoValue; id = next_view[id]) {
         graph.values[id].root = from;
         graph.values[id].version += first;
       }
-      views_of[from].insert(views_of[from].end(), views_of[out].begin(), views_of[out].end());
+      chain(from, out);
       last_access[from] = last_access[out];
     }
   }

@@ -231,13 +231,23 @@ class Placer {
 
   std::vector<int> sorted_by(const Start& start) {
     if (start.by_peak && peak_.empty()) find_peaks();
-    std::vector<int> order;
+    struct Ranked {
+      std::int64_t peak;
+      double rank;
+      int lifetime;
+    };
+    std::vector<Ranked> ranked;
+    ranked.reserve(lifetimes_.size());
     for (std::size_t i = 0; i < lifetimes_.size(); ++i)
-      if (!lifetimes_[i].is_placed) order.push_back(static_cast<int>(i));
-    std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-      if (start.by_peak && peak_[a] != peak_[b]) return peak_[a] > peak_[b];
-      return start.rank(lifetimes_[a]) > start.rank(lifetimes_[b]);
+      if (!lifetimes_[i].is_placed)
+        ranked.push_back(
+            {start.by_peak ? peak_[i] : 0, start.rank(lifetimes_[i]), static_cast<int>(i)});
+    std::stable_sort(ranked.begin(), ranked.end(), [](const Ranked& a, const Ranked& b) {
+      return a.peak != b.peak ? a.peak > b.peak : a.rank > b.rank;
     });
+    std::vector<int> order;
+    order.reserve(ranked.size());
+    for (const Ranked& one : ranked) order.push_back(one.lifetime);
     return order;
   }
 

@@ -36,6 +36,7 @@ class AlikeHosts(HostsTest):
         self.assertEqual([code for code, _ in ends], [78, 78], ends)
         for text in ("the ranks do not mean the same run", *texts):
             self.assertIn(text, ends[0][1])
+        self.assertRegex(ends[0][1], r"mlaunch: all \d ranks failed alike: (?s:.*)\n  hosts   0 \(.+\), 1 \(.+\)\n")
 
     # Fault 35.
     def test_copies_of_one_run(self):
@@ -56,9 +57,10 @@ class AlikeHosts(HostsTest):
     # Fault 35.
     def test_settings(self):
         self.write("config", ['{"optimizer": {"type": "AdamW", "params": {"lr": %s}}}' % rate for rate in ("0.002", "0.003")])
-        ends = self.run_hosts("--config", "config")
+        ends = self.run_hosts("--config", "config", "--output", "out")
         self.expect_refused(ends, "optimizer.learning_rate: 0.002 on rank 0 (", ", 0.003 on rank 1 (")
         self.assertNotIn("scheduler", ends[0][1], "what is equal is not listed")
+        self.assertEqual([(folder / "out").exists() for folder in self.folders], [False, False], "folders that were made for nothing")
 
     # Fault 35.
     def test_data(self):

@@ -51,15 +51,20 @@ class Elastic(HostsTest):
     def test_host_0_dies_and_is_started_again(self):
         job = ["--zero", 3, "--steps", 3000, "--save-every", 150]
         run = self.train(*job, "--output", "out", "--dump-state", "digest")
-        first, second = (self.start_host(node, "2", run) for node in range(2))
+        first, second = (self.start_host(node, "2", run, ["--log-dir", "logs"]) for node in range(2))
         self.wait_until(lambda: (self.home / "out" / "latest").exists(), "a checkpoint")
         first.kill()
         first.communicate()
-        again = self.start_host(0, "2", run)
+        again = self.start_host(0, "2", run, ["--log-dir", "logs"])
         ends = [self.ended(host) for host in (again, second)]
         self.assertEqual([end[0] for end in ends], [0, 0], ends)
         self.assertRegex(ends[0][2], r"run \w+, in which other hosts have taken part, goes on here instead of run \w+\n")
-        self.assertRegex(ends[0][1] + ends[0][2], r"attempt 1: goes on from step \d+ of this run")
+        goes_on = r"attempt 1: goes on from step \d+ of this run"
+        self.assertRegex(ends[0][1] + ends[0][2], goes_on)
+        [logs] = (self.home / "logs").iterdir()
+        self.assertEqual({path.name for path in logs.iterdir()},
+                         {"attempt_0", "attempt_1", "mlaunch.log", "mlaunch.1.log", "mlaunch.again_1.log"})
+        self.assertRegex(self.run_program([str(BIN / "mlaunch"), "logs", logs.name]).stdout, goes_on)
         self.assertEqual((self.home / "digest").read_text(), self.undisturbed(*job))
 
     # Fault 13.
@@ -126,8 +131,15 @@ class Elastic(HostsTest):
         hosts = [self.start_host(node, "1:3", run) for node in range(3)]
         ends = [self.ended(host) for host in hosts]
         self.assertEqual([end[0] for end in ends], [0, 0, 0], ends)
-        self.assertIn("3 ranks do not fit the configuration, which admits 1 or 2 ranks", ends[0][2])
+        self.assertIn("3 ranks do not fit the configuration; of fewer it admits 1 or 2 ranks", ends[0][2])
         self.assertIn("2 ranks (hosts)", ends[0][1])
+        self.assertIn("attempt 1: begins as the first attempt did; no step of this run was seen yet", ends[0][1] + ends[0][2])
+
+    def test_a_run_that_no_host_may_leave_says_so(self):
+        run = self.train("--global-batch", 3, "--steps", 3)
+        ends = [self.ended(host) for host in [self.start_host(node, "2:3", run) for node in range(3)]]
+        self.assertEqual([end[0] for end in ends], [0, 0, 0], ends)
+        self.assertIn("mlaunch: the configuration admits only 3 ranks: the run ends when it loses a host that does not come back within 60 s\n", ends[0][2])
 
     # Fault 10.
     def test_a_run_begins_with_one_host_and_grows(self):
@@ -146,7 +158,7 @@ class Elastic(HostsTest):
         host = self.start_host(0, "1:2", self.train("--global-batch", 4, "--steps", 3), ranks=3)
         code, output, error = self.ended(host)
         self.assertEqual(code, 0, error)
-        self.assertIn("3 ranks do not fit the configuration, which admits 1 or 2 ranks", error)
+        self.assertIn("3 ranks do not fit the configuration; of fewer it admits 1 or 2 ranks", error)
 
     def test_bounds_of_the_number_of_ranks(self):
         run = self.train("--global-batch", 4, "--steps", 3)

@@ -1,12 +1,14 @@
 """Starts an mlaunch for each host of a run and looks at what becomes of them. The hosts share one machine here."""
+import json
 import os
 import pathlib
 import socket
 import sys
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "program"))
 from memory_watch import MemoryWatch
-from programs import BIN, LIMIT_S, SOON_S, ProgramTest, children  # noqa: F401 (for the tests)
+from programs import BIN, LIMIT_S, SOON_S, ProgramTest, children, parent  # noqa: F401 (for the tests)
 
 ACTOR = str(BIN.parent / "tests" / "rank_actor")
 HAS_MODULE = (BIN.parent / "lib" / "libstrata_control.so").exists()
@@ -50,7 +52,31 @@ class HostsTest(ProgramTest):
     def ended(self, host, limit_s=LIMIT_S):
         """Waits for an mlaunch; returns its exit code, standard output and standard error."""
         output, error = host.communicate(timeout=limit_s)
+        if host.returncode != 0:
+            self.figure(f"said, and ended with {host.returncode}", time.monotonic() - host.began)
         return host.returncode, output, error
+
+    def status_of(self, host):
+        """Returns what mlaunch status tells of the run that an mlaunch coordinates; None: nothing."""
+        runs = json.loads(self.run_program([str(BIN / "mlaunch"), "status", "--json"]).stdout)["runs"]
+        return next((run for run in runs if run["process"] == host.pid), None)
+
+    def wait_for_beats(self, host, count, step=None):
+        """Waits until an mlaunch has heard of so many ranks from their hosts; with `step`, that all are in it."""
+        def heard():
+            ranks = (self.status_of(host) or {"ranks": []})["ranks"]
+            return len(ranks) == count and all(rank["process"] and step in (None, rank["step"]) for rank in ranks)
+        self.wait_until(heard, f"heartbeats about {count} ranks")
+
+    def wait_for_commit(self, host, step):
+        self.wait_until(lambda: (self.status_of(host) or {}).get("committed_step") == step, f"the commit of step {step}")
+
+    def wait_for_lines(self, stream, words, count=1):
+        """Reads lines of an mlaunch until so many have had these words."""
+        while count:
+            line = stream.readline()
+            self.assertTrue(line, f"the stream ended without: {words}")
+            count -= words in line
 
 
 def words_of(process):
@@ -62,7 +88,7 @@ def words_of(process):
 
 
 def agents(folder):
-    """Returns the agents of all hosts that were started in a folder."""
+    """Returns the agents of all hosts that were started in a folder, without their copies that are about to run a program."""
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         words = words_of(entry) if entry.name.isdigit() else [b""]
@@ -71,7 +97,7 @@ def agents(folder):
                 found.append(int(entry.name))
         except OSError:
             pass  # it has ended
-    return found
+    return [pid for pid in found if parent(pid) not in found]
 
 
 def is_gone(pid):

@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import subprocess
+import time
 import unittest
 
 from namespaces import Namespaces
@@ -77,6 +78,14 @@ class SlurmTest(Namespaces):
         """Returns the state of a job and its exit code."""
         text = self.slurm("scontrol", "show", "job", number).stdout
         return re.search(r"JobState=(\S+)", text)[1], re.search(r" ExitCode=(\d+:\d+)", text)[1]
+
+    def let_start(self, number):
+        """Lets a job that is in the queue again start at once, where Slurm waits two minutes.
+
+        Slurm revokes the credential of a start by the second in which it ended: another one within that second would be killed.
+        """
+        time.sleep(2)
+        self.slurm("scontrol", "update", f"JobId={number}", "StartTime=now")
 
     def ended_job(self, number, limit_s=LIMIT_S):
         self.wait_until(lambda: self.job(number)[0] not in ("PENDING", "RUNNING", "COMPLETING", "CONFIGURING"), "the end of a job", limit_s)
@@ -175,7 +184,7 @@ class Slurm(SlurmTest):
         self.slurm("scancel", "--signal=USR1", "--batch", job)
         self.wait_until(lambda: f"the run can go on: scontrol requeue {job}" in self.out(), "the request")
         self.wait_until(lambda: self.job(job)[0] == "PENDING", "the job in the queue")
-        self.slurm("scontrol", "update", f"JobId={job}", "StartTime=now")  # Slurm waits two minutes
+        self.let_start(job)
         second = self.last_checkpoint()
         self.wait_until(lambda: self.steps() > second + 2, "steps after the job has started again")
         self.slurm("scancel", job)
@@ -219,7 +228,7 @@ class Requeueing(SlurmTest):
         self.wait_until(lambda: self.job(job)[0] == "PENDING", "the job in the queue", 150)
         first = self.last_checkpoint()
         self.assertGreater(first, 2)
-        self.slurm("scontrol", "update", f"JobId={job}", "StartTime=now")  # Slurm waits two minutes
+        self.let_start(job)
         self.wait_until(lambda: self.steps() > first + 2, "steps after the job has started again")
         self.slurm("scancel", job)
         self.wait_until(lambda: not agents(self.home), "the end of all agents")

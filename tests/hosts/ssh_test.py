@@ -6,7 +6,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 import unittest
 
 from several_hosts import ACTOR, BIN, SOON_S, HostsTest, agents, children, free_port, is_running
@@ -84,7 +83,7 @@ class Ssh(HostsTest):
         logs = [str(BIN / "mlaunch"), "logs", "1", "-f", "--at", f"127.0.0.1:{self.port}", "--run-secret", "secret"]
         follower = self.start(logs)
         self.assertEqual(follower.stdout.readline(), "ready\n", "of a rank on the other host")
-        time.sleep(1)  # until both ranks have set up their handlers
+        self.wait_for_lines(run.stdout, "ready", 2)
         self.run_program([str(BIN / "mlaunch"), "stop", *logs[4:]])
         self.assertEqual(self.ended(run)[0], 75)
         self.assertIn("saved after signal", follower.communicate(timeout=SOON_S)[0])
@@ -162,12 +161,28 @@ class Ssh(HostsTest):
     def test_an_agent_that_dies_is_started_again(self):
         run = self.launch("-H", "localhost:1,b:1", "--max-restarts", "1", ACTOR, "commit", "5", "ws")
         self.wait_until(lambda: len(self.actors()) == 2, "two ranks")
-        time.sleep(1.5)
+        self.wait_for_commit(run, 5)
         for agent in agents(self.home):
             os.kill(agent, signal.SIGKILL)
         code, _, error = self.ended(run)
         self.assertEqual(code, 0, error)
         self.assertIn("starting the ranks again from step 5", error)
+
+    # Fault 10.
+    def test_a_spare_that_is_started_again_is_no_leftover_of_the_ranks(self):
+        run = self.launch("--nnodes", "2:3", "--elastic", "2:2", "-H", "localhost:1,b:1,c:1", ACTOR, "commit", "5", "ww")
+        spares = lambda: [agent for agent in agents(self.home) if not set(self.actors()) & set(children(agent))]
+        self.wait_until(lambda: len(self.actors()) == 2 and len(agents(self.home)) == 2 and len(spares()) == 1, "two ranks and a spare host")
+        ranks, before = set(self.actors()), set(children(run.pid))
+        [spare] = spares()
+        os.kill(spare, signal.SIGKILL)
+        self.wait_until(lambda: set(children(run.pid)) - before and len(set(agents(self.home)) - {spare}) == 2, "another agent of that host")
+        [starter] = set(children(run.pid)) - before
+        os.kill(min(ranks), signal.SIGKILL)
+        self.wait_until(lambda: len(set(self.actors()) - ranks) == 2, "the next attempt")
+        self.assertTrue(is_running(starter), "it starts and ends with its host")
+        run.send_signal(signal.SIGINT)
+        self.assertEqual(self.ended(run)[0], 130)
 
     def test_a_wrong_program_is_told_with_its_host(self):
         code, _, error = self.ended(self.launch("-H", "localhost,b", "no_such_program"))
@@ -181,7 +196,7 @@ class Ssh(HostsTest):
                 run = self.launch("-H", "localhost:1,b:1", ACTOR, "fail", "7", "1")
                 self.wait_until(lambda: len(set(self.actors()) - before) == 2, "two ranks")
                 ranks = set(self.actors()) - before
-                time.sleep(1)
+                self.wait_for_beats(run, 2, step=12)
                 os.kill(run.pid, number)
                 self.wait_until(lambda: not [pid for pid in ranks if is_running(pid)], "the end of all ranks", limit)
 

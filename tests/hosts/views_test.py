@@ -7,7 +7,7 @@ import threading
 import time
 import unittest
 
-from several_hosts import ACTOR, BIN, LIMIT_S, SOON_S, HostsTest, children
+from several_hosts import ACTOR, BIN, LIMIT_S, SOON_S, HostsTest
 
 CHATTER = ["sh", "-c", 'i=0; while [ $i -lt 120 ]; do i=$((i + 1)); echo "line $i of $RANK"; sleep 0.05; done']
 
@@ -24,11 +24,13 @@ class Views(HostsTest):
         finally:
             os.environ["STRATA_RUNS_DIR"] = folder
 
-    def start_and_wait(self, program=(ACTOR, "save")):
+    def start_and_wait(self, program=(ACTOR, "save"), first_words="ready"):
+        """Starts two hosts, of which each rank prints `first_words`, if there are any; waits for these and for heartbeats."""
         hosts = self.start_hosts([1, 2], list(program))
-        for host, count in zip(hosts, [1, 2]):
-            self.wait_until(lambda: len(children(host.pid)) == count, "the ranks of a host")
-        time.sleep(1.2)  # for a heartbeat, and until ranks have set up their handlers
+        if first_words:
+            for host, count in zip(hosts, [1, 2]):
+                self.wait_for_lines(host.stdout, first_words, count)
+        self.wait_for_beats(hosts[0], 3)
         return hosts
 
     def test_status_is_that_of_the_run_s_own_host(self):
@@ -57,7 +59,7 @@ class Views(HostsTest):
         self.assertIn(f"no run answers at localhost:{self.port}: nobody listens there", gone.stderr)
 
     def test_stop_now_is_not_told_as_ctrl_c(self):
-        hosts = self.start_and_wait([ACTOR, "fail", "7", "1"])
+        hosts = self.start_and_wait([ACTOR, "fail", "7", "1"], first_words="")
         self.assertRegex(self.at("stop", "--now").stdout, r"ends at once\nrun \w+ has ended with code 130\n")
         for host in hosts:
             code, _, said = self.ended(host)
@@ -73,7 +75,7 @@ class Views(HostsTest):
         self.assertRegex(output, r"run \w+ has ended with code 75\n$")
 
     def test_logs_show_ranks_of_all_hosts(self):
-        hosts = self.start_and_wait(CHATTER)
+        hosts = self.start_and_wait(CHATTER, first_words="line 3 of")
         here = self.run_program([str(BIN / "mlaunch"), "logs"])
         for logs in (here, self.at("logs")):
             for rank in range(3):
@@ -90,6 +92,18 @@ class Views(HostsTest):
             lines = [line for line in output.splitlines() if line.startswith(f"[{rank}]")]
             self.assertEqual(lines, [f"[{rank}] line {i} of {rank}" for i in range(1, 121)], error)
 
+    def test_kept_logs_of_other_hosts_are_said_to_be_there(self):
+        hosts = [self.start_host(self.command(node, 2, 1, ["sh", "-c", "echo line of $RANK"], ["--log-dir", f"logs{node}"])) for node in range(2)]
+        self.assertEqual([self.ended(host)[0] for host in hosts], [0, 0])
+        [run] = (self.home / "logs0").iterdir()
+        logs = [str(BIN / "mlaunch"), "logs", run.name]
+        done = self.run_program(logs)
+        self.assertEqual(done.stdout, "[0] line of 0\n")
+        self.assertIn("mlaunch: ranks of other hosts are not shown; their logs are in the --log-dir of each host\n", done.stderr)
+        self.assertNotIn("other hosts", self.run_program([*logs, "0"]).stderr)
+        self.assertIn("rank 1 ran on another host; its logs are in that host's --log-dir", self.run_program([*logs, "1"], expect=2).stderr)
+        self.assertIn("the run had ranks 0 to 1, and no rank 2", self.run_program([*logs, "2"], expect=2).stderr)
+
     def test_logs_of_a_host_that_is_silent_are_missed_and_that_is_said(self):
         hosts = self.start_and_wait([ACTOR, "save"])
         os.kill(hosts[1].pid, signal.SIGSTOP)
@@ -99,7 +113,7 @@ class Views(HostsTest):
 
     def test_ranks_that_print_much_delay_nobody(self):
         flood = ["sh", "-c", 'case $RANK in 1) exec timeout 8 yes "a line that comes again and again";; *) sleep 8;; esac']
-        hosts = self.start_and_wait(["sh", "-c", flood[2], "sh"])
+        hosts = self.start_and_wait(flood, first_words="")
         drains = [threading.Thread(target=host.stdout.read, daemon=True) for host in hosts]
         for drain in drains:
             drain.start()

@@ -6,11 +6,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 #include <system_error>
 #include <thread>
@@ -24,9 +24,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// Returns what a file of /proc holds; nothing of a process that ends meanwhile.
 std::string contents(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();  // an iterator would throw
+  return text.str();
 }
 
 int occurrences(const std::string& text, const std::string& part) {
@@ -58,6 +60,14 @@ bool read_into(UniqueFd& fd, std::string& text) {
   if (::dup2(output, STDOUT_FILENO) >= 0 && ::dup2(error, STDERR_FILENO) >= 0)
     ::execv(program, pointers.data());
   ::_exit(127);
+}
+
+/// A shell is in state D, not T, if it waits for a child of vfork that was stopped before exec.
+bool is_suspended(const std::string& process) {
+  const std::string stat = contents("/proc/" + std::to_string(std::stoi(process)) + "/stat");
+  const std::size_t name_end = stat.rfind(')');
+  return name_end != std::string::npos && stat.size() > name_end + 2 &&
+         (stat[name_end + 2] == 'T' || stat[name_end + 2] == 'D');
 }
 
 }  // namespace
@@ -155,6 +165,19 @@ std::vector<std::string> MlaunchProcess::living() const {
       found.push_back(name + " " + contents(it->path() / "comm"));
   }
   return found;
+}
+
+bool MlaunchProcess::all_suspended() {
+  const auto deadline = Clock::now() + kHangs;
+  for (;;) {
+    const std::vector<std::string> processes = living();
+    if (!processes.empty() && std::ranges::all_of(processes, is_suspended)) break;
+    if (Clock::now() > deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  while (read_some(0)) {
+  }
+  return true;
 }
 
 bool MlaunchProcess::all_gone(std::chrono::milliseconds limit) const {

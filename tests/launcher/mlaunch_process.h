@@ -11,6 +11,9 @@
 
 namespace strata::testing {
 
+/// After this a program hangs, on a busy machine, too. Programs of tests sleep longer.
+inline constexpr std::chrono::seconds kHangs{50};
+
 class MlaunchProcess {
  public:
   /// Starts mlaunch with `arguments`. A mark in the environment identifies every process of the
@@ -26,13 +29,12 @@ class MlaunchProcess {
   void send(int signal) const;
   /// Waits until standard output contains `text` `count` times; false if `limit` passes first.
   bool wait_for_output(const std::string& text, int count,
-                       std::chrono::milliseconds limit = std::chrono::seconds(8));
+                       std::chrono::milliseconds limit = kHangs);
   /// Waits until standard error contains `text`; false if `limit` passes first.
-  bool wait_for_error(const std::string& text,
-                      std::chrono::milliseconds limit = std::chrono::seconds(8));
+  bool wait_for_error(const std::string& text, std::chrono::milliseconds limit = kHangs);
   /// Reads to the end and waits. Returns the exit code, 1000 + signal if a signal killed it, or -1
   /// if it did not end within `limit`.
-  int wait(std::chrono::milliseconds limit = std::chrono::seconds(10));
+  int wait(std::chrono::milliseconds limit = kHangs);
 
   [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] const std::string& output() const { return output_; }
@@ -41,7 +43,10 @@ class MlaunchProcess {
   /// Lists living processes of this run, mlaunch included, as "PID name".
   [[nodiscard]] std::vector<std::string> living() const;
   /// Waits until no process of the run lives; false if `limit` passes first.
-  [[nodiscard]] bool all_gone(std::chrono::milliseconds limit) const;
+  [[nodiscard]] bool all_gone(std::chrono::milliseconds limit = kHangs) const;
+  /// Waits until all processes of the run are suspended, and reads what they wrote before; false
+  /// if this does not come.
+  [[nodiscard]] bool all_suspended();
 
  private:
   MlaunchProcess(const char* program, const std::vector<std::string>& arguments);

@@ -17,13 +17,13 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONTROL = "launcher/control"
-MACHINES = ["agent", "coordinator", "coordinator_attempts", "coordinator_control", "coordinator_hosts", "coordinator_views", "hang_watch",
-            "restart_policy", "straggler_watch", "worlds"]
-SEEDS = "40000"
+MACHINES = ["agent", "coordinator", "coordinator_attempts", "coordinator_control", "coordinator_hosts", "coordinator_leases", "coordinator_views",
+            "hang_watch", "restart_policy", "straggler_watch", "worlds"]
+SEEDS = "200000"
 COMPILER = os.environ.get("CXX", "g++")
 
 BUGS = {
-    "no margin": ("coordinator.cpp", "host.last_beat + *settings_.lease + kLeaseMargin", "host.last_beat + *settings_.lease"),
+    "no margin": ("coordinator_leases.cpp", "host.last_beat + *settings_.lease + kLeaseMargin", "host.last_beat + *settings_.lease"),
     "lease counted from the answer": ("agent.cpp", "const TimePoint until = *sent + *lease_;", "const TimePoint until = now_ + *lease_;"),
     "an old attempt may start": ("agent.cpp", "start.placement.attempt <= hello_.newest ||", ""),
     "lease not looked at when ranks start": ("agent.cpp", " ||\n      !may_have_ranks())\n    return;", ")\n    return;"),
@@ -44,21 +44,21 @@ BUGS = {
     "a successor counts at once": ("coordinator_hosts.cpp", "|| !may_have_ranks(host)) return adopt(host, hello);", "|| true) return adopt(host, hello);"),
     "another agent's heartbeats count": ("coordinator.cpp", "if (event.agent != host->agent) return;", ""),
     "agents of before are heard": ("coordinator_hosts.cpp", "if (host.former.contains(hello.agent)) return dismiss(host, hello.agent, kAnotherCame);", ""),
-    "a broken connection ends a host": ("coordinator.cpp", 'lose(host, "its agent has ended, or the connection to it broke");', 'lose(host, "it broke"), host.is_over = true;'),
+    "a broken connection ends a host": ("coordinator_leases.cpp", 'lose(host, kItsConnectionBroke);', 'lose(host, "it broke"), host.is_over = true;'),
     "attempts of the coordinator before are not counted": ("coordinator_attempts.cpp", "std::max(attempt(), newest_) + 1", "attempt() + 1"),
     "ranks of the coordinator before are let live": ("coordinator.cpp", 'send(host, StopAttempt{host.newest, "the run starts again"});', "{}"),
     "a lost host's lock is not waited for": ("coordinator_attempts.cpp", "if (!report.lost_because.empty() || end.is_kept_out) return", "if (end.is_kept_out) return"),
     "locks are waited for long for ever": ("coordinator_attempts.cpp", "? kKilledRanksLock : lock_wait_;", "? lock_wait_ : lock_wait_;"),
     "starts that a lock kept out are failures": ("restart_policy.cpp", "if (!ends_[i].is_kept_out) ++count;", "++count;"),
     "starts that a lock kept out break a row": ("restart_policy.cpp", "if (end->is_kept_out) continue;", ""),
-    "hosts of the coordinator before count as free": ("coordinator_hosts.cpp", "host.has_ranks = hello.newest >= 0;", "host.has_ranks = false;"),
+    "hosts of the coordinator before count as free": ("coordinator_hosts.cpp", "host.has_ranks = hello.has_had_ranks;", "host.has_ranks = false;"),
     "ranks that have not come are not waited for": ("coordinator_attempts.cpp", "if (const auto end = earlier_ranks_end(); end && now_ < *end) return;", ""),
     "the last rank behind is to blame": ("hang_watch.cpp", "return *std::ranges::min_element(ranks, {}, order);", "return *std::ranges::max_element(ranks, {}, order);"),
     "the collective of most is the other one": ("hang_watch.cpp", "std::ranges::min_element(names, {}, count)", "std::ranges::max_element(names, {}, count)"),
     "stopped ranks are behind if the limit is short": ("hang_watch.cpp", "is_stuck ? Seconds(0) : kHeld", "kHeld"),
     "stopped ranks are not seen": ("hang_watch.cpp", "is_stuck ? Seconds(0) : kHeld)) return hang;", "Seconds(86400))) return hang;"),
     "who waits for a reader hangs": ("hang_watch.cpp", "if (is_new || is_unread)", "if (is_new)"),
-    "ranks of a silent host are blamed": ("coordinator.cpp", "return is_in_attempt(host) && !host.is_over && !are_states_new(host);", "return false;"),
+    "ranks of a silent host are blamed": ("coordinator_leases.cpp", "return is_in_attempt(host) && !host.is_over && !are_states_new(host);", "return false;"),
     "hangs are not looked for": ("coordinator_control.cpp", "if (!hang) return;", "return;"),
     "starts are told once": ("coordinator.cpp", "if (state_ == State::running && !has_heard) send(", "if (false) send("),
     "the first cause is kept": ("coordinator.cpp", "if (!cause_ || (cause_->blames_a_peer && !cause.blames_a_peer)) cause_", "if (!cause_) cause_"),

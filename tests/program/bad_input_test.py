@@ -259,6 +259,8 @@ class BadData(BadInput):
     def test_shorter_than_a_sample(self):
         self.refuse_data("short.txt", "brief", ["short.txt: too little text: 5 tokens",
                                                 "expected at least 17"])
+        self.run_program(train(*QUICK, "--data", "short.txt", "--output", "new/out"), expect=DATA)
+        self.assertFalse((self.home / "new").exists(), "a folder that was made for nothing")
 
     def test_missing(self):
         self.refuse(DATA, ["data file nosuch.txt: cannot open"], *QUICK, "--data", "nosuch.txt")

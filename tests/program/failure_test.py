@@ -68,7 +68,8 @@ class Failure(ProgramTest):
         self.assertRegex(report[0], r"rank 2 of 4 failed: .*train was killed by signal 9 \(SIGKILL\)")
         self.assertRegex(report[1], "^  where   " + PLACE)
         self.assertRegex(report[2], r"^  others  rank 0.*step \d+")
-        self.assertRegex(report[-1], "^  advice  .*out-of-memory killer")
+        self.assertRegex(report[-2], "^  advice  .*out-of-memory killer")
+        self.assertRegex(report[-1], "^mlaunch: the ranks do not start again by themselves, as nothing has been saved yet .*--save-every")
         self.assertEqual(start, 0, lines)  # no rank reports that another one went away
 
     # Faults 1, 7.
@@ -167,6 +168,25 @@ class Failure(ProgramTest):
         _, said = process.communicate(timeout=SOON_S)
         self.assertRegex(said, r"mlaunch: ranks 1, 3 are stopped or frozen, rank 1 for \d+ s")
         self.assertRegex(said, r"\n  held    rank 1: stopped by a signal .*\n          rank 3: stopped by a signal")
+
+    # Fault 8.
+    def test_a_search_for_a_plan_is_seen_to_get_on(self):
+        """It may take longer than any limit: the page of its rank changes with each Plan that is tried."""
+        process = self.start(mlaunch(1, "--model", "llama-3.1-405b", "--sequence-length", "512", "--micro-batch", "8", "--threads", "1",
+                                     "--target-memory", "8GB", options=["--hang-timeout", "1"]))
+        self.wait_until(lambda: "planning" in self.shown_by_status(), "planning")
+        time.sleep(1)  # what comes before the search shows signs of life, too
+        files = pathlib.Path(f"/proc/{process.pid}/fd").iterdir()
+        [page] = [file.open("rb", buffering=0) for file in files if os.readlink(file).startswith("/memfd:strata-status")]
+        pages = set()
+        with page:
+            while process.poll() is None and len(pages) < 5:
+                page.seek(0)
+                pages.add(page.read())
+                time.sleep(0.1)
+        process.kill()
+        process.communicate(timeout=SOON_S)
+        self.assertEqual(len(pages), 5, "the search ended before")
 
     # Fault 1.
     def test_a_crashed_rank(self):

@@ -87,7 +87,7 @@ if os.environ["RANK"] == "0":
     with socket.create_server(address) as server:
         print(server.accept()[0].recv(9).decode())
 else:
-    for _ in range(100):
+    for _ in range(400):
         try:
             with socket.create_connection(address) as connection:
                 connection.sendall(b"from " + os.environ["RANK"].encode())

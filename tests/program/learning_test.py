@@ -1,5 +1,6 @@
 """Eight ranks learn the bundled text on whatever cores there are, and their output can be used."""
 import pathlib
+import random
 import unittest
 
 from programs import BIN, ProgramTest, mlaunch, train
@@ -43,6 +44,43 @@ class Learning(ProgramTest):
                                "--output", "more"))
         self.assertLess(self.step_metrics("metrics")[0]["loss"], last + 0.5)
         self.assertEqual(self.read("out/latest/config.json"), self.read("more/latest/config.json"))
+
+
+class Sampling(ProgramTest):
+    def learn(self, text):
+        self.write("text", text)
+        self.run_program(train("--data", "text", "--sequence-length", "32", "--micro-batch", "8", "--steps", "200",
+                               "--learning-rate", "0.003", "--threads", "1", "--output", "out"))
+
+    def sample(self, tokens, *options):
+        """Returns what follows the prompt `ab`."""
+        said = self.run_program([str(BIN / "generate"), "--model", "out", "--prompt", "ab", "--tokens", str(tokens),
+                                 "--threads", "1", *options]).stdout
+        self.assertTrue(said.startswith("ab"), said)
+        return said.rstrip("\n")[2:]
+
+    def test_letters_come_as_often_as_model_and_temperature_say(self):
+        self.learn("".join(random.Random(1).choices("ab", (3, 1), k=20000)))
+        greedy, half, whole = (self.sample(1000, "--temperature", temperature, "--sequence-length", "4", "--seed", "7")
+                               for temperature in ("0", "0.5", "1"))
+        self.assertEqual(greedy, "a" * 1000)
+        odds = whole.count("a") / whole.count("b")
+        self.assertTrue(2.2 < odds < 4.2, odds)
+        for sample, expected in ((whole, odds), (half, odds**2)):
+            self.assertEqual(set(sample), {"a", "b"})
+            after_b = [after for before, after in zip(sample, sample[1:]) if before == "b"]
+            for letters in (sample, after_b):  # no draw depends on the one before
+                self.assertAlmostEqual(letters.count("a") / len(letters), expected / (1 + expected), delta=0.06)
+
+    def test_a_seed_has_a_text_of_its_own(self):
+        self.learn("abcdefgh" * 2000)
+        first, again, other = (self.sample(40, "--temperature", "100", "--seed", seed) for seed in ("7", "7", "8"))
+        self.assertEqual(first, again)
+        self.assertNotEqual(first, other)
+
+    def test_the_last_tokens_count_where_the_context_is_short(self):
+        self.learn("abc" * 5000)
+        self.assertEqual(self.sample(9, "--temperature", "0", "--sequence-length", "1"), "cabcabcab")
 
 
 if __name__ == "__main__":

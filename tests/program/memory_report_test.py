@@ -15,7 +15,7 @@ import unittest
 from programs import BIN, LIMIT_S, QUICK, ProgramTest, mlaunch, train
 
 FILES = {"summary.txt", "about.json", "operations.csv", "layers.csv", "timeline.csv", "steps.csv", "trace.json", "report.html"}
-USAGE, HOST, CANNOT_WRITE, DO_NOT_RESTART, CONFIGURATION = 2, 69, 74, 93, 78
+USAGE, DATA, HOST, CANNOT_WRITE, DO_NOT_RESTART, CONFIGURATION = 2, 65, 69, 74, 93, 78
 CHECK_PAGE = pathlib.Path(__file__).resolve().parents[2] / "scripts/check_report_page.py"
 SKIPPED = 77
 VOID = {"meta", "link", "input", "br", "img"}
@@ -187,7 +187,7 @@ class MemoryReport(ProgramTest):
         self.assertIn(nothing, done.stderr)
         done = self.run_program(train("--device", "cpu", *QUICK, *scheduled), expect=HOST)
         self.assertIn("no memory report is written: no Programs were made", done.stdout + done.stderr)
-        self.assertEqual(list((self.home / "none").iterdir()), [])
+        self.assertFalse((self.home / "none").exists())
 
     def compare(self, *arguments, expect=0):
         return self.run_program([str(BIN / "plan"), "compare", *arguments], expect=expect)
@@ -212,6 +212,13 @@ class MemoryReport(ProgramTest):
         self.assertGreater(len(apart), 1)
         self.assertEqual(apart, sorted(apart, reverse=True), "worst first")
         self.assertNotIn("  steps:", out)
+        self.assertIn("includes pages that processes share", out)
+        same = json.loads(self.compare("--json", "foreseen", "measured").stdout)
+        self.assertEqual([row["memory"] for row in same["memory"]], [re.split("  +", line)[0] for line in memory.splitlines()[:len(same["memory"])]])
+        self.assertEqual([row["operation"] for row in same["operations"]], [row[0] for row in rows])
+        self.assertEqual(same["settings"]["accumulation"], {"foreseen": "1", "measured": "2"})
+        self.assertEqual(same["measured_steps"], 4)
+        self.assertNotIn("CPU (", self.read("measured/about.json"), "what computes, not why it was chosen")
         itself = self.compare("measured", "measured").stdout
         self.assertNotIn("what was foreseen is not what was run", itself)
         self.assertRegex(itself, r"(?m)^device buffers, highest +(\d.*B) +\1 +1\.00 +-$", "what ran reached what was planned")
@@ -228,6 +235,8 @@ class MemoryReport(ProgramTest):
         def refused(*arguments, code=USAGE):
             return self.compare(*arguments, expect=code).stderr
         self.assertIn("compare needs two directories", refused("foreseen"))
+        self.assertIn("compare: '--jsn' is no flag of it", refused("--jsn", "foreseen", "measured"))
+        self.assertRegex(self.compare("-h").stdout, r"\Ausage: plan compare \[--json\] FORESEEN MEASURED\n")
         self.assertIn("nowhere holds no memory report: it has no about.json; train --memory-report nowhere writes one", refused("nowhere", "measured"))
         self.assertIn("other is about another model than measured", refused("other", "measured"))
         self.assertIn("other is the report of a plan, and nothing was measured there", refused("other", "other"))
@@ -247,6 +256,18 @@ class MemoryReport(ProgramTest):
                 self.assertNotIn("step 1/", done.stdout)
         done = self.run_program(train(*QUICK, "--memory-report", "here", "--metrics", "here/steps.csv"), expect=USAGE)
         self.assertIn("--memory-report here/steps.csv is the file of --metrics", done.stderr)
+        self.assertFalse((self.home / "here").exists(), "a folder that was made for nothing")
+
+    def test_no_folder_is_left_without_a_report(self):
+        self.write("short.txt", "brief")
+        report = ["--memory-report", "new/report"]
+        no_room = ["--target-memory", "1MB", *report]
+        for command, code in ((mlaunch(2, *QUICK, "--data", "short.txt", *report), DATA),
+                              (train(*QUICK, "--steps", "0", "--print-plan", *no_room), HOST),
+                              ([BIN / "plan", "--model", "gpt2-tiny", "--sequence-length", "32", "--global-batch-size", "8", *no_room], 1)):
+            with self.subTest(command=command[0], code=code):
+                self.run_program(command, expect=code)
+                self.assertFalse((self.home / "new").exists())
 
 
 class BrowserTest(ProgramTest):

@@ -288,7 +288,7 @@ class Failing(OffloadTest):
                     "--host-memory", "100KB")
         self.refuse(["out of memory in tier pinned: its budget is 50000 bytes"], "--host-memory", "100KB",
                     "--device-memory", "100MB")
-        self.refuse(["each of 2 ranks may use 20000 bytes of the --host-memory budget",
+        self.refuse(["each of 2 ranks may use 20000 bytes of what --host-memory allows",
                      "raise the budget; "], "--host-memory", "40KB")
 
 

@@ -6,7 +6,7 @@ import unittest
 
 from programs import BIN, ProgramTest, mlaunch, train
 
-CONFIGURATION = 78
+WRITING, CONFIGURATION = 74, 78
 JOB = ["--model", "gpt2-tiny", "--sequence-length", "32", "--micro-batch", "1", "--zero", "3"]
 # Little host memory, so that no record stays there.
 TO_DRIVE = [*JOB, "--offload-optimizer", "nvme", "--nvme-path", ".", "--host-memory", "1800KB"]
@@ -28,8 +28,119 @@ class PlanMachines(ProgramTest):
         self.assertGreater(slow["seconds_per_step"], 2 * fast["seconds_per_step"])
 
     def test_rates_say_where_they_come_from(self):
-        self.assertIn("\n  rates are data sheet (computation), assumed (link, host memory, drives); plan reads no times that runs have measured\n",
+        self.assertIn("\n  rates are data sheet (computation), assumed (link 25 GB/s, host memory, drives 7 GB/s); plan reads no times that runs have measured\n",
                       self.plan(*JOB, "--hardware", "rtx4090").stdout)
+        self.assertIn("\n  rates are data sheet (computation), given (link 12 GB/s), assumed (host memory); plan reads",
+                      self.plan(*JOB, "--hardware", "rtx4090,link=12GB/s,disk=none").stdout)
+
+    def test_bits_are_an_eighth_of_bytes(self):
+        machines = "16x8xh100,network=400Gb/s,16x8xh100,network=50GB/s"
+        bits, as_bytes = json.loads(self.plan(*JOB, "--json", "--hardware", machines).stdout)
+        self.assertEqual(bits["seconds_per_step"], as_bytes["seconds_per_step"])
+        self.assertRegex(self.plan(*JOB, "--hardware", "16x8xh100,network=400Gbps").stdout, r"(?m)^  rates are .*network 50 GB/s")
+        self.assertIn("network=400gb/s: found '400gb/s', which has two readings; write 400Gbit/s for bits or 400GB/s for bytes",
+                      self.plan(*JOB, "--hardware", "16x8xh100,network=400gb/s", expect=CONFIGURATION).stderr)
+
+    def test_hosts_have_a_network_and_as_many_ranks_each(self):
+        self.assertIn("2 hosts need a network between them; add network=25GB/s",
+                      self.plan(*JOB, "--hardware", "rtx4090", "--hosts", "2", expect=CONFIGURATION).stderr)
+        self.assertIn("2 hosts need a network between them",
+                      self.plan(*JOB, "--hardware", "rtx4090", "--hosts", "2", "--world", "8", expect=CONFIGURATION).stderr)
+        job = [*JOB, "--hardware", "8xh100,network=1MB/s", "--world", "8"]
+        [one], [two] = (json.loads(self.plan(*job, "--json", *hosts).stdout) for hosts in ([], ["--hosts", "2"]))
+        self.assertEqual([(found["ranks"], found["hosts"]) for found in (one, two)], [(8, 1), (8, 2)])
+        self.assertGreater(two["seconds_per_step"], 10 * one["seconds_per_step"])
+        slow = self.plan(*job, "--hosts", "2").stdout
+        self.assertRegex(slow, r"bound by network \((100|9\d) % of the step\)")
+        self.assertRegex(slow, r"(?m)^8xh100,network=1MB/s +8 +2 ")
+        for hosts, said in (("3", "--world 8 --hosts 3: the ranks do not spread evenly over the hosts; give --world 6 or 9"),
+                            ("16", "the ranks do not spread evenly over the hosts; give --world 16")):
+            self.assertIn(said, self.plan(*job, "--hosts", hosts, expect=2).stderr)
+        self.assertIn("--world 8 --hosts 2: that is 4 ranks on a host, and a host of rtx4090,network=1GB/s has 1 device; give more --hosts, or "
+                      "--hardware rtx4090,network=1GB/s,devices=4",
+                      self.plan(*JOB, "--hardware", "rtx4090,network=1GB/s", "--world", "8", "--hosts", "2", expect=2).stderr)
+
+    def test_links_between_ranks_can_bind_a_step(self):
+        [one] = json.loads(self.plan(*JOB, "--json", "--hardware", "rtx4090,devices=2,peer=10MB/s").stdout)
+        self.assertEqual(one["bound_by"], "links between ranks")
+        self.assertGreater(one["bound_part"], 0.9)
+
+    def test_a_table_names_what_is_faster_than_settings_that_fit(self):
+        job = ["--model", "llama-3.2-1b", "--bf16", "--sequence-length", "1024", "--micro-batch", "4", "--hardware", "h100,8xh100"]
+        table = self.plan(*job).stdout
+        self.assertRegex(table, r"(?m)^machine .* faster with\nh100 .* -\n8xh100 .* --zero 3: \d\d % less time$")
+        [_, eight] = json.loads(self.plan(*job, "--json").stdout)
+        self.assertEqual(eight["faster_flags"], "--zero 3")
+        [chosen] = json.loads(self.plan(*job[:-1], "8xh100", "--json", "--zero", "3").stdout)
+        self.assertAlmostEqual(chosen["seconds_per_step"] / eight["faster_seconds_per_step"], 1, delta=0.02)
+
+    def test_a_step_without_a_limit_is_named_with_its_settings(self):
+        self.write("ds.json", '{"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 4, "bf16": {"enabled": true}, "zero_optimization": '
+                              '{"stage": 3, "offload_optimizer": {"device": "cpu"}, "offload_param": {"device": "cpu"}}}')
+        job = ["--model", "llama-3.2-1b", "--sequence-length", "1024", "--hardware", "8xa100", "--target-memory", "8GB", "--config", "ds.json"]
+        said = self.plan(*job).stdout
+        self.assertIn("the settings fit as they are", said)
+        self.assertRegex(said, r"\n  without a limit a step would take \S+ s with --layer-major, so this one is \d+ % slower, and need \S+ GiB of the device")
+
+    def test_a_learning_rate_that_is_left_open_stops_no_plan(self):
+        self.write("ds.json", '{"train_micro_batch_size_per_gpu": 1, "optimizer": {"type": "AdamW", "params": {"lr": "auto"}}}')
+        job = ["--model", "gpt2-tiny", "--sequence-length", "32"]
+        done = self.plan(*job, "--hardware", "h100", "--config", "ds.json", "--write-config", "out.json")
+        self.assertIn('note: ds.json:1: optimizer.params.lr: found "auto", on which no plan depends; train needs --learning-rate X', done.stderr)
+        for file in ("ds.json", "out.json"):
+            error = self.run_program(train(*job, "--config", file), expect=CONFIGURATION).stderr
+            self.assertIn('optimizer.params.lr: "auto" needs --learning-rate X', error)
+
+    def test_files_that_cannot_be_written_stop_before_planning(self):
+        for flag in ("--write-plan", "--write-config"):
+            done = self.plan(*JOB, "--hardware", "h100", flag, "none/file.json", expect=WRITING)
+            self.assertEqual(done.stdout, "", "nothing was planned")
+            self.assertIn(f"none: cannot create the file of {flag} in this directory: No such file or directory", done.stderr)
+        done = self.run_program(train(*JOB, "--steps", "0", "--print-plan", "--write-plan", "none/file.json"), expect=WRITING)
+        self.assertEqual(done.stdout, "")
+
+    def test_one_name_for_two_files_is_refused(self):
+        done = self.plan(*JOB, "--hardware", "h100", "--write-plan", "file.json", "--write-config", "./file.json", expect=2)
+        self.assertIn("--write-config ./file.json and --write-plan file.json are one file", done.stderr)
+
+    def test_the_model_of_a_plan_without_one_is_named(self):
+        self.assertIn("note: no --model is given; this is a plan of gpt2-tiny", self.plan("--hardware", "h100").stderr)
+
+    def test_a_written_plan_says_how_it_is_used(self):
+        done = self.plan(*JOB, "--hardware", "two-cores", "--write-plan", "plan.json")
+        self.assertIn("note: plan.json: for 1 rank of this model; give train, too: --sequence-length 32 --micro-batch 1 --accumulation 1 --dtype fp32\n", done.stderr)
+        self.run_program(train("--model", "gpt2-tiny", "--steps", "1", "--threads", "1", "--plan", "plan.json", "--sequence-length", "32", "--micro-batch", "1",
+                               "--accumulation", "1", "--dtype", "fp32"))
+        error = self.plan(*JOB, "--config", "plan.json", expect=CONFIGURATION).stderr
+        self.assertEqual(error.strip(), "plan: plan.json: this is a Plan; give it as --plan, not as --config")
+
+    def test_epochs_are_no_length_of_a_plan(self):
+        said = self.plan(*JOB, "--hardware", "h100", "--epochs", "3").stdout
+        self.assertIn("  3 epochs take as many steps as the data have samples for, and plan reads no data: give --steps N for the time of the run\n", said)
+
+    def test_the_type_and_the_settings_are_said(self):
+        self.write("ds.json", '{"bf16": {"enabled": "auto"}, "train_micro_batch_size_per_gpu": 1}')
+        job = ["--model", "gpt2-tiny", "--sequence-length", "32", "--hardware", "h100", "--config", "ds.json"]
+        done = self.plan(*job, "--print-config")
+        self.assertIn('note: ds.json:1: bf16.enabled: found "auto", taken as fp32; give --dtype bf16, fp16 or fp32', done.stderr)
+        self.assertRegex(done.stdout, r"a step of 1 sample of 32 tokens in fp32 \(")
+        self.assertRegex(done.stdout, r"(?m)^sequence_length +32 +command line")
+        in_bf16 = self.plan(*job, "--bf16")
+        self.assertNotIn("bf16.enabled", in_bf16.stderr)
+        self.assertIn(" tokens in bf16 (", in_bf16.stdout)
+
+    def test_words_that_contradict_one_another(self):
+        job = [*JOB, "--hardware", "rtx4090"]
+        for words, said in ((["--world", "1", "--world-size", "2"], "--world 1 and --world-size 2: two values for one setting; leave out one"),
+                            (["--target-memory", "24GB", "--target-memory", "12GB"], "--target-memory 24GB and --target-memory 12GB: two values"),
+                            (["--target-memory", "24,000MB"], "found '24,000MB', where a comma separates targets, and one of them has no unit"),
+                            (["--target-memory", "24G"], "found '24G', which has two readings; write 24GB (powers of 1000) or 24GiB (of 1024)"),
+                            (["--world", "8"], "8 ranks: the machine of --hardware has 1 device; --hardware rtx4090,devices=8 is one with more")):
+            self.assertIn(said, self.plan(*job, *words, expect=2).stderr)
+        self.plan(*job, "--world", "1", "--world-size", "1")
+        self.assertIn("target memory 24GB", self.plan(*job, "--target-memory", "24 gb").stdout)
+        batch = self.plan("--model", "gpt2-tiny", "--global-batch-size", "2", "--hardware", "rtx4090,8xh100", expect=CONFIGURATION).stderr
+        self.assertIn("for 8xh100: --global-batch 2 is not divisible by 8 ranks; nearest: 8 (micro batch 1)", batch)
 
     def test_wrong_figures_are_refused(self):
         self.assertIn("hardware 'rtx4090,link=12GB': link=12GB: found '12GB', expected a rate such as 12GB/s",
@@ -81,6 +192,14 @@ class PlanMachines(ProgramTest):
         [works] = json.loads(self.plan(*self.ONE_B, "--json", "--target-memory", f"{least[2]}MB",
                                        "--hardware", "rtx4090,memory=12GB,disk_bytes=5GB").stdout)
         self.assertLessEqual(works["disk_bytes"], 5e9)
+
+    def test_the_least_that_works_does_not_depend_on_what_was_asked(self):
+        job = ["--model", "qwen2.5-0.5b", "--bf16", "--sequence-length", "1024", "--micro-batch", "4", "--accumulation", "2",
+               "--hardware", "rtx4090,memory=6GB", "--target-memory"]
+        least = lambda target: int(re.search(r"nothing fits; the least that works is --target-memory (\d+)MB", self.plan(*job, target, expect=1).stdout)[1])
+        told = least("1200MB")
+        self.assertEqual(least(f"{told - 5}MB"), told)
+        self.plan(*job, f"{told}MB")
 
     def test_time_and_cost_of_all_steps(self):
         out = self.plan(*JOB, "--steps", "3600000", "--hardware", "8xh100,hosts=2", "--price", "2").stdout

@@ -189,6 +189,7 @@ class PlanFiles(ProgramTest):
             with self.subTest(arguments=arguments):
                 error = self.run_program(train(*JOB, "--plan", "plan", *arguments), expect=CONFIGURATION).stderr
                 self.assertRegex(error, words)
+        self.assertIn("plan: mesh.data: the Plan has 1, this run has 2", self.run_program(mlaunch(2, *JOB, "--plan", "plan"), expect=CONFIGURATION).stderr)
         self.assertIn("--plan missing: cannot open: No such file", self.run_program(train(*JOB, "--plan", "missing"), expect=CONFIGURATION).stderr)
 
     def test_seconds_are_foreseen_for_every_run(self):

@@ -20,6 +20,8 @@ LIMIT_S = 240
 SOON_S = 50
 # These flags run two steps of a tiny model, for tests to which its result does not matter.
 QUICK = ["--steps", "2", "--sequence-length", "16", "--micro-batch", "1", "--threads", "1"]
+# With this a program of the shell waits until the test has written the file `told`.
+UNTIL_TOLD = "while [ ! -e told ]; do sleep 0.05; done"
 HAS_MPI = shutil.which("mpirun") is not None and (BIN.parent / "lib/libstrata_mpi.so").exists()
 
 
@@ -100,6 +102,7 @@ class ProgramTest(unittest.TestCase):
         process = subprocess.Popen(command, cwd=self.home, env=clean_environment(), text=True,
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, start_new_session=True)
+        process.began = time.monotonic()
         self.addCleanup(self._end, process)
         return process
 

@@ -247,6 +247,7 @@ class BesideTraining(ResumeTest):
             if "training will stand still" in done.stderr:
                 break
         self.assertEqual(done.stderr.count("note: training will stand still while a checkpoint is written: "), 1, done.stderr)
+        self.assertNotIn("out of ", done.stderr)
         self.assertEqual(self.saved_steps(), [2, 4])
 
 
@@ -480,6 +481,11 @@ class Choosing(ResumeTest):
         shutil.rmtree(self.out)
         self.refuse(DATA, ["out has no checkpoint to resume from"], mlaunch(2, *JOB, *steps(1), "--resume", "required"))
 
+    def test_a_checkpoint_that_is_missing_is_refused_before_anything_is_planned(self):
+        done = self.run_program(train(*JOB, *steps(1), "--target-memory", "2GB", "--resume", "nosuch"), expect=DATA)
+        self.assertIn("nosuch", done.stderr)
+        self.assertNotIn("target memory", done.stdout)
+
     # Fault 30.
     def test_latest_leads_nowhere(self):
         self.run_program(mlaunch(2, *JOB, *steps(2), "--save-every", 1, *STANDING))
@@ -589,7 +595,7 @@ fi
 exec "$@"
 """)
         command = [str(BIN / "mlaunch"), "-np", "2", "sh", "apart", *train(*JOB, *steps(2))]
-        self.refuse(HOST, ["does not see what rank 0 wrote to out; --output must be a folder that all hosts share"], command)
+        self.refuse(HOST, ["does not see what rank 0 wrote to out; --output must be a folder that all hosts share, and here it is /"], command)
         self.assertEqual(os.listdir(self.out), [".strata-lock"])
 
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import unittest
 
-from programs import BIN, SOON_S, ProgramTest, children, missing_packages, train
+from programs import BIN, SOON_S, UNTIL_TOLD, ProgramTest, children, missing_packages, train
 
 ENDLESS = train("--model", "gpt2-tiny", "--steps", "1000000", "--sequence-length", "16", "--micro-batch", "1", "--threads", "1",
                 "--save-every", "20", "--output", "out")
@@ -45,7 +45,7 @@ class Pages(ProgramTest):
         return run
 
     def ask(self, path, method="GET", host=None):
-        server = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        server = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SOON_S)
         server.request(method, path, headers={"Host": host} if host else {})
         answer = server.getresponse()
         return answer.status, answer.read().decode()
@@ -104,7 +104,7 @@ class WebPage(Pages):
         self.assertIsNone(run.poll())
 
     def test_many_who_are_silent_or_do_not_read_harm_no_run(self):
-        run = self.start_run(["sh", "-c", "sleep 4; echo done"])
+        run = self.start_run(["sh", "-c", f"{UNTIL_TOLD}; echo done"])
         lazy = []
         for i in range(120):  # more would wait until others have gone
             peer = socket.create_connection(("127.0.0.1", self.port))
@@ -116,6 +116,7 @@ class WebPage(Pages):
                 peer.sendall(os.urandom(100))
         for peer in lazy[::2]:
             peer.close()
+        self.write("told", "")
         output, error = run.communicate(timeout=SOON_S)
         self.assertEqual(run.returncode, 0, error)
         self.assertEqual(output.count("done"), 2)
@@ -185,8 +186,9 @@ class Browser(Pages):
                 self.assertIn(words, page)
 
     def test_a_run_that_has_ended_is_said_to_have(self):
-        run = self.start_run(["sh", "-c", "sleep 1.5"])
+        run = self.start_run(["sh", "-c", UNTIL_TOLD])
         page = self.ask("/")[1]
+        self.write("told", "")
         run.wait(timeout=SOON_S)
         self.assertIn("the run has ended, or its mlaunch is suspended", page)
 

@@ -6,9 +6,13 @@
 #include <random>
 #include <set>
 #include <sstream>
+#include <tuple>
 
 #include "core/testing/test_directory.h"
+#include "machine/machine.h"
+#include "plan/memory_needs.h"
 #include "tests/training/saved_runs.h"
+#include "train/engine/build_programs.h"
 #include "train/engine/saved_state.h"
 
 namespace strata::tests {
@@ -112,6 +116,65 @@ TEST(SavedBytes, AreEveryRanksOwnShare) {
     engine.sum_over_ranks({&travels, 1});
     EXPECT_EQ(travels, 0) << "what leaves one rank arrives at another";
   });
+}
+
+/// The host memory that one rank's Programs take where they save so.
+std::int64_t host_bytes(const TrainingCase& training, int rank, runtime::SaveMemory saving) {
+  const train::ProgramRequest request{
+      .model = training.model, .options = training.options, .saving = saving, .scheduled = false};
+  const compile::TrainingModel model = train::training_model(request);
+  const machine::Machine machine = machine::cpu_machine(1);
+  const comm::Seat seat{rank, training.world, comm::Exchange::peer_memory};
+  const runtime::Plan plan = train::requested_plan(request, model, machine, training.world);
+  const comm::MeshSeat where = comm::MeshSeat::of(seat, plan.mesh);
+  return plan::memory_needs(compile::compile(model, plan, machine, where).programs).host;
+}
+
+/// A model remembers the sizes of states that it was asked for, and tells states apart by all that
+/// sizes depend on.
+TEST(SavedBytes, GetTheRoomsOfTheirStateWhateverWasAskedBefore) {
+  const TrainingCase training = case_of(4, 1, Home::host, recipe("fp32"));
+  const train::ProgramRequest request{.model = training.model, .options = training.options};
+  const compile::TrainingModel model = train::training_model(request);
+  const auto units = model.build({.batch = 1, .sequence = 8}, compile::ModelUse::train).graph.units;
+  const auto rooms_of = [](const compile::SaveRooms& rooms) {
+    return std::tuple(rooms.blocks, rooms.arriving, rooms.snapshot_arriving, rooms.windows_arriving,
+                      rooms.leaving);
+  };
+  std::set<decltype(rooms_of({}))> different;
+  for (const int stage : {1, 3, 1})
+    for (const int world : {4, 2})
+      for (const std::int64_t tile : {1024, 65536})
+        for (const Home tier : {Home::host, Home::disk})
+          for (int rank = 0; rank < world; ++rank) {
+            const TrainingCase other = case_of(world, stage, tier, recipe("fp32"));
+            const train::ProgramRequest asked{.model = other.model, .options = other.options};
+            runtime::Plan plan =
+                train::requested_plan(asked, model, machine::cpu_machine(1), world);
+            plan.limits.tile_elements = tile;
+            const comm::Seat seat{rank, world, comm::Exchange::peer_memory};
+            const auto settings =
+                compile::settings_of(model, plan, comm::MeshSeat::of(seat, plan.mesh));
+            const auto expected = rooms_of(train::save_rooms(units, settings));
+            EXPECT_EQ(rooms_of(model.save_rooms(units, settings)), expected);
+            different.insert(expected);
+          }
+  EXPECT_GT(different.size(), 4);
+}
+
+/// Planners compile for the last rank alone, which has the largest shards.
+TEST(SavedBytes, TakeNoMoreMemoryOnAnyRankThanOnTheLast) {
+  for (const auto& [world, stage] : {std::pair(2, 0), {2, 1}, {3, 1}, {3, 3}, {8, 1}})
+    for (const Home tier : kTiers)
+      for (const auto saving : {runtime::SaveMemory::writing, runtime::SaveMemory::snapshot,
+                                runtime::SaveMemory::windows}) {
+        const TrainingCase training = case_of(world, stage, tier, recipe("fp32"));
+        const std::int64_t last = host_bytes(training, world - 1, saving);
+        for (int rank = 0; rank < world - 1; ++rank)
+          EXPECT_LE(host_bytes(training, rank, saving), last)
+              << "rank " << rank << " of " << world << ", stage " << stage << ", state in "
+              << static_cast<int>(tier) << ", " << runtime::name_of(saving);
+      }
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // A disk tier in memory, for tests of a step's arithmetic that do not test the store.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -39,7 +40,7 @@ class MemoryDisk final : public runtime::Disk {
     const Transfer transfer = under_way_.at(ticket);
     under_way_.erase(ticket);
     if (transfer.write)
-      std::memcpy(space_.data() + transfer.offset, transfer.memory.data(), transfer.memory.size());
+      write_now(transfer.offset, transfer.memory);
     else
       std::memcpy(transfer.memory.data(), space_.data() + transfer.offset, transfer.memory.size());
   }
@@ -50,11 +51,16 @@ class MemoryDisk final : public runtime::Disk {
   void write_bytes(std::int64_t offset, std::span<const std::byte> from,
                    std::string_view) override {
     std::lock_guard lock(mutex_);
-    std::memcpy(space_.data() + offset, from.data(), from.size());
+    write_now(offset, from);
   }
   [[nodiscard]] runtime::DiskCounters counters() const override {
     std::lock_guard lock(mutex_);
     return counters_;
+  }
+  /// Returns the bytes from the disk's start to the end of the last one that was ever written.
+  [[nodiscard]] std::int64_t written_end() const {
+    std::lock_guard lock(mutex_);
+    return written_end_;
   }
 
  private:
@@ -63,6 +69,10 @@ class MemoryDisk final : public runtime::Disk {
     std::span<std::byte> memory;
     bool write;
   };
+  void write_now(std::int64_t offset, std::span<const std::byte> from) {
+    std::memcpy(space_.data() + offset, from.data(), from.size());
+    written_end_ = std::max(written_end_, offset + static_cast<std::int64_t>(from.size()));
+  }
   void check(std::int64_t offset, const std::byte* memory, std::size_t size,
              std::string_view what) const {
     const auto address = reinterpret_cast<std::uintptr_t>(memory);
@@ -77,6 +87,7 @@ class MemoryDisk final : public runtime::Disk {
   std::map<Ticket, Transfer> under_way_;
   Ticket next_ = 0;
   runtime::DiskCounters counters_;
+  std::int64_t written_end_ = 0;
 };
 
 }  // namespace strata::tests

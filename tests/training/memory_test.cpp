@@ -191,6 +191,12 @@ TEST(MemoryTable, HasALineForEachPurposeAndAColumnForEachTierInUse) {
             "inputs and control 100 bytes 100 bytes\n"
             "transient (activations, transfers, scratch) 4.00 KiB -\n"
             "arena 10.10 KiB 100 bytes\n");
+  std::istringstream lines(train::format_memory(memory));
+  std::size_t width = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (width == 0) width = line.size();
+    EXPECT_EQ(line.size(), width) << "columns are not below one another: " << line;
+  }
   memory.pageable.optimizer = 5;
   memory.disk.snapshot = 6;
   const std::string all = words_of(train::format_memory(memory));

@@ -48,16 +48,23 @@ std::string ranks(const BatchRequest& r, std::int64_t world) {
                      world == 1 ? " rank" : " ranks");
 }
 
+/// The batch of a step as it was given.
+const char* name_of_global(const BatchRequest& r) {
+  return r.global.from_flag ? "--global-batch" : "train_batch_size";
+}
+
 /// Finds the other factor when the global batch and one factor are given.
 void divide(const BatchRequest& r, std::int64_t global, std::int64_t factor, std::int64_t world,
             const char* given, const char* other, std::int64_t& result, std::string& problem) {
   const std::int64_t unit = factor * world;
   result = global / unit;
   if (global % unit == 0) return;
-  problem =
-      fmt::format("train_batch_size {} is not divisible by {}{}{} = {}; nearest: {}", global, given,
-                  factor == 1 && std::string(given).empty() ? "" : fmt::format(" {} x ", factor),
-                  ranks(r, world), unit, nearest(global, unit, other));
+  const std::string divisor =
+      std::string(given).empty()
+          ? ranks(r, world)
+          : fmt::format("{} {} x {} = {}", given, factor, ranks(r, world), unit);
+  problem = fmt::format("{} {} is not divisible by {}; nearest: {}", name_of_global(r), global,
+                        divisor, nearest(global, unit, other));
 }
 
 }  // namespace
@@ -92,9 +99,9 @@ BatchTriple solve_batch(BatchRequest r, std::int64_t world) {
   } else if (t.global != t.micro * t.accumulation * world) {
     const std::int64_t product = t.micro * t.accumulation * world;
     t.problem = fmt::format(
-        "train_batch_size {} is not micro batch {} x accumulation {} x {} = {}; set "
-        "train_batch_size to {}, or leave one of the three out",
-        t.global, t.micro, t.accumulation, ranks(r, world), product, product);
+        "{0} {1} is not micro batch {2} x accumulation {3} x {4} = {5}; set {0} to {5}, or leave "
+        "one of the three out",
+        name_of_global(r), t.global, t.micro, t.accumulation, ranks(r, world), product);
   }
   return t;
 }

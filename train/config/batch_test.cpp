@@ -80,10 +80,16 @@ TEST(Batch, ImpossibleTriplesSayWhatWouldWork) {
             "train_batch_size 10 is not divisible by accumulation 2 x 8 ranks = 16; nearest: "
             "16 (micro batch 1)");
   EXPECT_EQ(problem({file(10), kNone, kNone}, 4),
-            "train_batch_size 10 is not divisible by 4 ranks = 4; nearest: "
+            "train_batch_size 10 is not divisible by 4 ranks; nearest: "
             "8 (micro batch 2) or 12 (micro batch 3)");
   EXPECT_THAT(problem({file(16), file(1), file(8)}, 8), HasSubstr("= 64; set train_batch_size to"));
-  EXPECT_THAT(problem({flag(16), flag(1), flag(8)}, 8), HasSubstr("is not micro batch 1 x"));
+  EXPECT_THAT(
+      problem({flag(16), flag(1), flag(8)}, 8),
+      HasSubstr("--global-batch 16 is not micro batch 1 x accumulation 8 x 8 ranks = 64; set "
+                "--global-batch to 64, or"));
+  EXPECT_THAT(
+      problem({flag(2), kNone, kNone}, 8),
+      HasSubstr("--global-batch 2 is not divisible by 8 ranks; nearest: 8 (micro batch 1)"));
   EXPECT_THAT(problem({kNone, kNone, file(2)}, 2), HasSubstr("(--micro-batch) is needed"));
   EXPECT_THAT(problem({kNone, file(1 << 24), file(1 << 24)}, 1 << 20), HasSubstr("10^12"));
 }

@@ -131,6 +131,8 @@ TEST(CommandLine, ConfigurationFileHasManyNames) {
   EXPECT_EQ(check.assumed_world, 8);
   EXPECT_EQ(flags({"--hardware", "rtx4090"}).hardware, "rtx4090");
   EXPECT_EQ(flags({"-h"}).action, ParsedCommandLine::Action::help);
+  EXPECT_EQ(flags({"-h", "--check-config", "a.json"}).action, ParsedCommandLine::Action::help);
+  EXPECT_EQ(flags({"--check-config", "a.json", "-h"}).action, ParsedCommandLine::Action::help);
   EXPECT_EQ(requested_model(flags({})), "gpt2-tiny");
 }
 
@@ -285,7 +287,7 @@ TEST(CommandLine, MistakesAreUsageErrorsThatSayWhatWasMeant) {
   EXPECT_THAT(complaint({"--offload-optimizer", "gpu"}),
               HasSubstr("--offload-optimizer: found 'gpu', expected one of none, cpu, nvme"));
   EXPECT_THAT(complaint({"--device-memory", "24G"}),
-              HasSubstr("--device-memory: found '24G', expected bytes, or a number with KB"));
+              HasSubstr("--device-memory: found '24G', which has two readings; write 24GB"));
   EXPECT_THAT(complaint({"--host-memory", "0"}), HasSubstr("--host-memory: found '0'"));
   EXPECT_THAT(complaint({"--offload-ratio", "1.5"}), HasSubstr("from 0 to 1"));
   EXPECT_THAT(complaint({"--nvme-path", ","}), HasSubstr("--nvme-path: found 0 values"));

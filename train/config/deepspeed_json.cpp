@@ -237,10 +237,25 @@ JsonOptions lenient_options() {
   return options;
 }
 
+/// Throws ConfigError for files that other flags take.
+void refuse_other_files(const JsonValue& document) {
+  const auto has = [&](std::string_view key) { return document.find(key).has_value(); };
+  const auto refuse = [&](std::string_view what, std::string_view flag) {
+    throw ConfigError(
+        fmt::format("{}: this is {}; give it as {}, not as --config", document.file(), what, flag));
+  };
+  if (has("units") && has("budget_bytes")) refuse("a Plan", "--plan");
+  if (has("vocab_size") && (has("model_type") || has("architectures")))
+    refuse("the config.json of a model", "--model");
+  if (has("processor") && has("memory") && has("link"))
+    refuse("a hardware file", "--hardware (of plan, or of train with --print-plan --steps 0)");
+}
+
 DeepSpeedSettings settings_of(const JsonValue& document, bool strict) {
   if (!document.is(JsonKind::object)) {
     document.fail("found " + document.describe() + ", expected an object");
   }
+  refuse_other_files(document);
   DeepSpeedSettings read;
   read.file = document.file();
   Reader(read, strict).walk(document, "");

@@ -335,6 +335,11 @@ TEST(DeepSpeedJson, RepeatedKeysAndBrokenTextAreRefusedWithTheLine) {
   EXPECT_THAT(refusal("[1]"), HasSubstr("expected an object"));
 }
 
+TEST(DeepSpeedJson, APlanIsNamedAsOne) {
+  EXPECT_EQ(refusal(R"({"version": 5, "budget_bytes": {}, "units": []})"),
+            "ds.json: this is a Plan; give it as --plan, not as --config");
+}
+
 TEST(DeepSpeedJson, Base64IsReadLikeAFile) {
   // {"train_batch_size": 6, "x": "??>"} in both alphabets
   for (const char* text : {"eyJ0cmFpbl9iYXRjaF9zaXplIjogNiwgIngiOiAiPz8+In0=",

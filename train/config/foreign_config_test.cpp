@@ -46,6 +46,14 @@ TEST(TemplateToken, IsNamedWhateverTheKeyExpects) {
       HasSubstr("(an unfilled template token)"));
 }
 
+TEST(ForeignConfig, FilesThatOtherFlagsTakeAreNamedWithThese) {
+  EXPECT_EQ(refusal(R"({"model_type": "llama", "vocab_size": 32000, "hidden_size": 4096})"),
+            "ds.json: this is the config.json of a model; give it as --model, not as --config");
+  EXPECT_EQ(refusal(R"({"version": 1, "processor": {}, "memory": {}, "link": {}})"),
+            "ds.json: this is a hardware file; give it as --hardware (of plan, or of train with "
+            "--print-plan --steps 0), not as --config");
+}
+
 TEST(ForeignConfig, YamlOfAccelerateIsNamedWithTheFlagsItMeans) {
   const std::string yaml =
       "compute_environment: LOCAL_MACHINE\ndistributed_type: DEEPSPEED\ndeepspeed_config:\n"

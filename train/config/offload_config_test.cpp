@@ -355,7 +355,7 @@ const Refused kRefused[] = {
     {zero(R"("stage": 3, "cpu_offload_params": true, "offload_param": {"device": "none"})"),
      {"contradicts", "offload_param.device: none"}},
     {with_batch(kStrata + R"({"device_memory": "24G"})"),
-     {"strata.device_memory: found '24G', expected bytes, or a number with KB, MB, GB"}},
+     {"strata.device_memory: found '24G', which has two readings; write 24GB (powers of 1000) or"}},
     {with_batch(kStrata + R"({"device_memory": true})"), {"strata.device_memory: found", "24GB"}},
     {with_batch(kStrata + R"({"host_memory": 0})"),
      {"strata.host_memory: found '0'", "at least 1"}},

@@ -219,9 +219,8 @@ constexpr OptionRow kModelRows[] = {
      "auto: what is free"},
     {FIELD(target.strategy), kStrategies, Spelling{"--strategy"}, Key{"strata.strategy"},
      "with a target, or for all memory that is free: conservative (no disk, 5 % of it stay free, "
-     "at "
-     "most 15 % slower than without a limit), balanced (the fastest), aggressive (the least memory "
-     "at 40 % slower), maximum (the least memory)"},
+     "at most 15 % slower than without a limit), balanced or auto (the fastest), aggressive (the "
+     "least memory at 40 % slower), maximum (the least memory)"},
     {FIELD(target.offload), kFarthest, Spelling{"--allow-offload"}, Key{"strata.allow_offload"},
      "with a target, how far state may go: none, host, disk (where --nvme-path is given)"},
     {FIELD(target.lossy), Spelling{"--allow-lossy", "none|RECIPE,...", true},

@@ -65,6 +65,8 @@ struct Assign {
   }
 
   [[nodiscard]] std::string bytes(std::int64_t* target) const {
+    if (const std::string both = both_readings_of_size(words[0]); !both.empty())
+      return found("which has two readings; write " + both);
     const std::optional<std::int64_t> size = parse_byte_size(words[0]);
     const bool low = size && static_cast<double>(*size) < field.range.lowest;
     if (!size || low || static_cast<double>(*size) > field.range.highest) {

@@ -11,9 +11,9 @@ namespace strata::train {
 /// Reads the Plan in `file`: its text alone, or what `train --print-plan` printed, with other lines
 /// around it. `asked`: the Plan that the options ask for; the file's may differ in what is sharded,
 /// where things live, what is recomputed and what is limited. `savings`: the ways of saving that
-/// the run has; one that saves less than the Plan gets a Plan that does, too. `has_drive`: something
-/// may live on the disk. Throws ConfigError that names file and field if the Plan is for another
-/// run, the file cannot be read, or it holds more than one object.
+/// the run has; one that saves less than the Plan gets a Plan that does, too. `has_drive`:
+/// something may live on the disk. Throws ConfigError that names file and field if the Plan is for
+/// another run, the file cannot be read, or it holds more than one object.
 runtime::Plan read_plan(const std::string& file, const runtime::Plan& asked,
                         const std::vector<runtime::SaveMemory>& savings, bool has_drive);
 

@@ -19,7 +19,8 @@ struct ResolvedField {
   std::string name;
   std::string value;
   Origin origin = Origin::default_value;
-  std::string where;  ///< file and path, or flag; "" for defaults
+  std::string where;       ///< file and path, or flag; "" for defaults
+  bool left_open = false;  ///< the file says "auto", and a run needs the value from a flag
 };
 
 struct ResolvedConfig {

@@ -82,7 +82,12 @@ TEST(Resolve, WhatIsSaidWinsOverDefaultsForStoredModels) {
   const std::string open =
       with_batch(R"("fp16": {"enabled": "auto"}, "bf16": {"enabled": "auto"})");
   EXPECT_EQ(resolve_stored({}, open).options.dtype, DType::bf16);
+  EXPECT_THAT(lines(resolve_stored({}, open, std::nullopt).notes),
+              HasSubstr("bf16.enabled: found \"auto\", taken as fp32; give --dtype bf16, fp16 or "
+                        "fp32 to say which"));
   EXPECT_EQ(resolve_stored({"--fp16"}, open).options.dtype, DType::f16);
+  EXPECT_THAT(lines(resolve_stored({"--fp16"}, open, std::nullopt).notes),
+              Not(HasSubstr("bf16.enabled")));
   EXPECT_EQ(resolve_stored({}, "", std::nullopt).options.dtype, DType::f32);
 }
 
@@ -285,6 +290,25 @@ TEST(Resolve, AutoFollowsTheFlagsAndTheModelAsInHuggingFace) {
                         "--target-memory auto to let it be chosen"));
   EXPECT_THAT(without, HasSubstr("optimizer.params.lr: \"auto\" needs --learning-rate X"));
   EXPECT_EQ(std::count(without.begin(), without.end(), '\n'), 1) << without;
+}
+
+TEST(Resolve, WhatNoPlanDependsOnStaysOpenInAPlan) {
+  const auto planned_with = [](const std::string& members) {
+    ParsedCommandLine line = flags({});
+    line.chooses = true;
+    return resolve(line, parse_deepspeed_json(with_batch(members), "ds.json", false), 1,
+                   small_model());
+  };
+  const ResolvedConfig planned =
+      planned_with(R"("optimizer": {"type": "AdamW", "params": {"lr": "auto"}},
+        "scheduler": {"type": "WarmupDecayLR", "params": {"total_num_steps": "auto",
+          "warmup_max_lr": "auto", "warmup_num_steps": "auto", "warmup_min_lr": "auto"}})");
+  EXPECT_EQ(value_of(planned, "optimizer.learning_rate"), "auto");
+  EXPECT_EQ(planned.origin_of("optimizer.learning_rate"), Origin::automatic);
+  EXPECT_THAT(lines(planned.notes),
+              HasSubstr("optimizer.params.lr: found \"auto\", on which no plan depends; train "
+                        "needs --learning-rate X"));
+  EXPECT_THROW(planned_with(R"("strata": {"state_recipe": "auto"})"), ConfigError);
 }
 
 TEST(Resolve, AnOpenBatchIsTheDefaultWhereThePlannerDividesIt) {

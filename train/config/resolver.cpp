@@ -143,7 +143,13 @@ void Resolver::take_optimizer() {
 }
 
 void Resolver::take_precision() {
-  if (open_autos_.contains("dtype")) derived("dtype");
+  if (const auto open = open_autos_.find("dtype"); open != open_autos_.end()) {
+    findings_.notes.push_back(
+        fmt::format("{}: found \"auto\", taken as {}; give --dtype bf16, fp16 "
+                    "or fp32 to say which",
+                    open->second.where, name_of(options_.dtype)));
+    derived("dtype");
+  }
   if (is_open("communication_dtype")) {
     options_.communication_dtype = options_.dtype;
     derived("communication_dtype");
@@ -259,6 +265,13 @@ bool Resolver::waits_for_data(std::string_view option) const {
          (option == "scheduler.warmup_num_steps" && options_.scheduler.warmup_ratio > 0);
 }
 
+/// False for options that change the numbers or the screen of a run, and neither its memory nor its
+/// time.
+static bool decides_plan(std::string_view option) {
+  return option != "optimizer.learning_rate" && option != "steps_per_print" &&
+         !option.starts_with("scheduler.");
+}
+
 void Resolver::report_open_autos() {
   for (const auto& [name, given] : open_autos_) {
     if (given.auto_is_default) {
@@ -268,6 +281,12 @@ void Resolver::report_open_autos() {
             fmt::format("{}: found \"auto\", taken as {}; give --zero, or --target-memory auto to "
                         "let it be chosen",
                         given.where, options_.zero.stage));
+    } else if (command_line_.chooses && !decides_plan(name)) {
+      sources_[name] = {Origin::automatic, given.where};
+      left_open_.insert(name);
+      findings_.notes.push_back(
+          fmt::format("{}: found \"auto\", on which no plan depends; train needs {}", given.where,
+                      flag_of(name)));
     } else {
       problem(given.where, "\"auto\" needs " + flag_of(name));
     }
@@ -286,6 +305,8 @@ ResolvedConfig Resolver::finish() {
   for (const OptionField& field : fields_) {
     ResolvedField resolved{std::string(field.name), text_of(field), Origin::default_value, ""};
     if (waits_for_data(field.name)) resolved.value = "by epochs";
+    resolved.left_open = left_open_.contains(field.name);
+    if (resolved.left_open) resolved.value = "auto";
     const auto source = sources_.find(field.name);
     if (source != sources_.end()) {
       resolved.origin = source->second.origin;

@@ -1,7 +1,9 @@
 // The steps of resolve(), and private to it.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -101,6 +103,7 @@ class Resolver {
   std::vector<OptionField> fields_;
   std::map<std::string, Source, std::less<>> sources_;
   Settings open_autos_;  ///< values "auto" in the file that nothing has answered yet
+  std::set<std::string, std::less<>> left_open_;  ///< those that no plan depends on
 };
 
 }  // namespace strata::train

@@ -82,7 +82,10 @@ void Resolver::check_target() {
   if (target.memory != "auto") {
     constexpr std::int64_t kLeast = 1'000'000;  // fewer are a number whose unit was forgotten
     const std::optional<std::int64_t> bytes = parse_byte_size(target.memory);
-    if (!bytes || *bytes == 0 || *bytes == kUnlimitedMemory)
+    if (const std::string both = both_readings_of_size(target.memory); !both.empty())
+      wrong_value(option,
+                  fmt::format("found '{}', which has two readings; write {}", target.memory, both));
+    else if (!bytes || *bytes == 0 || *bytes == kUnlimitedMemory)
       wrong_value(option, fmt::format("found '{}', expected an amount of memory such as 24GB (GB "
                                       "is 1e9 bytes, GiB 2^30), or auto for what is free",
                                       target.memory));

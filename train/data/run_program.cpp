@@ -1,7 +1,6 @@
 #include "train/data/run_program.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,30 +13,12 @@
 
 #include "core/check.h"
 #include "core/error.h"
+#include "core/memory_file.h"
 #include "core/spawn_settings.h"
 #include "core/unique_fd.h"
 
 namespace strata::train {
 namespace {
-
-/// Makes a file in memory; unlike a pipe it cannot block when full or cause SIGPIPE.
-UniqueFd memory_file(const char* name) {
-  UniqueFd fd(::memfd_create(name, MFD_CLOEXEC));
-  if (!fd.valid()) throw HostError(std::string("memfd_create failed: ") + std::strerror(errno));
-  return fd;
-}
-
-void write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t n = ::write(fd, text.data(), text.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0)
-      throw HostError(std::string("write to a memory file failed: ") + std::strerror(errno));
-    text.remove_prefix(static_cast<std::size_t>(n));
-  }
-  if (::lseek(fd, 0, SEEK_SET) != 0)
-    throw HostError(std::string("lseek failed: ") + std::strerror(errno));
-}
 
 /// The contents of the file from `begin` on.
 std::string read_from(int fd, std::size_t begin) {
@@ -78,10 +59,9 @@ int wait_for(pid_t child, const std::function<void()>& look) {
 ProgramResult run_program(const std::vector<std::string>& arguments, const std::string& input,
                           const std::function<void(std::string_view)>& hear) {
   STRATA_CHECK(!arguments.empty());
-  const UniqueFd in = memory_file("input");
+  const UniqueFd in = memory_file("input", input);
   const UniqueFd out = memory_file("output");
   const UniqueFd errors = memory_file("errors");
-  write_all(in.get(), input);
   SpawnSettings settings;
   settings.connect(in.get(), 0);
   settings.connect(out.get(), 1);

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -13,9 +12,9 @@
 #include <cerrno>
 #include <cstring>
 #include <exception>
-#include <memory>
 #include <optional>
 
+#include "core/addresses.h"
 #include "core/error.h"
 #include "core/system_call.h"
 
@@ -29,19 +28,6 @@ constexpr int kPatienceMs = 2000;
 constexpr int kQuestions = 20;
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 constexpr char kAsk = 'a', kSend = 's';
-
-using AddressList = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
-
-AddressList resolve(const std::string& address, int port) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  const int error = ::getaddrinfo(address.c_str(), std::to_string(port).c_str(), &hints, &found);
-  if (error != 0)
-    throw HostError(fmt::format("{} is no IP address: {}", address, ::gai_strerror(error)));
-  return {found, &::freeaddrinfo};
-}
 
 void set_option(const UniqueFd& socket, int level, int name, const void* value, socklen_t bytes) {
   checked(::setsockopt(socket.get(), level, name, value, bytes), "setting up a socket");
@@ -107,7 +93,7 @@ void serve_one(const UniqueFd& socket, const std::string& word) noexcept {
 }  // namespace
 
 ProbeServer::ProbeServer(const std::string& address) {
-  const AddressList place = resolve(address, 0);
+  const AddressList place = find_addresses(address, 0, AI_NUMERICHOST);
   listener_ = UniqueFd(
       checked(::socket(place->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0), "making a socket"));
   if (::bind(listener_.get(), place->ai_addr, place->ai_addrlen) != 0 ||
@@ -144,7 +130,7 @@ void ProbeServer::accept_all(const std::string& word) {
 }
 
 Probe::Probe(const std::string& address, int port, const std::string& word) {
-  const AddressList place = resolve(address, port);
+  const AddressList place = find_addresses(address, port, AI_NUMERICHOST);
   socket_ = UniqueFd(
       checked(::socket(place->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0), "making a socket"));
   prepare(socket_);  // SO_SNDTIMEO ends connect, too

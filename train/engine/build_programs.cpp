@@ -1,6 +1,8 @@
 #include "train/engine/build_programs.h"
 
 #include <fmt/core.h>
+#include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -23,17 +25,43 @@ std::vector<runtime::SaveMemory> savings_of(const TrainOptions& options) {
   return {writing};
 }
 
+/// Computes the sizes once for all Plans with the same state: planners compile many that differ in
+/// transient values alone, and what ranks save is a long list. Not for several threads at once.
+static compile::SaveRoomsFunction remembered_save_rooms() {
+  struct Known {
+    std::vector<runtime::UnitPlan> units;  // with names and sizes, which say what the model has
+    comm::Mesh mesh;
+    comm::MeshPoint at;
+    std::int64_t tile_elements;
+    compile::SaveRooms rooms;
+  };
+  const auto all = std::make_shared<std::vector<Known>>();
+  return
+      [all](const std::vector<runtime::ParameterUnit>& units, const step::StepSettings& settings) {
+        const runtime::Plan& plan = settings.plan;
+        const auto found = std::ranges::find_if(*all, [&](const Known& known) {
+          return known.units == plan.units && known.mesh == plan.mesh && known.at == settings.at &&
+                 known.tile_elements == plan.limits.tile_elements;
+        });
+        if (found != all->end()) return found->rooms;
+        const compile::SaveRooms rooms = save_rooms(units, settings);
+        all->push_back({plan.units, plan.mesh, settings.at, plan.limits.tile_elements, rooms});
+        return rooms;
+      };
+}
+
 compile::TrainingModel training_model(const ProgramRequest& request) {
   const TrainOptions& options = request.options;
   compile::TrainingModel model;
   model.build = [request](const BatchShape& shape, ModelUse use) {
+    request.beat();  // a model is built for each Plan that is compiled
     BuiltModel built = build_model(request.model, shape, use);
     apply_weight_decay(built.graph.units, request.options);
     return built;
   };
   model.optimizer = optimizer_attributes(options);
   model.control = control_attributes(options);
-  model.save_rooms = save_rooms;
+  model.save_rooms = remembered_save_rooms();
   model.vocabulary = request.model.vocabulary;
   model.layers = static_cast<int>(request.model.layers);
   model.with_layers = [request](int layers) {
@@ -70,9 +98,16 @@ runtime::Plan requested_plan(const ProgramRequest& request, const compile::Train
                             model.build);
 }
 
+/// Names what limits host memory: the flag, or the target for which a planner has set it.
+static std::string host_limit(const ProgramRequest& request) {
+  const std::string& target = request.options.target.memory;
+  return target.empty() ? "--host-memory" : "the plan for --target-memory " + target;
+}
+
 /// Says how large --host-memory must be: pinned memory gets what pageable memory leaves of it.
 static std::string least_host_memory(const compile::Fit& fit, const ProgramRequest& request) {
   if (!fit.shortage || fit.shortage->tier != runtime::Tier::pinned ||
+      !request.options.target.memory.empty() ||
       request.options.offload.host_memory_bytes == kUnlimitedMemory)
     return "";
   const std::int64_t each =
@@ -84,27 +119,27 @@ static std::string least_host_memory(const compile::Fit& fit, const ProgramReque
 }
 
 /// The message where the host is the device and its memory is too small.
-static std::string describe_host(const compile::TierFit& host, int ranks) {
+static std::string describe_host(const compile::TierFit& host, const ProgramRequest& request) {
+  const int ranks = request.local_ranks;
   std::string needs = format_bytes(host.needed_bytes);
   if (ranks > 1)
     needs +=
         fmt::format(" per rank, {} on this host in all", format_bytes(host.needed_bytes * ranks));
-  return fmt::format("out of memory: this plan needs {}, and {} are what --host-memory allows",
-                     needs, format_bytes(host.budget_bytes * ranks));
+  return fmt::format("out of memory: this plan needs {}, and {} are what {} allows", needs,
+                     format_bytes(host.budget_bytes * ranks), host_limit(request));
 }
 
 std::string lacking_memory(const compile::Fit& fit, const ProgramRequest& request) {
   if (fit.fits()) return "";
-  if (!fit.host.fits()) return describe_host(fit.host, request.local_ranks);
+  if (!fit.host.fits()) return describe_host(fit.host, request);
   if (!fit.kept_too_much) return describe(fit) + least_host_memory(fit, request);
   const compile::KeptTooMuch& kept = *fit.kept_too_much;
   const OffloadOptions& options = request.options.offload;
   const bool more = options.optimizer != plan::Home::disk || options.parameters != plan::Home::disk;
   return fmt::format(
-      "out of host memory: each of {} ranks may use {} bytes of the --host-memory budget, and "
-      "keeps "
-      "{} of state and inputs there{}, before anything is transferred; raise the budget{}",
-      request.local_ranks, kept.budget_bytes, kept.state_bytes,
+      "out of host memory: each of {} ranks may use {} bytes of what {} allows, and keeps {} of "
+      "state and inputs there{}, before anything is transferred; raise the budget{}",
+      request.local_ranks, kept.budget_bytes, host_limit(request), kept.state_bytes,
       kept.saving_bytes > 0 ? fmt::format(" and {} for saving", kept.saving_bytes) : "",
       more ? ", or move more to the disk (--offload-optimizer nvme, --offload-param nvme)" : "");
 }

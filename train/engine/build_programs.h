@@ -8,6 +8,7 @@
 
 #include "comm/seat.h"
 #include "compile/compile.h"
+#include "core/beat.h"
 #include "machine/machine.h"
 #include "plan/find_plan.h"
 #include "train/config/options.h"
@@ -23,6 +24,7 @@ struct ProgramRequest {
   runtime::SaveMemory saving = runtime::SaveMemory::none;
   bool scheduled = true;                             ///< Plan::scheduled
   std::vector<std::int64_t> shorter_sequences = {};  ///< Plan::shorter_sequences
+  Beat beat = {};  ///< told of each Plan that is compiled: searches compile many
 };
 
 /// The ways of saving that the options allow, the one that disturbs training least first.

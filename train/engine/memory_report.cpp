@@ -65,7 +65,7 @@ std::string format_memory(const MemoryBytes& memory) {
   std::string text;
   const auto line = [&](const char* purpose, const auto& cell) {
     char field[64];
-    std::snprintf(field, sizeof field, "  %-42s", purpose);
+    std::snprintf(field, sizeof field, "  %-43s", purpose);
     text += field;
     for (const Column& column : columns) {
       std::snprintf(field, sizeof field, " %12s", cell(column).c_str());

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/check.h"
+#include "runtime/program/arena_alignment.h"
 #include "step/optimizer_storage.h"
 #include "train/checkpoint/block_writer.h"
 
@@ -63,6 +64,10 @@ CheckpointLayout make_layout(const std::vector<runtime::ParameterUnit>& units,
   return {std::move(model), std::move(optimizer)};
 }
 
+bool begins_before(const FilePiece& a, const FilePiece& b) {
+  return std::pair(a.file, a.begin) < std::pair(b.file, b.begin);
+}
+
 }  // namespace
 
 std::string optimizer_tensor_name(std::string_view kind, std::string_view tensor) {
@@ -77,6 +82,7 @@ SavedState::SavedState(const std::vector<runtime::ParameterUnit>& units,
                        const step::StepSettings& settings,
                        const std::vector<std::vector<step::StateEntry>>& saved)
     : rank_(comm::rank_of(settings.plan.mesh, settings.at)),
+      ranks_(settings.plan.mesh.ranks()),
       layout_(make_layout(units, settings, saved)) {
   std::map<std::string_view, std::size_t> model, optimizer;
   for (std::size_t t = 0; t < layout_.tensors().size(); ++t) {
@@ -92,12 +98,12 @@ SavedState::SavedState(const std::vector<runtime::ParameterUnit>& units,
       for (const step::WindowRun& run : runs_of(entry.window)) {
         const FilePiece piece = layout_.piece(tensor, run.tensor_element, run.elements);
         pieces[rank].push_back(piece);
+        if (entry.tier == runtime::Tier::disk) on_disk_.push_back(piece);
         if (static_cast<int>(rank) == rank_) entries_.push_back({piece, entry, run});
       }
     }
-  std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
-    return std::pair(a.piece.file, a.piece.begin) < std::pair(b.piece.file, b.piece.begin);
-  });
+  std::ranges::sort(on_disk_, begins_before);
+  std::ranges::sort(entries_, begins_before, &Entry::piece);
   for (std::size_t e = 0; e < entries_.size(); ++e) {
     const step::StateEntry& state = entries_[e].state;
     const std::int64_t begin = state.storage_element + entries_[e].run.storage_element;
@@ -108,11 +114,16 @@ SavedState::SavedState(const std::vector<runtime::ParameterUnit>& units,
   assignment_ = assign_blocks(layout_, pieces);
 }
 
-std::int64_t SavedState::bytes_arriving_in(std::span<const RoutedPiece> pieces) const {
-  std::int64_t bytes = 0;
+std::vector<std::int64_t> SavedState::arriving_each(std::span<const RoutedPiece> pieces) const {
+  std::vector<std::int64_t> bytes(static_cast<std::size_t>(ranks_));
   for (const RoutedPiece& routed : pieces)
-    if (routed.writer == rank_ && routed.saver != rank_) bytes += routed.piece.size_bytes();
+    if (routed.saver != routed.writer)
+      bytes[static_cast<std::size_t>(routed.writer)] += routed.piece.size_bytes();
   return bytes;
+}
+
+std::int64_t SavedState::bytes_arriving_in(std::span<const RoutedPiece> pieces) const {
+  return arriving_each(pieces)[index_of_rank()];
 }
 
 std::span<const RoutedPiece> SavedState::stretch(std::size_t first) const {
@@ -124,17 +135,43 @@ std::span<const RoutedPiece> SavedState::stretch(std::size_t first) const {
 
 std::int64_t SavedState::stretch_bytes() const {
   std::int64_t most = 0;
-  for (std::size_t first = 0; first < pieces().size(); first += stretch(first).size())
-    most = std::max(most, bytes_arriving_in(stretch(first)));
+  std::vector<std::int64_t> bytes(static_cast<std::size_t>(ranks_));
+  for (std::size_t first = 0; first < pieces().size();) {
+    const std::span<const RoutedPiece> together = stretch(first);
+    for (const RoutedPiece& routed : together)
+      if (routed.saver != routed.writer) {
+        std::int64_t& arriving = bytes[static_cast<std::size_t>(routed.writer)];
+        arriving += routed.piece.size_bytes();
+        most = std::max(most, arriving);
+      }
+    for (const RoutedPiece& routed : together) bytes[static_cast<std::size_t>(routed.writer)] = 0;
+    first += together.size();
+  }
   return most;
 }
 
-std::int64_t SavedState::leaving_bytes() const {
-  std::int64_t bytes = 0;
-  for (const RoutedPiece& routed : assignment_.pieces)
-    if (routed.saver == rank_ && routed.writer != rank_ && !is_on_disk(routed.piece))
-      bytes += routed.piece.size_bytes();
+std::vector<std::int64_t> SavedState::leaving_each() const {
+  std::vector<std::int64_t> bytes(static_cast<std::size_t>(ranks_));
+  for (const RoutedPiece& routed : pieces())
+    if (routed.saver != routed.writer && !is_on_disk(routed.piece))
+      bytes[static_cast<std::size_t>(routed.saver)] += routed.piece.size_bytes();
   return bytes;
+}
+
+compile::SaveRooms SavedState::rooms() const {
+  const std::vector<std::int64_t> arriving = arriving_each(pieces()), leaving = leaving_each();
+  const auto room = [](std::int64_t bytes) {
+    return runtime::room_of(bytes, runtime::Tier::pageable);
+  };
+  std::int64_t windows = 0;  // what arrives and leaves, at the rank with most of both
+  for (std::size_t rank = 0; rank < arriving.size(); ++rank)
+    windows = std::max(windows, room(arriving[rank]) + room(leaving[rank]));
+  const std::int64_t mine = arriving[index_of_rank()];
+  return {.blocks = kBlockWriterBytes,
+          .arriving = stretch_bytes(),
+          .snapshot_arriving = std::ranges::max(arriving),
+          .windows_arriving = mine,
+          .leaving = windows - room(mine)};
 }
 
 bool SavedState::is_header(const FilePiece& piece) const {
@@ -142,15 +179,13 @@ bool SavedState::is_header(const FilePiece& piece) const {
 }
 
 bool SavedState::is_on_disk(const FilePiece& piece) const {
-  return entry_of(piece).state.tier == runtime::Tier::disk;
+  const auto after = std::ranges::upper_bound(on_disk_, piece, begins_before);
+  return after != on_disk_.begin() && std::prev(after)->file == piece.file &&
+         piece.begin < std::prev(after)->end;
 }
 
 const SavedState::Entry& SavedState::entry_of(const FilePiece& piece) const {
-  const auto after = std::upper_bound(entries_.begin(), entries_.end(), piece,
-                                      [](const FilePiece& wanted, const Entry& entry) {
-                                        return std::pair(wanted.file, wanted.begin) <
-                                               std::pair(entry.piece.file, entry.piece.begin);
-                                      });
+  const auto after = std::ranges::upper_bound(entries_, piece, begins_before, &Entry::piece);
   STRATA_CHECK(after != entries_.begin(), layout_.describe(piece), "is not of this rank");
   const Entry& entry = *std::prev(after);
   STRATA_CHECK(entry.piece.file == piece.file && piece.end <= entry.piece.end,
@@ -214,11 +249,7 @@ std::vector<SavedState::Routed> SavedState::route(const std::string& storage, st
 
 compile::SaveRooms save_rooms(const std::vector<runtime::ParameterUnit>& units,
                               const step::StepSettings& settings) {
-  const SavedState saved(units, settings);
-  return {.blocks = kBlockWriterBytes,
-          .arriving = saved.stretch_bytes(),
-          .snapshot_arriving = saved.arriving_bytes(),
-          .leaving = saved.leaving_bytes()};
+  return SavedState(units, settings).rooms();
 }
 
 }  // namespace strata::train

@@ -45,10 +45,12 @@ class SavedState {
   /// The pieces of all ranks from `first` on that ranks exchange before they write any of them, in
   /// a save during which training stands still. The same on all ranks.
   [[nodiscard]] std::span<const RoutedPiece> stretch(std::size_t first) const;
-  /// The most bytes that arrive in a stretch.
+  /// The most bytes that arrive in a stretch at any rank.
   [[nodiscard]] std::int64_t stretch_bytes() const;
   /// Bytes in memory of the pieces that this rank saves and others write.
-  [[nodiscard]] std::int64_t leaving_bytes() const;
+  [[nodiscard]] std::int64_t leaving_bytes() const { return leaving_each()[index_of_rank()]; }
+  /// The sizes of host memory that saves use, the same on all ranks: the most that any needs.
+  [[nodiscard]] compile::SaveRooms rooms() const;
   /// True if the piece is its file's header, which the creator of the file writes.
   [[nodiscard]] bool is_header(const FilePiece& piece) const;
 
@@ -59,7 +61,7 @@ class SavedState {
                                                 const FilePiece& piece,
                                                 std::vector<std::byte>& buffer,
                                                 ValueCheck& check) const;
-  /// True if a piece that this rank saves lives on the disk.
+  /// True if a piece lives on the disk of the rank that saves it.
   [[nodiscard]] bool is_on_disk(const FilePiece& piece) const;
 
   /// A stretch of a file that one rank writes, and its bytes.
@@ -82,17 +84,24 @@ class SavedState {
     step::WindowRun run;
   };
 
+  [[nodiscard]] std::size_t index_of_rank() const { return static_cast<std::size_t>(rank_); }
+  /// What bytes_arriving_in and leaving_bytes say, of each rank.
+  [[nodiscard]] std::vector<std::int64_t> arriving_each(std::span<const RoutedPiece> pieces) const;
+  [[nodiscard]] std::vector<std::int64_t> leaving_each() const;
+
   int rank_;
+  int ranks_;
   CheckpointLayout layout_;
   [[nodiscard]] const Entry& entry_of(const FilePiece& piece) const;
 
   std::vector<Entry> entries_;  ///< sorted by place in the files
   /// Indices into entries_ by storage and first byte in it.
   std::map<std::pair<std::string, std::int64_t>, std::size_t> by_storage_;
+  std::vector<FilePiece> on_disk_;  ///< of all ranks, sorted
   BlockAssignment assignment_;
 };
 
-/// The sizes of host memory that this rank's saves use (compile::TrainingModel::save_rooms).
+/// The sizes of host memory that saves use (compile::TrainingModel::save_rooms).
 compile::SaveRooms save_rooms(const std::vector<runtime::ParameterUnit>& units,
                               const step::StepSettings& settings);
 

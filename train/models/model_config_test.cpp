@@ -377,6 +377,14 @@ TEST(ModelConfig, NamesOfPublishedModelsGetTheirOwner) {
                       HasSubstr("Hugging Face hub"), Not(HasSubstr("did you mean"))));
 }
 
+TEST(ModelConfig, APresetInOtherLettersIsToldBesideTheHubsName) {
+  EXPECT_THAT(refusal_of_model("llama-2-7B"),
+              AllOf(HasSubstr("hf download meta-llama/llama-2-7B"),
+                    HasSubstr("; its shape alone, with new, random weights, is --model "
+                              "llama-2-7b")));
+  EXPECT_THAT(refusal_of_model("Llama-2-7b-chat-hf"), Not(HasSubstr("its shape alone")));
+}
+
 TEST(ModelConfig, PresetsAndTheirMisspellingsAreNoPublishedModels) {
   for (const std::string& name : model_preset_names())
     EXPECT_THAT(refusal_of_model(name), HasSubstr("found "));

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "core/ascii.h"
 #include "core/error.h"
 #include "core/nearest_name.h"
 #include "core/own_files.h"
@@ -54,7 +55,9 @@ std::string find_model_config(const std::string& model) {
   if (std::binary_search(names.begin(), names.end(), model)) {
     return (fs::path(configs_directory()) / "models" / (model + ".json")).string();
   }
-  refuse_hub_name(model);
+  const auto preset = std::ranges::find_if(
+      names, [&](const std::string& name) { return same_letters(name, model); });
+  refuse_hub_name(model, preset == names.end() ? "" : *preset);
   const bool is_path = model.find('/') != std::string::npos;  // presets' names have no slash
   const std::string near = is_path ? "" : nearest_name(model, {names.begin(), names.end()});
   std::string message = "model '" + model + "': no such directory, file or preset";

@@ -153,17 +153,18 @@ void refuse_unusable_model(const std::string& model) {
   if (!fault.empty()) throw ConfigError(model + ": " + fault);
 }
 
-void refuse_hub_name(const std::string& model) {
+void refuse_hub_name(const std::string& model, const std::string& preset) {
   const bool is_path = model.find('/') != std::string::npos;
   const std::string owner(is_path ? "" : owner_of(model));
   if (!is_spelt_as_on_hub(model) || (owner.empty() && !has_owner(model))) return;
   const std::string name = fs::path(model).filename().string();
-  throw ConfigError("model '" + model +
-                    "': no such directory; models of the Hugging Face hub have such names, and "
-                    "train fetches nothing from there. If that is where it is: hf download " +
-                    (is_path ? model : owner + "/" + model) + " --local-dir " + name +
-                    " (older: huggingface-cli download), then --model " +
-                    (is_path ? name : "./" + name));
+  throw ConfigError(
+      "model '" + model +
+      "': no such directory; models of the Hugging Face hub have such names, and "
+      "train fetches nothing from there. If that is where it is: hf download " +
+      (is_path ? model : owner + "/" + model) + " --local-dir " + name +
+      " (older: huggingface-cli download), then --model " + (is_path ? name : "./" + name) +
+      (preset.empty() ? "" : "; its shape alone, with new, random weights, is --model " + preset));
 }
 
 }  // namespace strata::train

@@ -12,6 +12,7 @@ void refuse_unusable_model(const std::string& model);
 
 /// Handles a name that is neither a path here nor a preset: throws ConfigError with the command
 /// that downloads it if it looks like a model of the Hugging Face hub, with or without its owner.
-void refuse_hub_name(const std::string& model);
+/// `preset`: the one whose name is the same in other letters; "": none.
+void refuse_hub_name(const std::string& model, const std::string& preset);
 
 }  // namespace strata::train

@@ -34,7 +34,8 @@ PlannedRun plan_with(const std::string& recipe, ProgramRequest request,
   const std::string wrong = assign(request.options, "state_recipe", {recipe}, unused);
   STRATA_CHECK(wrong.empty(), recipe, wrong);
   PlannedRun planned = plan_options(request, config, budget);
-  planned.changes.insert(planned.changes.begin(), {"state_recipe", recipe});
+  for (auto* changes : {&planned.changes, &planned.unlimited_changes})
+    changes->insert(changes->begin(), {"state_recipe", recipe});
   planned.answer.is_asked = false;
   planned.lossy = LossyChoice{recipe, {}};
   return planned;

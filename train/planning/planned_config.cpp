@@ -15,9 +15,12 @@
 namespace strata::train {
 namespace {
 
-/// The options that say what a step computes and where its bytes lie; a name that ends with a dot
-/// stands for all of its group. How long and how often a run does something is left to flags.
+/// The options that say what steps compute, where their bytes lie and who is told of them; a name
+/// that ends with a dot stands for all of its group. How long a run takes and how often it does
+/// something is left to flags.
 constexpr std::string_view kShaping[] = {
+    "seed",
+    "shuffle",
     "sequence_length",
     "micro_batch",
     "accumulation",
@@ -32,6 +35,7 @@ constexpr std::string_view kShaping[] = {
     "optimizer.",
     "no_decay",
     "gradient_clipping",
+    "scheduler.",
     "loss_scale.",
     "bf16_check_overflow",
     "recompute_norms",
@@ -42,12 +46,19 @@ constexpr std::string_view kShaping[] = {
     "tf32",
     "threads",
     "tile_elements",
+    "on_nonfinite",
+    "nonfinite_steps",
+    "logs.tensorboard.",
+    "logs.csv.",
+    "steps_per_print",
+    "wall_clock_breakdown",
 };
 
-/// Options that change Programs, too, by evaluating and saving, which need files.
+/// Options that need files, some of which change Programs, too, by evaluating and saving.
 constexpr std::string_view kLeftToFlags[] = {
-    "eval_data",        "eval_every_steps",    "eval_strategy",          "output",
-    "checkpoint.every", "checkpoint.strategy", "checkpoint.asynchronous"};
+    "eval_data",        "eval_every_steps",    "eval_strategy",           "output",
+    "checkpoint.every", "checkpoint.strategy", "checkpoint.asynchronous", "metrics",
+    "logs.report_to",   "logs.directory"};
 
 /// The options that are written whatever they are.
 constexpr std::string_view kAlways[] = {"micro_batch", "accumulation", "global_batch",
@@ -59,9 +70,35 @@ bool is_shaping(std::string_view option) {
   });
 }
 
+/// Returns the type of a schedule that a DeepSpeed file can name; "" for those of transformers.
+std::string_view deepspeed_schedule(kernels::ScheduleKind kind) {
+  using enum kernels::ScheduleKind;
+  switch (kind) {
+    case warmup:
+      return "WarmupLR";
+    case warmup_decay:
+      return "WarmupDecayLR";
+    case warmup_cosine:
+      return "WarmupCosineLR";
+    case one_cycle:
+      return "OneCycle";
+    case range_test:
+      return "LRRangeTest";
+    default:
+      return "";
+  }
+}
+
 /// True if a flag or a file gives the option, or a planner sets it.
 bool is_chosen(const ResolvedConfig& config, std::string_view option) {
   return config.origin_of(option) >= Origin::planned;
+}
+
+/// True if a file says "auto" and leaves the answer to the flags of a run.
+bool is_left_open(const ResolvedConfig& config, std::string_view option) {
+  return std::ranges::any_of(config.fields, [&](const ResolvedField& field) {
+    return field.name == option && field.left_open;
+  });
 }
 
 /// A key and its value as JSON text.
@@ -103,10 +140,13 @@ class Entries {
     const std::vector<OptionField> untouched = option_fields(defaults);
     const std::vector<OptionField> fields = option_fields(options_);
     add_optimizer(fields, untouched);
+    if (const auto schedule = deepspeed_schedule(options_.scheduler.type); !schedule.empty())
+      add("scheduler.type", quoted_json(std::string(schedule)));
     for (std::size_t i = 0; i < fields.size(); ++i)
       if (is_shaping(fields[i].name) && !fields[i].key.path.empty() && counts(fields[i].name) &&
           differs(fields[i], untouched[i]))
-        add(fields[i].key.path, json_of(fields[i]));
+        add(fields[i].key.path,
+            is_left_open(config_, fields[i].name) ? quoted_json("auto") : json_of(fields[i]));
     add_precision();
     add_recomputation(fields);
     add_drives();
@@ -124,7 +164,8 @@ class Entries {
   /// True if a run of the file could otherwise do something else.
   [[nodiscard]] bool differs(const OptionField& field, const OptionField& untouched) const {
     return std::ranges::find(kAlways, field.name) != std::end(kAlways) ||
-           is_chosen(config_, field.name) || text_of(field) != text_of(untouched);
+           is_chosen(config_, field.name) || is_left_open(config_, field.name) ||
+           text_of(field) != text_of(untouched);
   }
 
   /// False for options that have no effect beside others, which a file would be blamed for, and for
@@ -137,6 +178,8 @@ class Entries {
       return offload.parameters != plan::Home::device;
     if (option == "offload.activations" || option == "recompute_norms")
       return options_.actions.empty();
+    if (option.starts_with("scheduler."))
+      return !deepspeed_schedule(options_.scheduler.type).empty();
     if (option.starts_with("loss_scale.")) return options_.dtype == DType::f16;
     if (option == "bf16_check_overflow") return options_.dtype == DType::bf16;
     if (option == "communication_dtype")
@@ -231,11 +274,14 @@ std::string planned_config(const ResolvedConfig& config) {
 }
 
 std::string flags_beside_config(const ResolvedConfig& config) {
+  const bool needs_schedule = deepspeed_schedule(config.options.scheduler.type).empty();
   std::vector<PlannedOption> left;
-  for (const ResolvedField& field : config.fields)
-    if (std::ranges::find(kLeftToFlags, field.name) != std::end(kLeftToFlags) &&
-        is_chosen(config, field.name))
-      left.push_back({field.name, field.value});
+  for (const ResolvedField& field : config.fields) {
+    const bool is_left = std::ranges::find(kLeftToFlags, field.name) != std::end(kLeftToFlags) ||
+                         field.name == "scheduler.warmup_ratio" ||
+                         (needs_schedule && field.name.starts_with("scheduler."));
+    if (is_left && is_chosen(config, field.name)) left.push_back({field.name, field.value});
+  }
   return flags_text(left);
 }
 

@@ -78,7 +78,11 @@ TEST(PlannedConfig, RepeatsWhatAFileGave) {
            "consecutive_hysteresis": true})",
         R"("optimizer": {"type": "AdamW", "params": {"betas": [0.9, 0.95], "eps": 1e-7,
            "bias_correction": false}})",
-        R"("optimizer": {"type": "SGD", "params": {"momentum": 0.5, "nesterov": true}})"})
+        R"("optimizer": {"type": "SGD", "params": {"momentum": 0.5, "nesterov": true}})",
+        R"("scheduler": {"type": "WarmupDecayLR", "params": {"warmup_max_lr": 0.002,
+           "warmup_num_steps": 3, "warmup_type": "linear", "total_num_steps": 9}},
+           "steps_per_print": 5, "csv_monitor": {"enabled": true, "output_path": "logs"},
+           "strata": {"seed": 42, "shuffle": false, "on_nonfinite": "skip"})"})
     expect_repeated(resolve_text(with_batch(members), {}, kRanks));
 }
 
@@ -122,11 +126,25 @@ TEST(PlannedConfig, LeavesStoredWeightsTheirLearningRate) {
     EXPECT_EQ(value_of(run, option), value_of(typed, option)) << text;
 }
 
+TEST(PlannedConfig, LeavesTheLearningRateOpenThatAFileLeavesToFlags) {
+  ParsedCommandLine line = flags({});
+  line.chooses = true;
+  const std::string json =
+      with_batch(R"("optimizer": {"type": "AdamW", "params": {"lr": "auto"}})");
+  const ResolvedConfig planned =
+      resolve(line, parse_deepspeed_json(json, "ds.json", true), kRanks, small_model());
+  EXPECT_THAT(refusal(planned_config(planned), {}, kRanks),
+              HasSubstr("optimizer.params.lr: \"auto\" needs --learning-rate X"));
+}
+
 TEST(PlannedConfig, LeavesToFlagsWhatNeedsFiles) {
   const ResolvedConfig config = resolve_flags(
       {"--output", "out", "--save-every", "5", "--eval-data", "held", "--steps", "9"}, kRanks);
   EXPECT_EQ(flags_beside_config(config), "--eval-data held --output out --save-every 5");
   EXPECT_EQ(flags_beside_config(resolve_flags({"--steps", "9"}, kRanks)), "");
+  EXPECT_EQ(flags_beside_config(resolve_flags(
+                {"--scheduler", "cosine", "--warmup-ratio", "0.3", "--steps", "9"}, kRanks)),
+            "--scheduler cosine --warmup-ratio 0.3");
   EXPECT_EQ(planned_config(config), planned_config(resolve_flags({}, kRanks)));
 }
 

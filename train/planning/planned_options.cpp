@@ -147,6 +147,10 @@ PlannedRun plan_options(const ProgramRequest& request, const ResolvedConfig& con
                           .disk_bytes = budget.disk_of_rank(),
                           .target = plan::MemoryLimits{budget.target_bytes, budget.target_bytes},
                           .farthest_told = request.options.target.offload})};
+  if (std::optional<plan::PlannedStep> unlimited = planned.answer.unlimited) {
+    unlimited->limits = {};  // they are no settings
+    planned.unlimited_changes = changes_to(request.options, *unlimited, budget);
+  }
   if (auto& chosen = planned.answer.chosen) {
     planned.changes = changes_to(request.options, *chosen, budget);
     foresee_between_steps(search, request.options, *chosen);
@@ -180,6 +184,7 @@ void set_planned(const std::vector<PlannedOption>& changes, ResolvedConfig& conf
         field.value = change.value;
         field.origin = Origin::planned;
         field.where = "--target-memory";
+        field.left_open = false;
       }
   }
 }

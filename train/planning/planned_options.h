@@ -31,6 +31,8 @@ struct LossyChoice {
 struct PlannedRun {
   plan::PlannerAnswer answer;
   std::vector<PlannedOption> changes;  ///< what differs from the settings so far, limits included
+  /// Settings that differ from them in the fastest step if memory had no limit.
+  std::vector<PlannedOption> unlimited_changes;
   std::optional<LossyChoice> lossy = {};  ///< what was chosen or, of a refusal, needs least
 };
 

@@ -16,10 +16,11 @@
 namespace strata::train {
 namespace {
 
-/// All memory of the device, or of the process, that the target allows.
+/// All memory of the device, or of the process, that the target allows, as it is understood: "24GB"
+/// for "24 gb".
 std::string target_text(const ResolvedConfig& config, const MemoryBudget& budget) {
   if (config.options.target.memory != "auto" && !config.options.target.memory.empty())
-    return config.options.target.memory;
+    return byte_size_text(parse_byte_size(config.options.target.memory).value());
   const std::int64_t arena = budget.machine.host_is_device()
                                  ? budget.host_bytes / budget.local_ranks
                                  : budget.device_bytes;
@@ -29,18 +30,35 @@ std::string target_text(const ResolvedConfig& config, const MemoryBudget& budget
 /// What of the memory that a target names is not an arena's.
 std::string beside_text(const MemoryBudget& budget) {
   if (budget.beside_bytes <= 0) return "";
-  return fmt::format(" ({} of it {})", format_bytes(budget.beside_bytes),
-                     budget.machine.host_is_device() ? "beside its arenas"
-                                                     : "of the device for driver and libraries");
+  const std::string beside = format_bytes(budget.beside_bytes);
+  if (!budget.machine.host_is_device())
+    return fmt::format(" ({} of it of the device for driver and libraries)", beside);
+  return fmt::format(
+      " ({} of it beside its arenas; the peak that steps print has pages that processes share, "
+      "too)",
+      beside);
 }
 
-/// The settings of a step as flags, in a line: actions alone are pages.
-std::string short_flags(const plan::PlannedStep& step, const ResolvedConfig& config,
-                        const MemoryBudget& budget) {
-  std::vector<PlannedOption> changes = changes_to(config.options, step, budget);
+/// The changes as flags, in a line: actions alone are pages.
+std::string short_flags(std::vector<PlannedOption> changes) {
   for (PlannedOption& change : changes)
     if (change.name == "actions") change.value = "...";
   return flags_text(changes);
+}
+
+/// The settings of a step in the same way.
+std::string short_flags(const plan::PlannedStep& step, const ResolvedConfig& config,
+                        const MemoryBudget& budget) {
+  return short_flags(changes_to(config.options, step, budget));
+}
+
+/// The settings of a step as all flags that must be typed for it, that of a drive's folder
+/// included.
+std::string flags_to_type(const plan::PlannedStep& step, const ResolvedConfig& config,
+                          const MemoryBudget& budget) {
+  const std::string flags = short_flags(step, config, budget);
+  if (!lacks_folder(config.options, step.choices)) return flags;
+  return flags + (flags.empty() ? "" : " ") + "--nvme-path DIR";
 }
 
 /// "a step of 8 samples of 1024 tokens takes 4.46 s, ...", as foreseen.
@@ -50,10 +68,11 @@ std::string speed_text(const plan::PlannedStep& step, const TrainOptions& option
   const std::int64_t samples = options.micro_batch * options.accumulation * leaves(options, ranks);
   const double seconds = step.forecast.step_seconds;
   return fmt::format(
-      "a step of {} {} of {} tokens ({} {} x micro-batch {} x accumulation {}) is foreseen to take "
+      "a step of {} {} of {} tokens in {} ({} {} x micro-batch {} x accumulation {}) is foreseen "
+      "to take "
       "{:.3g} s, {} tokens/s, bound by {} ({:.0f} % of the step), at {} rates",
-      samples, samples == 1 ? "sample" : "samples", options.sequence_length, ranks,
-      ranks == 1 ? "rank" : "ranks", options.micro_batch, options.accumulation, seconds,
+      samples, samples == 1 ? "sample" : "samples", options.sequence_length, name_of(options.dtype),
+      ranks, ranks == 1 ? "rank" : "ranks", options.micro_batch, options.accumulation, seconds,
       rate_text(static_cast<double>(samples * options.sequence_length) / seconds),
       step.forecast.bound_by, 100 * step.forecast.bound_part,
       name_of(budget.machine.device.fp32_flops.source));
@@ -116,6 +135,22 @@ std::int64_t least_target(const plan::PlannedStep& smallest, const ResolvedConfi
   return (all + kRound - 1) / kRound * kRound;
 }
 
+std::int64_t needed_host_limit(const plan::PlannedStep& step, const ResolvedConfig& config,
+                               const MemoryBudget& budget) {
+  constexpr std::int64_t kRound = 1'000'000;
+  const std::int64_t limit = config.options.offload.host_memory_bytes;
+  if (!budget.machine.host_is_device() || limit == kUnlimitedMemory) return 0;
+  const std::int64_t needed = plan::scarce_bytes(step.needs, budget.machine) * budget.local_ranks;
+  return needed > limit ? round_up(needed, kRound) : 0;
+}
+
+bool is_to_be_had(const plan::PlannedStep& step, const ResolvedConfig& config,
+                  const MemoryBudget& budget) {
+  return !is_beyond(least_target(step, config, budget), budget) &&
+         needed_host_limit(step, config, budget) == 0 &&
+         plan::all_bytes(lacking_beside(step.needs, budget)) == 0;
+}
+
 /// "the drives of a host are worn out after 5.8 days of such steps\n" if that is within a year.
 static std::string wear_warning(const plan::PlannedStep& step, const MemoryBudget& budget) {
   constexpr double kYear = 365;
@@ -124,6 +159,44 @@ static std::string wear_warning(const plan::PlannedStep& step, const MemoryBudge
       step.forecast.step_seconds);
   if (days <= 0 || days > kYear) return "";
   return fmt::format("the drives of a host are worn out after {:.3g} days of such steps\n", days);
+}
+
+/// Differences that are too small to be told.
+static bool is_slower(const plan::PlannerAnswer& answer, const plan::PlannedStep& step) {
+  constexpr double kNotable = 1.005;
+  return answer.unlimited && answer.slowdown(step) > kNotable;
+}
+
+const plan::PlannedStep* faster_than_asked(const PlannedRun& planned, const MemoryBudget& budget) {
+  const plan::PlannerAnswer& answer = planned.answer;
+  if (!answer.is_asked || !is_slower(answer, *answer.chosen)) return nullptr;
+  const std::int64_t asked = plan::scarce_bytes(answer.chosen->needs, budget.machine);
+  const std::int64_t most =
+      budget.machine.host_is_device() ? asked : std::max(asked, budget.device_bytes);
+  const plan::MemoryNeeds& needs = answer.unlimited->needs;
+  const bool fits = plan::scarce_bytes(needs, budget.machine) <= most &&
+                    plan::all_bytes(lacking_beside(needs, budget)) == 0;
+  return fits ? &*answer.unlimited : nullptr;
+}
+
+/// Says what a search that ended at its limit of work may have missed, and how to go on from it.
+static std::string ended_early_text(std::string_view missed) {
+  return fmt::format(
+      "\n  the search ended early, and {}: give one or two settings yourself, such as --zero N, "
+      "--micro-batch N or --layer-major, and it has fewer to compare",
+      missed);
+}
+
+/// How fast a step could be if memory had no limit, with which settings: they may differ in more
+/// than what saves memory.
+static std::string unlimited_text(const PlannedRun& planned, const MemoryBudget& budget) {
+  const plan::PlannerAnswer& answer = planned.answer;
+  const std::string flags = short_flags(planned.unlimited_changes);
+  return fmt::format(
+      "\n  without a limit a step would take {:.3g} s{}, so this one is {:.0f} % slower, and need "
+      "{}",
+      answer.unlimited->forecast.step_seconds, flags.empty() ? "" : " with " + flags,
+      100 * (answer.slowdown(*answer.chosen) - 1), needs_text(answer.unlimited->needs, budget));
 }
 
 std::string describe_planned(const PlannedRun& planned, const ResolvedConfig& config,
@@ -143,25 +216,16 @@ std::string describe_planned(const PlannedRun& planned, const ResolvedConfig& co
   if (!answer.is_asked && !chosen.choices.actions.empty())
     text += actions_text(chosen.choices.actions);
   text += reasons_text(planned, budget);
-  const bool could_be_faster = answer.unlimited && answer.slowdown(chosen) > 1.005;
-  if (could_be_faster && answer.is_asked &&
-      plan::scarce_bytes(answer.unlimited->needs, budget.machine) <=
-          plan::scarce_bytes(chosen.needs, budget.machine))
-    text += fmt::format("\n  a step of {:.3g} s is possible with {}",
-                        answer.unlimited->forecast.step_seconds,
-                        flags_text(changes_to(config.options, *answer.unlimited, budget)));
-  else if (could_be_faster)
-    text += fmt::format(
-        "\n  without a limit a step would take {:.3g} s, so this one is {:.0f} % slower, and need "
-        "{}",
-        answer.unlimited->forecast.step_seconds, 100 * (answer.slowdown(chosen) - 1),
-        needs_text(answer.unlimited->needs, budget));
+  if (const plan::PlannedStep* faster = faster_than_asked(planned, budget))
+    text += fmt::format("\n  a step of {:.3g} s is possible with {}", faster->forecast.step_seconds,
+                        flags_text(changes_to(config.options, *faster, budget)));
+  else if (is_slower(answer, chosen))
+    text += unlimited_text(planned, budget);
   if (answer.other_bits)
     text +=
-        "\n  this adds gradients in another order: losses differ in their last digits from those "
-        "of "
-        "the settings as they were";
-  if (!answer.complete) text += "\n  the search ended early: another plan may be faster";
+        "\n  this adds gradients in another order: losses differ in their last digits from "
+        "those of the settings as they were";
+  if (!answer.complete) text += ended_early_text("another plan may be faster");
   if (chosen.needs.disk > 0 && config.options.offload.nvme_paths.empty())
     text += "\n  a run needs --nvme-path DIR, too: a folder on the drive";
   return text;
@@ -226,7 +290,7 @@ static std::string lacking_text(const plan::MemoryNeeds& lacking, const plan::Me
 static std::string nearest_text(plan::PlannedStep nearest, const ResolvedConfig& config,
                                 const MemoryBudget& budget) {
   nearest.limits = {};
-  const std::string flags = short_flags(nearest, config, budget);
+  const std::string flags = flags_to_type(nearest, config, budget);
   const std::int64_t least = least_target(nearest, config, budget);
   const plan::MemoryNeeds lacking = lacking_beside(nearest.needs, budget);
   std::vector<std::string> short_of;
@@ -236,26 +300,24 @@ static std::string nearest_text(plan::PlannedStep nearest, const ResolvedConfig&
         format_bytes(budget.most_bytes)));
   if (const std::string text = lacking_text(lacking, nearest.needs, budget); !text.empty())
     short_of.push_back(text);
+  const std::int64_t limit = needed_host_limit(nearest, config, budget);
+  const bool lacks_limit_alone = limit > 0 && short_of.empty();
+  if (limit > 0)
+    short_of.push_back(fmt::format("its arenas need --host-memory {}", byte_size_text(limit)));
   return fmt::format(
       "nothing fits, and no --target-memory would do: the {} plan{} needs {} ({} as a target), and "
-      "{}; it takes a machine with more memory, a shorter --sequence-length or a smaller model",
+      "{}; it takes {}, a shorter --sequence-length or a smaller model",
       plan::all_bytes(lacking) > 0 ? "nearest" : "smallest",
       flags.empty() ? "" : ", with " + flags + ",", needs_text(nearest.needs, budget),
-      byte_size_text(least), fmt::join(short_of, ", and "));
-}
-
-/// True if the machine has the memory that `step` needs.
-static bool is_to_be_had(const plan::PlannedStep& step, const ResolvedConfig& config,
-                         const MemoryBudget& budget) {
-  return !is_beyond(least_target(step, config, budget), budget) &&
-         plan::all_bytes(lacking_beside(step.needs, budget)) == 0;
+      byte_size_text(least), fmt::join(short_of, ", and "),
+      lacks_limit_alone ? "that" : "a machine with more memory");
 }
 
 /// "--target-memory 12GB, with --zero 3": the least target for `step`, and its settings.
 static std::string target_for(plan::PlannedStep step, const ResolvedConfig& config,
                               const MemoryBudget& budget) {
   step.limits = {};  // the target sets them
-  const std::string flags = short_flags(step, config, budget);
+  const std::string flags = flags_to_type(step, config, budget);
   return fmt::format("--target-memory {}{}", byte_size_text(least_target(step, config, budget)),
                      flags.empty() ? "" : ", with " + flags);
 }
@@ -278,11 +340,14 @@ static std::string too_slow_text(const plan::PlannerAnswer& answer, const Resolv
   fitting.limits = {};
   const std::string text =
       fmt::format("{}, and with this target they are {:.0f} % slower ({}); ", demand_text(config),
-                  100 * (answer.slowdown(fitting) - 1), short_flags(fitting, config, budget));
+                  100 * (answer.slowdown(fitting) - 1), flags_to_type(fitting, config, budget));
+  const std::string early =
+      answer.complete ? "" : ended_early_text("less memory may do, or a faster step fit");
   if (!answer.accepted || !is_to_be_had(*answer.accepted, config, budget))
-    return text + "choose another strategy: no target that the machine has would do with this one";
-  return fmt::format("{}the least that works is {}; choose that, or another strategy", text,
-                     target_for(*answer.accepted, config, budget));
+    return text + "choose another strategy: no target that the machine has would do with this one" +
+           early;
+  return fmt::format("{}the least that works is {}; choose that, or another strategy{}", text,
+                     target_for(*answer.accepted, config, budget), early);
 }
 
 /// Says how much memory the least that works needs, and whether the machine can have it.
@@ -327,6 +392,7 @@ std::string describe_refusal(const PlannedRun& planned, const ResolvedConfig& co
   text += answer.smallest
               ? least_text(answer, config, budget)
               : "nothing fits; give more memory, a shorter --sequence-length or a smaller model";
+  if (!answer.complete) text += ended_early_text("less memory may do");
   return text + what_would_help(planned, config, budget);
 }
 

@@ -15,6 +15,10 @@ namespace strata::train {
 std::string describe_planned(const PlannedRun& planned, const ResolvedConfig& config,
                              const MemoryBudget& budget);
 
+/// Returns the fastest step, if it is faster than settings that fit as they are, which stay, and
+/// fits, too; null: there is none.
+const plan::PlannedStep* faster_than_asked(const PlannedRun& planned, const MemoryBudget& budget);
+
 /// A rate as a plain number: "5.25", "25250".
 std::string rate_text(double per_second);
 
@@ -41,5 +45,15 @@ bool is_beyond(std::int64_t target, const MemoryBudget& budget);
 /// The smallest target with which the strategy of `config` accepts `smallest`, in whole MB.
 std::int64_t least_target(const plan::PlannedStep& smallest, const ResolvedConfig& config,
                           const MemoryBudget& budget);
+
+/// The --host-memory that `step` takes of a CPU, in whole MB, if the one that was given is too
+/// little for it, whatever the target; 0: it suffices.
+std::int64_t needed_host_limit(const plan::PlannedStep& step, const ResolvedConfig& config,
+                               const MemoryBudget& budget);
+
+/// True if the machine has the memory that `step` needs, and no limit beside the target keeps it
+/// from that.
+bool is_to_be_had(const plan::PlannedStep& step, const ResolvedConfig& config,
+                  const MemoryBudget& budget);
 
 }  // namespace strata::train

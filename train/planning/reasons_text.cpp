@@ -22,10 +22,6 @@ std::string short_option_text(const std::string& name, const std::string& value)
   return option_text(name, name == "actions" ? "..." : value);
 }
 
-bool lacks_folder(const TrainOptions& options, const plan::Choices& choices) {
-  return choices.uses(plan::Home::disk) && options.offload.nvme_paths.empty();
-}
-
 /// "1.20 GiB less of the device"; "" for no bytes.
 void add_bytes(std::int64_t more, std::string_view where, std::vector<std::string>& parts) {
   if (more == 0) return;
@@ -45,6 +41,10 @@ std::string speed_text(const plan::PricedChange& change) {
 
 }  // namespace
 
+bool lacks_folder(const TrainOptions& options, const plan::Choices& choices) {
+  return choices.uses(plan::Home::disk) && options.offload.nvme_paths.empty();
+}
+
 std::string planned_flags(const PlannedRun& planned, plan::Setting setting) {
   std::vector<std::string> flags;
   for (const PlannedOption& change : planned.changes)
@@ -59,6 +59,11 @@ std::string flags_to(const TrainOptions& asked, const plan::Choices& choices) {
   return flags;
 }
 
+std::string allowed_homes_flag(plan::Home farthest) {
+  if (farthest == plan::Home::disk) return "";
+  return fmt::format("--allow-offload {}", farthest == plan::Home::device ? "none" : "host");
+}
+
 std::string given_flags(const ResolvedConfig& config, const MemoryBudget& budget,
                         plan::Setting setting) {
   std::vector<std::string> given;
@@ -71,8 +76,7 @@ std::string given_flags(const ResolvedConfig& config, const MemoryBudget& budget
   const TargetOptions& target = config.options.target;
   if (setting == plan::Setting::farthest || setting == plan::Setting::all) {
     if (target.offload != plan::Home::disk)
-      given.push_back(fmt::format("--allow-offload {}",
-                                  target.offload == plan::Home::device ? "none" : "host"));
+      given.push_back(allowed_homes_flag(target.offload));
     else if (budget.has_drive && target.strategy == plan::Strategy::conservative)
       given.push_back(fmt::format("--strategy {}", name_of(target.strategy)));
   }
@@ -96,10 +100,8 @@ std::string price_text(const plan::PricedChange& change, const machine::Machine&
 /// Says which target a recipe that changes results would make do, if any would.
 static std::string lossy_refusal_text(const std::optional<LossyChoice>& lossy,
                                       const ResolvedConfig& config, const MemoryBudget& budget) {
-  if (!lossy) return "";
+  if (!lossy || !is_to_be_had(*lossy->other, config, budget)) return "";
   const std::int64_t least = least_target(*lossy->other, config, budget);
-  if (is_beyond(least, budget) || plan::all_bytes(lacking_beside(lossy->other->needs, budget)) > 0)
-    return "";
   return fmt::format("\n  with {}, which --allow-lossy permits, --target-memory {} would do",
                      option_text("state_recipe", lossy->recipe), byte_size_text(least));
 }
@@ -117,7 +119,11 @@ static std::string lossy_text(const PlannedRun& planned, const MemoryBudget& bud
 
 std::string reasons_text(const PlannedRun& planned, const MemoryBudget& budget) {
   if (planned.answer.reasons.empty()) return lossy_text(planned, budget);
-  std::string text = "\n  each of these settings taken back alone, as guessed:";
+  double guess = 0;  // a setting that contradicts the others has none
+  for (const plan::PricedChange& reason : planned.answer.reasons)
+    guess = std::max(guess, reason.without_seconds);
+  std::string text = "\n  each of these settings taken back alone, as guessed";
+  text += guess > 0 ? fmt::format(", of a step of {:.3g} s:", guess) : ":";
   for (const plan::PricedChange& reason : planned.answer.reasons) {
     text += fmt::format("\n    without {}: ", planned_flags(planned, reason.setting));
     if (reason.contradicts)
@@ -140,20 +146,29 @@ std::string changes_text(const std::vector<plan::PricedChange>& changes, const T
   return text;
 }
 
-/// "about --target-memory 12GB would do, ": what freeing a setting reaches; "" if other memories
-/// than that of a target would still be short.
-static std::string reached_text(const plan::PlannedStep& smallest, const plan::PricedChange& freed,
-                                const ResolvedConfig& config, const MemoryBudget& budget) {
+/// The needs of what freeing a setting reaches.
+static plan::PlannedStep reached_by(const plan::PricedChange& freed,
+                                    const plan::PlannedStep& smallest) {
   plan::PlannedStep smaller{.needs = smallest.needs};
   smaller.needs.device += freed.more.device;
   smaller.needs.host += freed.more.host;
   smaller.needs.disk += freed.more.disk;
+  return smaller;
+}
+
+/// "about --target-memory 12GB would do, ": what freeing a setting reaches; "" if other memories
+/// than that of a target would still be short.
+static std::string reached_text(const plan::PlannedStep& smallest, const plan::PricedChange& freed,
+                                const ResolvedConfig& config, const MemoryBudget& budget) {
+  const plan::PlannedStep smaller = reached_by(freed, smallest);
   const plan::MemoryNeeds lacking = lacking_beside(smaller.needs, budget);
   if (plan::all_bytes(lacking) > 0)
     return fmt::format(
         "still lacks {} of {}, ",
         format_bytes((lacking.host > 0 ? lacking.host : lacking.disk) * budget.local_ranks),
         lacking.host > 0 ? "host memory" : "the drives");
+  if (const std::int64_t limit = needed_host_limit(smaller, config, budget); limit > 0)
+    return fmt::format("still needs --host-memory {}, ", byte_size_text(limit));
   const std::int64_t least = least_target(smaller, config, budget);
   if (is_beyond(least, budget))
     return fmt::format("about {} as a target, which still is more than there is, ",
@@ -161,19 +176,32 @@ static std::string reached_text(const plan::PlannedStep& smallest, const plan::P
   return fmt::format("about --target-memory {} would do, ", byte_size_text(least));
 }
 
+std::vector<plan::PricedChange> forbidden_targets(const PlannedRun& planned,
+                                                  const ResolvedConfig& config,
+                                                  const MemoryBudget& budget) {
+  std::vector<plan::PricedChange> forbidden = planned.answer.forbidden;
+  const std::optional<plan::PlannedStep>& smallest = planned.answer.smallest;
+  if (smallest && is_to_be_had(*smallest, config, budget))
+    std::erase_if(forbidden, [&](const plan::PricedChange& freed) {
+      return least_target(reached_by(freed, *smallest), config, budget) >=
+             least_target(*smallest, config, budget);
+    });
+  return forbidden;
+}
+
 std::string forbidden_text(const PlannedRun& planned, const ResolvedConfig& config,
                            const MemoryBudget& budget) {
-  const plan::PlannerAnswer& answer = planned.answer;
+  const std::vector<plan::PricedChange> forbidden = forbidden_targets(planned, config, budget);
   std::string text = lossy_refusal_text(planned.lossy, config, budget);
-  if (answer.forbidden.empty()) return text;
+  if (forbidden.empty()) return text;
   text += "\n  settings that forbid smaller plans, each of them left open, as guessed:";
-  for (const plan::PricedChange& freed : answer.forbidden) {
+  for (const plan::PricedChange& freed : forbidden) {
     std::vector<std::string> changes;
     if (const std::string given = given_flags(config, budget, freed.setting); !given.empty())
       changes.push_back("without " + given);
     if (lacks_folder(config.options, freed.choices)) changes.emplace_back("with --nvme-path DIR");
     text += fmt::format("\n    {}: ", fmt::join(changes, ", "));
-    text += reached_text(*answer.smallest, freed, config, budget);
+    text += reached_text(*planned.answer.smallest, freed, config, budget);
     text += price_text(freed, budget.machine);
   }
   return text;

@@ -15,6 +15,12 @@ std::string planned_flags(const PlannedRun& planned, plan::Setting setting);
 /// The flags that turn what `asked` does into `choices`. DIR stands for a folder on a drive.
 std::string flags_to(const TrainOptions& asked, const plan::Choices& choices);
 
+/// True if `choices` use a drive and no --nvme-path names a folder on it.
+bool lacks_folder(const TrainOptions& options, const plan::Choices& choices);
+
+/// "--allow-offload host"; "" if state may go anywhere.
+std::string allowed_homes_flag(plan::Home farthest);
+
 /// The flags or keys that were given for this setting, and keep the planner from changing it:
 /// "--zero 1". "" if state cannot go to a drive only because no folder on one is named.
 std::string given_flags(const ResolvedConfig& config, const MemoryBudget& budget,
@@ -30,6 +36,12 @@ std::string reasons_text(const PlannedRun& planned, const MemoryBudget& budget);
 /// Alike: the first five of PlannerAnswer::changes, or of such, with their flags.
 std::string changes_text(const std::vector<plan::PricedChange>& changes, const TrainOptions& asked,
                          const machine::Machine& machine);
+
+/// PlannerAnswer::forbidden without those whose target, in whole MB, is no smaller than the least
+/// that works already.
+std::vector<plan::PricedChange> forbidden_targets(const PlannedRun& planned,
+                                                  const ResolvedConfig& config,
+                                                  const MemoryBudget& budget);
 
 /// Alike: the given settings that forbid what needs less, and what freeing each would reach.
 std::string forbidden_text(const PlannedRun& planned, const ResolvedConfig& config,

@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/format_bytes.h"
+#include "core/json_writer.h"
 #include "core/text_table.h"
 
 namespace strata::train {
@@ -41,15 +42,25 @@ std::string ratio(double measured, double foreseen) {
   return foreseen > 0 ? fmt::format("{:.2f}", measured / foreseen) : "-";
 }
 
-std::string step_line(const StoredReport& foreseen, const StoredReport& measured) {
+/// The steps of a run that are no warming ones, and their mean.
+struct MeasuredSteps {
+  std::size_t steps = 0;
+  double mean_seconds = 0;
+};
+
+MeasuredSteps measured_steps(const StoredReport& measured) {
   const std::vector<double>& all = measured.step_seconds;
   const std::size_t first = all.size() > kWarmingSteps ? kWarmingSteps : 0;
-  const double mean =
-      std::accumulate(all.begin() + static_cast<std::ptrdiff_t>(first), all.end(), 0.0) /
-      static_cast<double>(all.size() - first);
+  const std::size_t steps = all.size() - first;
+  return {steps, std::accumulate(all.begin() + static_cast<std::ptrdiff_t>(first), all.end(), 0.0) /
+                     static_cast<double>(steps)};
+}
+
+std::string step_line(const StoredReport& foreseen, const StoredReport& measured) {
+  const auto [steps, mean] = measured_steps(measured);
   const double expected = foreseen.about.foreseen_seconds;
   return fmt::format("step: foreseen {:.4g} s, measured {:.4g} s ({} x), the mean of {} steps\n",
-                     expected, mean, ratio(mean, expected), all.size() - first);
+                     expected, mean, ratio(mean, expected), steps);
 }
 
 std::string operations_text(const std::vector<OperationDifference>& rows) {
@@ -96,11 +107,16 @@ std::string memory_text(const StoredReport& foreseen, const StoredReport& measur
   return table.text();
 }
 
-std::string settings_text(const StoredReport& foreseen, const StoredReport& measured) {
-  std::string text;
+/// A setting that the two reports have with different values.
+struct SettingDifference {
+  std::string name, foreseen, measured;
+};
+
+std::vector<SettingDifference> setting_differences(const StoredReport& foreseen,
+                                                   const StoredReport& measured) {
+  std::vector<SettingDifference> found;
   const auto add = [&](const std::string& name, const std::string& one, const std::string& other) {
-    if (one != other && !kIncidental.contains(name))
-      text += fmt::format("  {}: {} foreseen, {} measured\n", name, one, other);
+    if (one != other && !kIncidental.contains(name)) found.push_back({name, one, other});
   };
   for (const auto& [name, value] : foreseen.about.settings) {
     const auto other = measured.about.settings.find(name);
@@ -110,8 +126,21 @@ std::string settings_text(const StoredReport& foreseen, const StoredReport& meas
     if (!foreseen.about.settings.contains(name)) add(name, "nothing", value);
   add("ranks", std::to_string(foreseen.about.ranks), std::to_string(measured.about.ranks));
   add("device", foreseen.about.device, measured.about.device);
+  return found;
+}
+
+std::string settings_text(const StoredReport& foreseen, const StoredReport& measured) {
+  std::string text;
+  for (const auto& [name, one, other] : setting_differences(foreseen, measured))
+    text += fmt::format("  {}: {} foreseen, {} measured\n", name, one, other);
   if (text.empty()) return "";
   return "what was foreseen is not what was run, and figures differ for that, too:\n" + text + "\n";
+}
+
+/// True if the run measured how long instructions took.
+bool has_times(const StoredReport& measured) {
+  return std::ranges::any_of(measured.operations,
+                             [](const OperationTotal& row) { return row.measured_ms.has_value(); });
 }
 
 }  // namespace
@@ -175,12 +204,45 @@ std::vector<MemoryDifference> memory_differences(const StoredReport& foreseen,
 std::string comparison_text(const StoredReport& foreseen, const StoredReport& measured) {
   const std::vector<OperationDifference> rows = differences(foreseen, measured);
   std::string text = settings_text(foreseen, measured) + step_line(foreseen, measured);
-  const bool has_times = std::ranges::any_of(
-      measured.operations, [](const OperationTotal& row) { return row.measured_ms.has_value(); });
-  text += has_times ? "\n" + operations_text(rows)
-                    : "the run measured no instructions: it needs 3 steps or more, and on a GPU "
-                      "--trace or --profile\n";
-  return text + "\n" + memory_text(foreseen, measured);
+  text += has_times(measured)
+              ? "\n" + operations_text(rows)
+              : "the run measured no instructions: it needs 3 steps or more, and on a GPU "
+                "--trace or --profile\n";
+  text += "\n" + memory_text(foreseen, measured);
+  return text +
+         "the highest of a process as measured includes pages that processes share, such as those "
+         "of libraries\n";
+}
+
+std::string comparison_json(const StoredReport& foreseen, const StoredReport& measured) {
+  const std::vector<OperationDifference> rows = differences(foreseen, measured);
+  const auto [steps, mean] = measured_steps(measured);
+  JsonWriter json;
+  json.begin_object();
+  json.member("foreseen_seconds_per_step", foreseen.about.foreseen_seconds);
+  json.member("measured_seconds_per_step", mean).member("measured_steps", steps);
+  json.key("operations").begin_array();
+  if (has_times(measured))
+    for (const OperationDifference& row : rows) {
+      json.begin_object().member("operation", row.of.operation).member("pass", row.of.pass);
+      json.member("queue", row.of.queue).member("per_step", row.of.instructions);
+      json.member("foreseen_ms", row.of.foreseen_ms).member("measured_ms", *row.of.measured_ms);
+      json.end_object();
+    }
+  json.end_array();
+  json.key("memory").begin_array();
+  for (const MemoryDifference& row : memory_differences(foreseen, measured)) {
+    json.begin_object().member("memory", row.memory).member("foreseen_bytes", row.foreseen);
+    json.key("measured_bytes");
+    row.measured ? json.value(*row.measured) : json.null();
+    json.end_object();
+  }
+  json.end_array();
+  json.key("settings").begin_object();
+  for (const auto& [name, one, other] : setting_differences(foreseen, measured)) {
+    json.key(name).begin_object().member("foreseen", one).member("measured", other).end_object();
+  }
+  return json.end_object().end_object().finish() + "\n";
 }
 
 }  // namespace strata::train

@@ -37,4 +37,8 @@ std::vector<MemoryDifference> memory_differences(const StoredReport& foreseen,
 /// The step, the operations, memory, and settings that differ, for people.
 std::string comparison_text(const StoredReport& foreseen, const StoredReport& measured);
 
+/// The same as JSON: seconds of a step, `operations` and `memory` in the same order, and `settings`
+/// that differ. Memory that was not measured is null; operations without times are left out.
+std::string comparison_json(const StoredReport& foreseen, const StoredReport& measured);
+
 }  // namespace strata::train

@@ -94,6 +94,15 @@ TEST(CompareReports, SettingsThatDifferComeFirst) {
   EXPECT_EQ(comparison_text(foreseen(), run).find("step: foreseen"), 0U);
 }
 
+TEST(CompareReports, AnotherDeviceIsSaid) {
+  StoredReport run = measured();
+  run.about = foreseen().about;
+  EXPECT_THAT(comparison_text(foreseen(), run), Not(HasSubstr("device:")));
+  run.about.device = "NVIDIA H200";
+  EXPECT_THAT(comparison_text(foreseen(), run),
+              HasSubstr("  device: CPU foreseen, NVIDIA H200 measured\n"));
+}
+
 TEST(CompareReports, MemoryThatDiffersMostComesFirst) {
   StoredReport run = measured();
   run.device_bytes = 5 << 20;

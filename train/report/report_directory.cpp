@@ -1,7 +1,5 @@
 #include "train/report/report_directory.h"
 
-#include <unistd.h>
-
 #include <array>
 #include <cerrno>
 #include <filesystem>
@@ -42,6 +40,8 @@ std::string foreseen_trace(const RunReport& report) {
   return trace_json(report.timelines, recorder);
 }
 
+constexpr const char* kReportDirectory = "the --memory-report directory";
+
 }  // namespace
 
 std::vector<std::string> report_files(const std::string& directory) {
@@ -51,7 +51,7 @@ std::vector<std::string> report_files(const std::string& directory) {
   return files;
 }
 
-void require_report_directory(const std::string& directory) {
+void require_report_directory(const std::string& directory, NewFolders& folders) {
   if (directory.empty()) return;
   std::error_code error;
   if (fs::exists(directory, error) && !fs::is_directory(directory, error))
@@ -59,11 +59,7 @@ void require_report_directory(const std::string& directory) {
                   "--memory-report asks for a directory, and this is a file; name "
                   "another or move it away",
                   ENOTDIR);
-  fs::create_directories(directory, error);
-  if (error)
-    throw IoError(directory, 0, "cannot create the --memory-report directory", error.value());
-  if (::access(directory.c_str(), W_OK | X_OK) != 0)
-    throw IoError(directory, 0, "cannot write to the --memory-report directory", errno);
+  folders.make_writable(directory, kReportDirectory);
   for (const std::string& file : report_files(directory))
     if (fs::is_directory(file, error))
       throw IoError(file, 0, "--memory-report writes a file of this name; move the directory away",
@@ -72,6 +68,9 @@ void require_report_directory(const std::string& directory) {
 
 void write_report(const std::string& directory, const RunReport& report,
                   const runtime::TraceRecorder* recorder) {
+  NewFolders folders;
+  folders.make_writable(directory,
+                        kReportDirectory);  // another may have removed it while it was empty
   const std::vector<std::string> files = report_files(directory);
   const std::string summary = summary_text(report);
   write_file_atomically(files[kSummary], summary);

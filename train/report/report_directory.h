@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/new_folders.h"
 #include "runtime/execute/trace.h"
 #include "train/report/run_report.h"
 
@@ -12,12 +13,12 @@ namespace strata::train {
 /// Paths of the files that a report in `directory` has.
 std::vector<std::string> report_files(const std::string& directory);
 
-/// Creates the directory where it is missing. Throws IoError naming --memory-report if a file
-/// of this name is in its place or one of a report's files cannot be written there. Any rank may
-/// call it.
-void require_report_directory(const std::string& directory);
+/// Makes the directory where it is missing. Throws IoError naming --memory-report if a file of
+/// this name is in its place or one of a report's files cannot be written there.
+void require_report_directory(const std::string& directory, NewFolders& folders);
 
-/// Replaces the files of an earlier report, each as a whole; others stay. `recorder`: what the run
+/// Makes the directory where it is missing, and replaces the files of an earlier report, each as a
+/// whole; others stay. `recorder`: what the run
 /// measured; null: the trace shows foreseen times. Throws IoError.
 void write_report(const std::string& directory, const RunReport& report,
                   const runtime::TraceRecorder* recorder);

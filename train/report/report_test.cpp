@@ -337,7 +337,8 @@ TEST(ReportDirectory, AnEarlierReportIsReplacedAndOtherFilesStay) {
   std::filesystem::create_directories(home / "report");
   (void)home.file("report/mine.txt", "mine");
   (void)home.file("report/summary.txt", "old");
-  require_report_directory(home / "report");
+  NewFolders folders;
+  require_report_directory(home / "report", folders);
   write_report(home / "report", planned.report(), nullptr);
   EXPECT_EQ(read_whole_file(home / "report/mine.txt", 100), "mine");
   EXPECT_THAT(read_whole_file(home / "report/summary.txt", 1 << 20), HasSubstr("rank 0 of 2"));
@@ -352,7 +353,10 @@ TEST(ReportDirectory, IsRefusedWhereItCannotBe) {
   const std::string file = home.file("file", "text");
   std::filesystem::create_directories(home / "taken/trace.json");
   const auto refusal = [](const std::string& directory) {
-    return message_of<IoError>([&] { require_report_directory(directory); });
+    return message_of<IoError>([&] {
+      NewFolders folders;
+      require_report_directory(directory, folders);
+    });
   };
   EXPECT_THAT(refusal(file), HasSubstr("--memory-report asks for a directory"));
   EXPECT_THAT(refusal(file + "/inside"), HasSubstr("--memory-report"));
@@ -360,6 +364,18 @@ TEST(ReportDirectory, IsRefusedWhereItCannotBe) {
               HasSubstr("cannot create the --memory-report directory"));
   EXPECT_THAT(refusal(home / "taken"), HasSubstr("move the directory away"));
   EXPECT_EQ(refusal(home / "new/and/deep"), "no error");
+  EXPECT_FALSE(std::filesystem::exists(home / "new")) << "no report came";
+}
+
+TEST(ReportDirectory, IsMadeAgainWhereItWentWhileItWasEmpty) {
+  const Planned planned;
+  const TestDirectory home;
+  {
+    NewFolders of_another_run;
+    require_report_directory(home / "new/report", of_another_run);
+  }
+  write_report(home / "new/report", planned.report(), nullptr);
+  EXPECT_TRUE(std::filesystem::exists(home / "new/report/report.html"));
 }
 
 }  // namespace

@@ -138,7 +138,7 @@ std::string differences(const std::string& there, const std::string& here,
 std::string note_on_plan(const TargetPlan& there, const TargetPlan& here, const std::string& why) {
   if (there.asked.empty() || here.asked.empty()) return "";
   const std::string settings =
-      differences(without_limits(there.planned), without_limits(here.planned), "as asked");
+      differences(without_limits(there.planned), without_limits(here.planned), "not planned");
   if (settings.empty()) return "";
   std::string reason = differences(there.asked, here.asked, "open");
   if (!reason.empty())

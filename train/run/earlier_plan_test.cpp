@@ -58,9 +58,10 @@ TEST(EarlierPlan, OtherSettingsAreNotedWithTheirReason) {
   EXPECT_EQ(note_on_plan(there, here, "why"), "") << "another limit changes nothing";
   here.planned = "zero.stage 2\n";
   const std::string note = note_on_plan(there, here, "they do not fit");
-  EXPECT_NE(note.find("micro_batch 4 there, as asked here, zero.stage as asked there, 2 here; "
-                      "they do not fit."),
-            std::string::npos)
+  EXPECT_NE(
+      note.find("micro_batch 4 there, not planned here, zero.stage not planned there, 2 here; "
+                "they do not fit."),
+      std::string::npos)
       << note;
   here.asked = "ranks 1\ntarget.memory 1GB\n";
   const std::string other = note_on_plan(there, here, "they do not fit");

@@ -62,16 +62,17 @@ std::string say(const plan::NearestSearch& search, const TrainOptions& options,
                   memory.local_world > 1 ? ", fewer ranks on this host" : "");
   if (!search.complete && (!found || found->nearness == plan::Nearness::smallest))
     return "no change that fits was found in a short search; " + otherwise;
+  const std::string limit = allowed_homes_flag(options.target.offload);
+  const std::string no_change =
+      fmt::format("no ZeRO stage, micro-batch, checkpointing or offload{}{}",
+                  limit.empty() ? "" : " within ", limit);
   if (!found)
-    return "no ZeRO stage, micro-batch, checkpointing or offload fits these limits; raise "
-           "--device-memory or --host-memory, " +
-           otherwise;
+    return no_change + " fits these limits; raise --device-memory or --host-memory, " + otherwise;
   const std::string needs = describe(found->needs, memory);
   const Flags flags = flags_of(*found, options);
   const bool fits = found->nearness != plan::Nearness::smallest;
   if (flags.empty() && fits) return "it needs about " + needs + " without";
-  if (flags.empty())
-    return "no ZeRO stage, micro-batch, checkpointing or offload needs less; " + otherwise;
+  if (flags.empty()) return no_change + " needs less; " + otherwise;
   const std::string change = fmt::format("{}", fmt::join(flags, " "));
   if (found->nearness == plan::Nearness::unplanned)
     return change + " fits: it needs at least " + needs;
@@ -119,7 +120,8 @@ std::string memory_advice(const ProgramRequest& request, const CrowdedMachine& m
   const auto found = plan::find_nearest(search,
                                         {.asked = choices_of(asked.options),
                                          .memory = machine.memory,
-                                         .refused = asked.options.plan.empty()},
+                                         .refused = asked.options.plan.empty(),
+                                         .farthest = asked.options.target.offload},
                                         kMostWork);
   return (request.options.plan.empty() ? "" : "print another Plan, or leave out --plan: ") +
          say(found, asked.options, machine.memory) +

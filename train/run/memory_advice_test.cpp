@@ -193,6 +193,14 @@ TEST(MemoryAdvice, MovesStateToHostMemoryWhereTheDeviceIsTooSmall) {
   EXPECT_TRUE(text.starts_with("--offload-optimizer nvme ")) << text;
   EXPECT_NE(text.find(" --nvme-path DIR is the cheapest change that fits: "), std::string::npos)
       << text;
+  // A drive is forbidden, too.
+  limited.options.target.offload = plan::Home::host;
+  const std::string kept = whole_advice(limited, 1, {1, needs.device, 0});
+  EXPECT_TRUE(
+      kept.starts_with("no ZeRO stage, micro-batch, checkpointing or offload within "
+                       "--allow-offload host fits these limits; "))
+      << kept;
+  EXPECT_EQ(kept.find("nvme"), std::string::npos) << kept;
 }
 
 TEST(MemoryAdvice, SaysWhatTheSmallestPlanNeedsWhenNothingFits) {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cctype>
+#include <filesystem>
 #include <utility>
 
 #include "comm/gather_texts.h"
@@ -53,9 +54,8 @@ OutputFolder::OutputFolder(const CheckpointOptions& options, std::string path,
   if (path_.empty()) return;
   fail_together([&] {
     if (!first()) return;
-    prepare_output_folder(files_, path_);
+    lock_ = make_and_lock();
     disk_ = disk_below(path_);
-    lock_ = lock();
     for (const std::string& name : remove_leftovers(files_, path_))
       listeners.print("removed " + path_ + "/" + name + ", which an interrupted run left");
     if (same_word(options.resume, "never")) refuse_or_replace(options);
@@ -81,6 +81,20 @@ void OutputFolder::refuse_or_replace(const CheckpointOptions& options) {
   for (const FoundCheckpoint& checkpoint : found) replaced_.push_back(checkpoint.step);
   listeners_.print(found.back().path +
                    " and older ones go once this run has committed its first checkpoint");
+}
+
+/// Tries more than once: another run that made the folder and failed removes it until a lock file
+/// is in it.
+std::unique_ptr<OutputLock> OutputFolder::make_and_lock() {
+  constexpr int kTries = 10;
+  for (int tries = 1;; ++tries) {
+    try {
+      prepare_output_folder(files_, path_);
+      return lock();
+    } catch (const IoError&) {
+      if (tries == kTries) throw;
+    }
+  }
 }
 
 std::unique_ptr<OutputLock> OutputFolder::lock() const {
@@ -139,8 +153,7 @@ void OutputFolder::require_same_disk() const {
 void OutputFolder::make_again() {
   const std::uint64_t disk = disk_below(path_);
   const bool is_new = !find_status(path_);
-  prepare_output_folder(files_, path_);
-  lock_ = lock();
+  lock_ = make_and_lock();
   replaced_.clear();  // they are gone
   listeners_.warn(path_ +
                   (is_new ? " was gone, with what lay in it, and is made anew"
@@ -168,8 +181,8 @@ void OutputFolder::probe() {
     } catch (const IoError&) {
       unseen = fmt::format(
           "rank {} on {} does not see what rank 0 wrote to {}; --output must be a folder that all "
-          "hosts share",
-          context_.rank, context_.host, path_);
+          "hosts share, and here it is {}",
+          context_.rank, context_.host, path_, std::filesystem::absolute(path_).string());
     }
   });
   fail_together([&] {  // all ranks have looked for the probe

@@ -64,6 +64,8 @@ class OutputFolder {
   }
 
  private:
+  /// Makes the folder where it is missing, and takes the lock of rank 0. Not collective.
+  std::unique_ptr<OutputLock> make_and_lock();
   /// Takes this rank's part of the lock, after rank 0 has its own. Not collective.
   [[nodiscard]] std::unique_ptr<OutputLock> lock() const;
   [[nodiscard]] Beat beat_and_tell_of(std::chrono::milliseconds wait) const;

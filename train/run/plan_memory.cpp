@@ -11,11 +11,11 @@
 #include "core/byte_size.h"
 #include "core/error.h"
 #include "machine/host_memory.h"
-#include "train/planning/lossy_choices.h"
 #include "train/planning/memory_budget.h"
 #include "train/planning/planning_text.h"
 #include "train/run/earlier_plan.h"
 #include "train/run/memory_needs.h"
+#include "train/run/plan_with_progress.h"
 #include "train/run/planning_site.h"
 
 namespace strata::train {
@@ -65,6 +65,13 @@ std::vector<PlannedOption> within(std::vector<PlannedOption> changes, const Memo
   return changes;
 }
 
+/// Returns the request for Programs with these settings. Compiling them may take long, so it beats.
+ProgramRequest programs_with(const RunParts& run, const TrainOptions& options) {
+  ProgramRequest request = programs_of(run.request, options);
+  request.beat = run.beat;
+  return request;
+}
+
 /// True if Programs with these settings fit.
 bool fits(const RunParts& run, const TrainOptions& options, const MemoryBudget& budget) {
   MachineMemory memory{budget.local_ranks, {}, budget.host_bytes};
@@ -74,7 +81,7 @@ bool fits(const RunParts& run, const TrainOptions& options, const MemoryBudget& 
     const MemoryNeeds needs = plan::memory_needs(tried.programs);
     return memory.holds(needs) && needs.disk <= budget.disk_bytes / budget.local_ranks;
   };
-  return holds(plan_programs(programs_of(run.request, options), budget.seat, budget.machine,
+  return holds(plan_programs(programs_with(run, options), budget.seat, budget.machine,
                              savings_of(options), holds));
 }
 
@@ -110,7 +117,8 @@ Verdict plan_here(RunParts& run, const MemoryBudget& budget) {
   if (const auto changes = earlier_settings(run, budget)) return {"", "", to_lines(*changes)};
   try {
     const PlannedRun planned =
-        plan_allowed(programs_of(run.request, run.options), run.request.config, budget);
+        plan_with_progress(programs_with(run, run.options), run.request.config, budget,
+                           [&](const auto& progress) { run.listeners.tell(Planning{progress}); });
     if (!planned.answer.chosen)
       return {"", describe_refusal(planned, run.request.config, budget), ""};
     ResolvedConfig config = run.request.config;

@@ -7,19 +7,21 @@
 
 #include "core/error.h"
 #include "core/format_bytes.h"
+#include "core/new_folders.h"
 #include "machine/machine.h"
 #include "plan/disk_writes.h"
 #include "plan/foresee.h"
 #include "train/engine/build_programs.h"
 #include "train/planning/drive_wear.h"
-#include "train/planning/lossy_choices.h"
 #include "train/planning/memory_target.h"
 #include "train/planning/planning_text.h"
 #include "train/report/report_directory.h"
 #include "train/run/memory_advice.h"
 #include "train/run/plan_report.h"
 #include "train/run/plan_target.h"
+#include "train/run/plan_with_progress.h"
 #include "train/run/planning_site.h"
+#include "train/run/writable.h"
 
 namespace strata::train {
 namespace {
@@ -104,7 +106,9 @@ compile::Compiled found_plan(const RunRequest& request, const PlanningSite& site
 RunRequest planned_for_target(RunRequest request, const PlanningSite& site,
                               const RunListeners& listeners) {
   const MemoryBudget budget = target_budget(request, site);
-  const PlannedRun planned = plan_allowed(programs_of(request), request.config, budget);
+  const PlannedRun planned =
+      plan_with_progress(programs_of(request), request.config, budget,
+                         [&](const auto& progress) { listeners.tell(Planning{progress}); });
   if (!planned.answer.chosen)
     throw OutOfMemory(fmt::format("--target-memory {}: {}{}", request.config.options.target.memory,
                                   describe_refusal(planned, request.config, budget),
@@ -128,7 +132,9 @@ bool plans_only(const TrainOptions& options, bool checks) {
 }
 
 void print_plan_only(const RunRequest& asked, const RunListeners& listeners) {
-  require_report_directory(asked.config.options.memory_report);
+  NewFolders folders;
+  require_report_directory(asked.config.options.memory_report, folders);
+  require_writable_file(asked.config.options.write_plan, "--write-plan");
   RunRequest request = asked;
   if (!asked.config.options.target.memory.empty())
     request = planned_for_target(std::move(request), planning_site(asked), listeners);
@@ -155,7 +161,6 @@ void print_plan_only(const RunRequest& asked, const RunListeners& listeners) {
 }
 
 std::string report_plan(const RunRequest& request) {
-  require_report_directory(request.config.options.memory_report);
   const PlanningSite site = planning_site(request);
   return report_plan(request, site, found_plan(request, site).programs, "");
 }

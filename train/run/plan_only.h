@@ -19,7 +19,7 @@ bool plans_only(const TrainOptions& options, bool checks);
 /// or this one. Plans for a device even if none is here, if --device cuda, --device-memory or
 /// --hardware asks for it. With --target-memory the planner makes the settings first. Writes the
 /// report of --memory-report, also of a plan that is refused, if its Programs were made. Throws
-/// OutOfMemory with advice.
+/// OutOfMemory with advice, IoError where a file cannot be written.
 void print_plan_only(const RunRequest& request, const RunListeners& listeners);
 
 /// Programs for the machine to plan for, and the memory that they exceed.

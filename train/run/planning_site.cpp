@@ -108,8 +108,7 @@ void assume_ranks(int world, RunRequest& request) {
   if (const int devices = hardware.hosts * hardware.devices;
       world > devices && !hardware.host_is_device())
     throw InvalidArgument(fmt::format(
-        "--world-size {}: the machine of --hardware has {} {}; --hardware {},devices={} "
-        "is one with more",
+        "{} ranks: the machine of --hardware has {} {}; --hardware {},devices={} is one with more",
         world, devices, devices == 1 ? "device" : "devices", hardware.name, world));
   const int spread = (world + hardware.hosts - 1) / hardware.hosts;
   context.local_world = std::max(std::min(world, hardware.devices), spread);

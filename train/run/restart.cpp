@@ -25,6 +25,10 @@ std::string describe_own(const Restart& restart, std::int64_t step) {
 }
 
 std::string describe_anew(const Restart& restart, std::int64_t step, bool saves) {
+  if (restart.last_step <= step)
+    return fmt::format(
+        "attempt {}: begins as the first attempt did; no step of this run was seen yet",
+        restart.attempt);
   return fmt::format("attempt {}: {} and begins as the first attempt did{}", restart.attempt,
                      saves ? "this run has no checkpoint yet"
                            : "this run saves nothing, since no --output names a folder,",

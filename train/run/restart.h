@@ -22,7 +22,8 @@ std::optional<Restart> restart_of(const RankContext& context);
 /// this run; steps 41 to 57 are computed again".
 std::string describe_own(const Restart& restart, std::int64_t step);
 /// Says the same of a run that has saved nothing and begins after `step` as its options say.
-/// `saves`: it has an output folder.
+/// `saves`: it has an output folder. Nothing is lost where no step was seen, as when fewer ranks
+/// start because the first number did not fit.
 std::string describe_anew(const Restart& restart, std::int64_t step, bool saves);
 
 }  // namespace strata::train

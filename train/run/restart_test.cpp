@@ -3,11 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include "comm/factory.h"
 #include "core/error.h"
+#include "core/new_folders.h"
 #include "core/testing/test_directory.h"
 #include "train/checkpoint/checkpoint_run.h"
 #include "train/engine/weights.h"
@@ -47,12 +50,15 @@ TEST(Restart, SaysWhatIsLost) {
       describe_anew(restart, 0, true),
       "attempt 2: this run has no checkpoint yet and begins as the first attempt did; steps 1 "
       "to 57 are computed again");
-  restart.last_step = -1;
-  EXPECT_EQ(describe_own(restart, 40), "attempt 2: goes on from step 40 of this run");
   EXPECT_EQ(
       describe_anew(restart, 0, false),
       "attempt 2: this run saves nothing, since no --output names a folder, and begins as the "
-      "first attempt did");
+      "first attempt did; steps 1 to 57 are computed again");
+  restart.last_step = -1;
+  EXPECT_EQ(describe_own(restart, 40), "attempt 2: goes on from step 40 of this run");
+  EXPECT_EQ(describe_anew(restart, 0, true),
+            "attempt 2: begins as the first attempt did; no step of this run was seen yet")
+      << "nothing is lost";
 }
 
 /// Starts of runs that write checkpoints to one folder.
@@ -197,6 +203,21 @@ TEST_F(RestartTest, WaitsForTheLockAsLongAsTheLauncherSays) {
             }).find("in use by run mine"),
             std::string::npos);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(3));
+}
+
+TEST_F(RestartTest, AFolderIsMadeAgainWhereOthersRemoveItBeforeItHasALock) {
+  std::atomic<bool> ends = false;
+  std::jthread refused([&] {
+    while (!ends) EXPECT_FALSE(NewFolders().make(output()));
+  });
+  const auto communicator = comm::make_communicator({}, "single");
+  for (int run = 0; run < 200; ++run) {
+    EXPECT_NO_THROW(OutputFolder({}, output(), context_of("abc", 0), *communicator, listeners_));
+    fs::remove(output() + "/.strata-lock");
+    std::error_code gone_already;
+    fs::remove(output(), gone_already);
+  }
+  ends = true;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "core/error.h"
+#include "core/file_system.h"
 #include "core/integer.h"
 #include "train/checkpoint/checkpoint_directory.h"
 #include "train/checkpoint/checkpoint_reader.h"
@@ -26,6 +27,14 @@ constexpr const char* kConfigName = "config.json";
 bool leaves_choice(const std::string& resume) {
   // transformers' flag says "true" for the last one.
   return same_word(resume, "auto") || same_word(resume, "required") || same_word(resume, "true");
+}
+
+void require_resume_target(const std::string& resume, const std::optional<Restart>& restart) {
+  if (restart || same_word(resume, "never") || leaves_choice(resume)) return;
+  std::error_code missing;
+  if (std::filesystem::is_directory(resume, missing)) return;
+  PosixFileSystem files;
+  (void)CheckpointReader(files, resume);  // throws what it says of a folder that is not there
 }
 
 void ResumeSource::pass_over(const PassedOver& passed) {

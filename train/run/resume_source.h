@@ -21,6 +21,10 @@ namespace strata::train {
 /// True for values of --resume with which the run chooses the checkpoint.
 bool leaves_choice(const std::string& resume);
 
+/// Throws DataError if --resume names a folder that is not there. A restart, which goes on from
+/// what the run wrote, asks nothing.
+void require_resume_target(const std::string& resume, const std::optional<Restart>& restart);
+
 /// A checkpoint that a run goes on from.
 struct ResumePoint {
   std::string directory;

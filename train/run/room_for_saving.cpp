@@ -5,6 +5,17 @@
 #include "core/error.h"
 
 namespace strata::train {
+namespace {
+
+/// A refusal of Programs with a snapshot as the reason for others: "out of memory: " would say that
+/// the run has failed.
+std::string reason_of(const std::string& refusal) {
+  const std::size_t colon = refusal.find(": ", refusal.find("out of "));
+  if (colon == std::string::npos) return refusal;
+  return "with a snapshot, " + refusal.substr(colon + 2);
+}
+
+}  // namespace
 
 bool RoomForSaving::accepts(const compile::Compiled& tried) {
   std::string mine;
@@ -28,7 +39,7 @@ std::string RoomForSaving::lacking(const compile::Compiled& tried) const {
 std::string RoomForSaving::note(runtime::SaveMemory chosen) const {
   const std::string reason =
       refusals_.empty() ? "steps are faster with the host memory that a snapshot would keep"
-                        : refusals_.back();
+                        : reason_of(refusals_.back());
   if (chosen == runtime::SaveMemory::windows)
     return "the step after a saved one waits for the drive, as what is saved goes there in "
            "windows: " +

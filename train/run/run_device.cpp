@@ -63,7 +63,7 @@ void RunDevice::make(const TrainOptions& options, const RankContext& context) {
   device_ = cuda::open_device(context.local_rank % count.devices, cuda::Libraries::used,
                               options.tf32 ? cuda::Tf32::allowed : cuda::Tf32::never);
   comm::DeviceCommunicator made = comm::make_device_communicator(
-      host_, *device_, {options.reduction, context.network_interface});
+      host_, *device_, {options.reduction, context.network_interface, context.host});
   communicator_ = std::move(made.communicator);
   if (!made.note.empty()) notes_.push_back(made.note);
   description_ = device_->description();

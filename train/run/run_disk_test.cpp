@@ -1,12 +1,20 @@
 #include "train/run/run_disk.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <exception>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "comm/factory.h"
+#include "core/error.h"
 #include "core/testing/test_directory.h"
+#include "core/unique_fd.h"
+#include "offload/nvme/nvme_store.h"
+#include "offload/nvme/space_file.h"
 
 namespace strata::train {
 namespace {
@@ -33,6 +41,25 @@ std::vector<std::string> descriptions(const OffloadOptions& offload, int world,
   return said;
 }
 
+constexpr std::int64_t kBytes = 1 << 20;
+
+TrainOptions options_with_disk(const TestDirectory& directory) {
+  TrainOptions options;
+  options.offload.optimizer = plan::Home::disk;
+  options.offload.nvme_paths = {directory.path()};
+  return options;
+}
+
+/// Changes the first byte of an open file, as another process would.
+void flip_a_byte(int fd) {
+  const UniqueFd file(::open(("/proc/self/fd/" + std::to_string(fd)).c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_TRUE(file.valid());
+  char byte = 0;
+  ASSERT_EQ(::pread(file.get(), &byte, 1, 0), 1);
+  byte = static_cast<char>(byte ^ 1);
+  ASSERT_EQ(::pwrite(file.get(), &byte, 1, 0), 1);
+}
+
 TEST(RunDisk, AllRanksTakeWhatOneHasMeasured) {
   const TestDirectory directory;
   OffloadOptions options;
@@ -44,6 +71,55 @@ TEST(RunDisk, AllRanksTakeWhatOneHasMeasured) {
   EXPECT_TRUE(said[0].starts_with(directory.path() + ": ")) << said[0];
   EXPECT_TRUE(said[0].ends_with("/s written, 3 MiB x 5 at a time")) << said[0] << ", as asked";
   EXPECT_EQ(said[1], said[0]);
+}
+
+TEST(RunDisk, TransfersAsItWasAsked) {
+  const TestDirectory directory;
+  TrainOptions options = options_with_disk(directory);
+  options.offload.request_bytes = std::int64_t{3} << 20;
+  options.offload.queue_depth = 5;
+  const auto communicators = comm::make_thread_communicators(1);
+  RunDisk disk(options, *communicators[0]);
+  disk.open(kBytes);
+  EXPECT_EQ(dynamic_cast<const offload::NvmeStore&>(*disk.disk()).settings(),
+            (offload::TransferSettings{std::int64_t{3} << 20, 5}));
+}
+
+TEST(RunDisk, FindsBytesThatChangedUnlessToldNotTo) {
+  for (const bool looks : {true, false}) {
+    const TestDirectory directory;
+    TrainOptions options = options_with_disk(directory);
+    options.offload.checksums = looks;
+    const auto communicators = comm::make_thread_communicators(1);
+    RunDisk disk(options, *communicators[0]);
+    disk.open(kBytes);
+    std::vector<std::byte> written(kBytes, std::byte{7}), read(kBytes);
+    disk.disk()->write_bytes(0, written, "tensor w");
+    flip_a_byte(dynamic_cast<const offload::NvmeStore&>(*disk.disk()).file(0));
+    if (looks) {
+      EXPECT_THROW(disk.disk()->read_bytes(0, read, "tensor w"), DataError);
+    } else {
+      EXPECT_NO_THROW(disk.disk()->read_bytes(0, read, "tensor w"));
+      EXPECT_NE(read, written);
+    }
+  }
+}
+
+/// The folders have one file system here, but each counts as a drive of its own.
+TEST(RunDisk, SaysWhenAllDrivesTogetherLackRoomForAllRanks) {
+  const TestDirectory first, second;
+  TrainOptions options = options_with_disk(first);
+  const std::int64_t half = offload::free_bytes(first.path()) / 2;
+  const auto communicators = comm::make_thread_communicators(1);
+  for (int drives = 1; drives <= 2; ++drives) {
+    if (drives == 2) options.offload.nvme_paths.push_back(second.path());
+    const RunDisk disk(options, *communicators[0]);
+    EXPECT_EQ(disk.lacking_room(half, 2 * drives - 1), "");
+    const std::string said = disk.lacking_room(half, 2 * drives + 1);
+    EXPECT_TRUE(said.starts_with("out of disk space: " + std::to_string(2 * drives + 1) +
+                                 " rank(s) need " + std::to_string(half) + " bytes each"))
+        << said;
+  }
 }
 
 TEST(RunDisk, ServesAPlanFromAFile) {

@@ -45,6 +45,7 @@ ProgramRequest programs_of(const RunParts& run) {
   ProgramRequest request{run.request.model, run.options};
   request.evaluate = run.corpus.held_out != nullptr;
   request.local_ranks = run.request.context.local_world;
+  request.beat = run.beat;
   return request;
 }
 
@@ -122,6 +123,7 @@ void add_observers(RunParts& run, EngineParts& parts, double foreseen_seconds) {
   observe_first_steps(run, parts.observers, foreseen_seconds);
   run.listeners.tell(Equipping{parts.observers, *run.communicator, run.device->communicator(),
                                run.machine, run.steps_before(), run.options.steps, foreseen_seconds,
+                               run.request.context.local_world,
                                [&device = *run.device] { return device.memory(); }});
 }
 
@@ -139,7 +141,7 @@ std::string build_engine(RunParts& run) {
   compile::Compiled found = plan_for_saving(run, request);
   if (!found.programs.programs.empty())
     run.listeners.tell(Planned{found.programs, run.machine, run.device->communicator().seat(),
-                               run.device->description()});
+                               run.device->computer()});
   if (!found.fit.fits()) return lacking_memory(found.fit, request);
   EngineParts parts;
   parts.programs = std::move(found.programs);

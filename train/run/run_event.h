@@ -19,6 +19,7 @@
 #include "machine/machine.h"
 #include "runtime/execute/observer.h"
 #include "train/data/tokenizer_tool.h"
+#include "train/run/planning_beat.h"
 #include "train/run/step_bound.h"
 
 namespace strata::train {
@@ -35,6 +36,11 @@ struct Encoding {
   std::optional<EncodingProgress> progress;
 };
 
+/// Progress of the search for settings; nullopt: it is over.
+struct Planning {
+  std::optional<PlanningProgress> progress;
+};
+
 /// The phase that the rank enters; within steps, observers of Programs see the phases.
 struct Entered {
   Phase phase = Phase::starting;
@@ -45,7 +51,7 @@ struct Planned {
   const compile::StepPrograms& programs;  ///< copy them to keep them
   const machine::Machine& machine;        ///< this rank's
   comm::Seat seat;                        ///< of this rank
-  std::string device;                     ///< name for people
+  std::string device;                     ///< what computes, for people
 };
 
 /// The engine is about to be made. A listener may add an observer of its Programs, which must live
@@ -59,6 +65,7 @@ struct Equipping {
   std::int64_t first_step = 0;                     ///< steps done by earlier processes
   std::int64_t steps = 0;                          ///< steps of the run
   double foreseen_seconds = 0;                     ///< of a step; 0: not known
+  int local_ranks = 1;                             ///< ranks of this host, which share its memory
   /// Returns, until Closing or a failure, what the device has and has free; nullopt on the CPU.
   std::function<std::optional<kernels::DeviceMemoryFacts>()> device_memory = {};
 };
@@ -158,7 +165,8 @@ struct Refused {
   std::string text;
 };
 
-using RunEvent = std::variant<Note, Encoding, Entered, GoesOn, Planned, Equipping, Began, StepDone,
-                              Evaluating, Evaluated, Saved, Transfers, Stopped, Closing, Refused>;
+using RunEvent =
+    std::variant<Note, Encoding, Planning, Entered, GoesOn, Planned, Equipping, Began, StepDone,
+                 Evaluating, Evaluated, Saved, Transfers, Stopped, Closing, Refused>;
 
 }  // namespace strata::train

@@ -12,6 +12,7 @@
 
 #include "comm/communicator.h"
 #include "comm/fail_together.h"
+#include "core/new_folders.h"
 #include "runtime/execute/trace.h"
 #include "train/engine/engine.h"
 #include "train/run/beside_weights.h"
@@ -99,6 +100,7 @@ struct RunParts {
   std::optional<std::string> measured_of;  ///< rank 0's, once it is known (run_profile.h)
   machine::Machine machine;                ///< this rank's
   std::unique_ptr<Engine> engine;          // must come after what it borrows
+  NewFolders folders;                      ///< rank 0's, for what it will write
   std::optional<OutputFolder> output;
   std::optional<CheckpointSaver> saver;
   std::optional<ResumeSource> resume_source;

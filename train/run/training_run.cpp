@@ -13,6 +13,7 @@
 #include "train/run/model_directory.h"
 #include "train/run/plan_memory.h"
 #include "train/run/publish_worlds.h"
+#include "train/run/resume_source.h"
 #include "train/run/run_batches.h"
 #include "train/run/run_beginning.h"
 #include "train/run/run_data.h"
@@ -42,6 +43,7 @@ void open_machine(RunParts& run) {
   require_checkable_device(options);
   const RankContext& context = run.request.context;
   run.device = std::make_unique<RunDevice>(options, context, *run.communicator);
+  comm::require_sums(run.device->communicator().seat());
   run.disk = std::make_unique<RunDisk>(options, *run.communicator);
   run.machine = run.device->machine(threads_per_rank(options, context), context.local_world);
   run.disk->add_to(run.machine, context.local_world);
@@ -51,7 +53,11 @@ void open_machine(RunParts& run) {
 /// Opens files, ranks and the output folder, which need no plan.
 void open_run(RunParts& run) {
   const RankContext& context = run.request.context;
-  require_writable(run.options);
+  require_output(run.options);
+  if (run.first) {
+    require_writable(run.options, run.folders);
+    require_resume_target(run.options.checkpoint.resume, restart_of(context));
+  }
   require_weights(run.options.model);
   require_data(run.options);
   run.communicator = comm::make_communicator(context, "auto", &run.watch);
@@ -64,7 +70,7 @@ void open_run(RunParts& run) {
   run.output.emplace(run.options.checkpoint, run.options.output, context, *run.communicator,
                      run.listeners);
   run.output->fail_together([&] {
-    if (run.first) try_writing(run.options);
+    if (run.first) try_writing(run.options, run.folders);
   });
 }
 
@@ -77,7 +83,8 @@ std::string advice(const RunParts& run) {
     host_bytes = host_bytes == 0 ? limit : std::min(host_bytes, limit);
   return memory_advice({.model = run.request.model,
                         .options = run.options,
-                        .evaluate = run.corpus.held_out != nullptr},
+                        .evaluate = run.corpus.held_out != nullptr,
+                        .beat = run.beat},
                        {.seat = run.device->communicator().seat(),
                         .machine = run.machine,
                         .memory = {.local_world = context.local_world,

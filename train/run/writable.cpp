@@ -21,21 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void require_writable_directory(const fs::path& directory, const std::string& for_what) {
-  std::error_code error;
-  if (!fs::is_directory(directory, error))
-    throw IoError(directory.string(), 0, for_what, error ? error.value() : ENOTDIR);
-  if (::access(directory.c_str(), W_OK | X_OK) != 0)
-    throw IoError(directory.string(), 0, for_what, errno);
-}
-
-void require_writable_file(const std::string& file, const std::string& flag) {
-  if (file.empty()) return;
-  const fs::path parent = fs::path(file).parent_path();
-  if (fs::is_directory(file)) throw IoError(file, 0, flag + " asks for a file there", EISDIR);
-  require_writable_directory(parent.empty() ? "." : parent,
-                             "cannot create the file of " + flag + " in this directory");
-}
+constexpr const char* kOutput = "the --output directory";
 
 /// True if `path` exists and is `folder` or lies in it, links followed.
 bool lies_in(const std::string& path, const std::string& folder) {
@@ -45,29 +31,8 @@ bool lies_in(const std::string& path, const std::string& folder) {
   return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
 }
 
-void require_writable_output(const TrainOptions& options) {
-  if (options.output.empty()) return;
-  if (ModelFiles::has_weights(options.output))  // a run's own weights lie in its step-... folders
-    throw InvalidArgument(
-        "--output " + options.output +
-        " has the weights of a model in it, which every program would read instead of "
-        "what is trained; name another --output");
-  std::error_code error;
-  if (options.checkpoint.overwrite && lies_in(options.model, options.output))
-    throw InvalidArgument("--overwrite-output-dir would remove --model " + options.model +
-                          ", which lies in --output " + options.output + "; name another --output");
-  fs::create_directories(options.output, error);
-  if (error)
-    throw IoError(options.output, 0, "cannot create the --output directory", error.value());
-  require_writable_directory(options.output, "cannot write to the --output directory");
-}
-
-void require_writable_folder(const LogSink& sink) {
-  std::error_code error;
-  fs::create_directories(sink.folder, error);
-  if (error)
-    throw IoError(sink.folder, 0, "cannot create the folder of " + sink.said_by, error.value());
-  require_writable_directory(sink.folder, "cannot write to the folder of " + sink.said_by);
+void make_sink(const LogSink& sink, NewFolders& folders) {
+  folders.make_writable(sink.folder, "the folder of " + sink.said_by);
 }
 
 /// Opens a file that exists; else makes one, writes a byte (a full disk has no room), removes it.
@@ -113,28 +78,57 @@ void require_own_files(const TrainOptions& options) {
 
 }  // namespace
 
-void try_writing(const TrainOptions& options) {
+void require_output(const TrainOptions& options) {
+  if (options.output.empty()) return;
+  if (ModelFiles::has_weights(options.output))  // a run's own weights lie in its step-... folders
+    throw InvalidArgument(
+        "--output " + options.output +
+        " has the weights of a model in it, which every program would read instead of "
+        "what is trained; name another --output");
+  if (options.checkpoint.overwrite && lies_in(options.model, options.output))
+    throw InvalidArgument("--overwrite-output-dir would remove --model " + options.model +
+                          ", which lies in --output " + options.output + "; name another --output");
+  std::error_code unknown;
+  if (!fs::exists(options.output, unknown)) return;
+  if (const int reason = why_not_writable(options.output); reason != 0 && reason != ENOENT)
+    throw IoError(options.output, 0, std::string("cannot write to ") + kOutput, reason);
+}
+
+void require_writable_file(const std::string& file, const std::string& flag) {
+  if (file.empty()) return;
+  const fs::path parent = fs::path(file).parent_path();
+  if (fs::is_directory(file)) throw IoError(file, 0, flag + " asks for a file there", EISDIR);
+  const std::string directory = parent.empty() ? "." : parent.string();
+  if (const int reason = why_not_writable(directory); reason != 0)
+    throw IoError(directory, 0, "cannot create the file of " + flag + " in this directory", reason);
+}
+
+void try_writing(const TrainOptions& options, NewFolders& folders) {
   try_file(options.metrics, "--metrics");
   try_file(options.trace, "--trace");
   try_file(options.profile, "--profile");
   try_file(options.dump_state, "--dump-state");
   try_file(options.write_plan, "--write-plan");
+  require_report_directory(options.memory_report, folders);
   for (const std::string& file : report_files(options.memory_report))
     try_file(file, "--memory-report");
-  for (const LogSink& sink : log_sinks(options))
+  for (const LogSink& sink : log_sinks(options)) {
+    make_sink(sink, folders);
     try_file((fs::path(sink.folder) / ".strata-trial").string(), sink.said_by);
+  }
 }
 
-void require_writable(const TrainOptions& options) {
-  require_writable_output(options);
-  require_report_directory(options.memory_report);
+void require_writable(const TrainOptions& options, NewFolders& folders) {
+  require_output(options);
+  if (!options.output.empty()) folders.make_writable(options.output, kOutput);
+  require_report_directory(options.memory_report, folders);
   require_own_files(options);
   require_writable_file(options.metrics, "--metrics");
   require_writable_file(options.trace, "--trace");
   require_writable_file(options.profile, "--profile");
   require_writable_file(options.dump_state, "--dump-state");
   require_writable_file(options.write_plan, "--write-plan");
-  for (const LogSink& sink : log_sinks(options)) require_writable_folder(sink);
+  for (const LogSink& sink : log_sinks(options)) make_sink(sink, folders);
 }
 
 }  // namespace strata::train

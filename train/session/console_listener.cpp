@@ -24,6 +24,8 @@ void ConsoleListener::operator()(const RunEvent& event) {
   if (const auto* saved = std::get_if<Saved>(&event)) console_.print(describe(*saved));
   if (const auto* encoding = std::get_if<Encoding>(&event))
     encoding->progress ? encoding_.show(*encoding->progress) : encoding_.finish();
+  if (const auto* planning = std::get_if<Planning>(&event))
+    planning->progress ? planning_.show(*planning->progress) : planning_.finish();
   if (const auto* refused = std::get_if<Refused>(&event)) {
     console_.end_progress();
     say_last_words(context_, status_, refused->code, refused->text, console_);

@@ -6,6 +6,7 @@
 #include "train/run/run_event.h"
 #include "train/session/console.h"
 #include "train/session/encoding_line.h"
+#include "train/session/planning_line.h"
 
 namespace strata::train {
 
@@ -13,7 +14,11 @@ namespace strata::train {
 class ConsoleListener {
  public:
   ConsoleListener(Console& console, const RankContext& context, StatusPage& status)
-      : console_(console), context_(context), status_(status), encoding_(console) {}
+      : console_(console),
+        context_(context),
+        status_(status),
+        encoding_(console),
+        planning_(console) {}
   void operator()(const RunEvent& event);
 
  private:
@@ -22,6 +27,7 @@ class ConsoleListener {
   const RankContext& context_;
   StatusPage& status_;
   EncodingLine encoding_;
+  PlanningLine planning_;
 };
 
 }  // namespace strata::train

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <map>
 #include <string_view>
+#include <utility>
 
 #include "core/error.h"
 #include "machine/hardware_override.h"
@@ -51,36 +54,82 @@ class Words {
   std::optional<std::string> value_;
 };
 
-void take(const std::string& word, Words& words, PlanCommandLine& parsed) {
+/// Returns the name of the flag that `word` spells.
+std::string flag_of_word(const std::string& word) {
+  constexpr std::pair<std::string_view, std::string_view> kOthers[] = {
+      {"-h", "--help"},
+      {"--target_memory", "--target-memory"},
+      {"--world-size", "--world"},
+      {"--world_size", "--world"},
+      {"--write_config", "--write-config"}};
+  const auto* other =
+      std::ranges::find(kOthers, word, &std::pair<std::string_view, std::string_view>::first);
+  return other == std::end(kOthers) ? word : std::string(other->second);
+}
+
+/// Refuses a flag that was given before with another value: which of both is meant?
+class OneValueEach {
+ public:
+  const std::string& of(const std::string& flag, const std::string& word, std::string value) {
+    const auto [at, fresh] = given_.try_emplace(flag, word, std::move(value));
+    const auto& [first_word, first_value] = at->second;
+    if (!fresh && first_value != value)
+      throw InvalidArgument(
+          fmt::format("{} {} and {} {}: two values for one setting; leave out one", first_word,
+                      first_value, word, value));
+    return first_value;
+  }
+
+ private:
+  std::map<std::string, std::pair<std::string, std::string>> given_;  ///< by flag: word, value
+};
+
+/// Splits the targets of --target-memory. A number without unit beside others is one that was
+/// written with a comma: "24,000MB".
+std::vector<std::string> targets_from(const std::string& text) {
+  std::vector<std::string> targets;
+  for (const std::string_view target : listed(text)) targets.emplace_back(target);
+  if (targets.empty()) return {""};  // refused by name
+  const auto is_bare = [](const std::string& target) {
+    return !target.empty() && target.find_first_not_of("0123456789.") == target.npos;
+  };
+  if (targets.size() > 1 && std::ranges::any_of(targets, is_bare))
+    throw InvalidArgument(fmt::format(
+        "--target-memory: found '{}', where a comma separates targets, and one of them has no "
+        "unit; write a number without commas, such as 24000MB, or 24GB,16GB for two targets",
+        text));
+  return targets;
+}
+
+void take(const std::string& word, Words& words, OneValueEach& values, PlanCommandLine& parsed) {
   constexpr std::string_view kCount = "a whole number from 1";
-  if (word == "--help" || word == "-h") {
+  const std::string flag = flag_of_word(word);
+  const auto value = [&] { return values.of(flag, word, words.value_of(word)); };
+  if (flag == "--help") {
     parsed.help = true;
-  } else if (word == "--hardware") {
-    parsed.hardware = machine::split_hardware_list(words.value_of(word));
+  } else if (flag == "--hardware") {
+    parsed.hardware = machine::split_hardware_list(value());
     if (parsed.hardware.empty())
       throw InvalidArgument("--hardware: found '', expected names such as rtx4090,h100");
-  } else if (word == "--target-memory" || word == "--target_memory") {
-    const std::string targets = words.value_of(word);
-    parsed.targets.clear();
-    for (const std::string_view target : listed(targets)) parsed.targets.emplace_back(target);
-    if (parsed.targets.empty()) parsed.targets.emplace_back();  // refused by name
-  } else if (word == "--world" || word == "--world-size" || word == "--world_size") {
-    parsed.world = number(word, words.value_of(word), 1, kCount);
-  } else if (word == "--hosts") {
-    parsed.hosts = number(word, words.value_of(word), 1, kCount);
-  } else if (word == "--price") {
+  } else if (flag == "--target-memory") {
+    parsed.targets = targets_from(value());
+  } else if (flag == "--world") {
+    parsed.world = number(word, value(), 1, kCount);
+  } else if (flag == "--hosts") {
+    parsed.hosts = number(word, value(), 1, kCount);
+  } else if (flag == "--price") {
     parsed.prices.clear();
-    const std::string prices = words.value_of(word);
+    const std::string prices = value();
     for (const std::string_view part : listed(prices))
       if (!part.empty())
         parsed.prices.push_back(
             number(word, part, 0.0, "a price per device and hour, such as 2.5"));
-  } else if (word == "--explain") {
+  } else if (flag == "--explain") {
     parsed.explains = true;
-  } else if (word == "--json") {
+  } else if (flag == "--json") {
     parsed.json = true;
-  } else if (word == "--write-config" || word == "--write_config") {
-    parsed.config_to_write = words.value_of(word);
+  } else if (flag == "--write-config") {
+    parsed.config_to_write = value();
   } else {
     parsed.train.push_back(words.whole());
   }
@@ -91,9 +140,10 @@ void take(const std::string& word, Words& words, PlanCommandLine& parsed) {
 PlanCommandLine parse_plan_command_line(int argc, const char* const* argv) {
   PlanCommandLine parsed;
   std::string problems;
+  OneValueEach values;
   for (Words words(argc, argv); !words.done();) {
     try {
-      take(words.next(), words, parsed);
+      take(words.next(), words, values, parsed);
     } catch (const InvalidArgument& error) {
       problems += (problems.empty() ? "" : "\n") + std::string(error.what());
     }
@@ -113,7 +163,7 @@ PlanCommandLine parse_plan_command_line(int argc, const char* const* argv) {
 
 std::string plan_help() {
   return R"(usage: plan --model MODEL [flags]
-       plan compare FORESEEN MEASURED
+       plan compare [--json] FORESEEN MEASURED
 
 Says, without weights, data, ranks or a GPU, how a training run would fit into memory, how fast it
 would be and what binds it. Settings of batch, ZeRO, checkpointing and offload that are not given
@@ -121,7 +171,7 @@ are chosen by the planner; all flags of train work (train --help).
 
   --target-memory SIZE|auto   memory of each GPU in all, or of each process on the CPU [all of it];
                               24GB,16GB,12GB plans for each: memory against time
-  --strategy NAME             conservative, balanced, aggressive or maximum [balanced]
+  --strategy NAME             conservative, balanced or auto, aggressive, maximum [balanced]
   --allow-offload FARTHEST    none, host or disk [disk, where the machine has one]
   --allow-lossy LIST          what of --state-recipe may be chosen although results change: of
                               bf16-moments, packed-bf16-moments, 8bit, bf16-sr [none]
@@ -129,7 +179,7 @@ are chosen by the planner; all flags of train work (train --help).
                               files of doctor --write-hardware [this machine]; figures of a
                               machine change by KEY=VALUE after its name: rtx4090,link=12GB/s,
                               disk=none,h100 is two machines (docs/formats/hardware.md)
-  --world N                   ranks [all devices of the hardware]
+  --world N                   ranks [all devices of the hardware]; with --hosts as many on each
   --hosts N                   hosts of the hardware [as its file says]
   --price P[,P...]            price of a device for an hour, for all or for each machine
   --plan FILE                 say what this Plan needs, how long its steps are, and whether it fits
@@ -142,7 +192,8 @@ compare says how far off a plan was, operation by operation, worst first, from t
 train --memory-report: that of a plan (with --print-plan --steps 0) and that of a run.
 
 Exit status: 0 if every machine has a plan, 1 if one has none, 2 for a flag or value that is wrong
-by itself, 78 for settings that contradict one another and for files and names that are not known.
+by itself, 74 for a file that cannot be written, 78 for settings that contradict one another and for
+files and names that are not known.
 )";
 }
 

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -13,23 +15,26 @@
 #include "core/file.h"
 #include "core/format_bytes.h"
 #include "core/freed_memory.h"
+#include "core/new_folders.h"
 #include "core/program_main.h"
 #include "machine/hardware_override.h"
 #include "plan/disk_writes.h"
 #include "plan/foresee.h"
 #include "plan/memory_needs.h"
 #include "train/config/make_plan.h"
-#include "train/planning/lossy_choices.h"
 #include "train/planning/planned_config.h"
 #include "train/planning/planning_text.h"
-#include "train/report/compare_reports.h"
 #include "train/report/report_directory.h"
 #include "train/run/plan_only.h"
 #include "train/run/plan_report.h"
 #include "train/run/plan_target.h"
+#include "train/run/plan_with_progress.h"
 #include "train/run/planning_site.h"
+#include "train/run/writable.h"
+#include "train/session/compare_command.h"
 #include "train/session/plan_command_line.h"
 #include "train/session/plan_table.h"
+#include "train/session/planning_line.h"
 #include "train/session/programs.h"
 #include "train/session/settle_request.h"
 
@@ -54,17 +59,16 @@ std::vector<Planned> planned_rows(const PlanCommandLine& line) {
   return rows;
 }
 
-/// The command line of `train` for one row; it need not say how much memory to plan for.
+/// The command line of `train` for one row; it need not say how much memory to plan for. --hosts
+/// changes a figure of the machine as in --hardware, so that the same is asked of it.
 ParsedCommandLine train_line(const PlanCommandLine& line, const Planned& row) {
-  const std::string& hardware = row.hardware;
+  const std::string hardware =
+      line.hosts > 0 ? fmt::format("{},hosts={}", row.hardware, line.hosts) : row.hardware;
   std::vector<std::string> words{"plan"};
   words.insert(words.end(), line.train.begin(), line.train.end());
   if (!hardware.empty()) words.insert(words.end(), {"--hardware", hardware});
   if (!line.targets.empty()) words.insert(words.end(), {"--target-memory", row.target});
-  int world = line.world;  // known before settings are resolved: the batch depends on it
-  if (world == 0 && line.hosts > 0)
-    world = line.hosts * machine::load_overridden_hardware(hardware).devices;
-  if (world > 0) words.insert(words.end(), {"--world-size", std::to_string(world)});
+  if (line.world > 0) words.insert(words.end(), {"--world-size", std::to_string(line.world)});
   std::vector<const char*> arguments;
   for (const std::string& word : words) arguments.push_back(word.c_str());
   ParsedCommandLine parsed =
@@ -73,13 +77,47 @@ ParsedCommandLine train_line(const PlanCommandLine& line, const Planned& row) {
   return parsed;
 }
 
+/// Gives each of the hosts that --hosts asks for as many of the ranks of --world. Throws
+/// InvalidArgument if that cannot be.
+void spread_over_hosts(const PlanCommandLine& line, const std::string& name,
+                       machine::Machine& machine) {
+  if (line.hosts == 0 || line.world == 0) return;
+  const auto refuse = [&](const std::string& why) {
+    throw InvalidArgument(fmt::format("--world {} --hosts {}: {}", line.world, line.hosts, why));
+  };
+  const int of_host = line.world / line.hosts;
+  if (of_host * line.hosts != line.world)
+    refuse(fmt::format("the ranks do not spread evenly over the hosts; give --world {}{}",
+                       of_host > 0 ? fmt::format("{} or ", of_host * line.hosts) : "",
+                       (of_host + 1) * line.hosts));
+  if (machine.host_is_device()) return;
+  if (of_host > machine.devices)
+    refuse(
+        fmt::format("that is {} ranks on a host, and a host of {} has {} {}; give more --hosts, "
+                    "or --hardware {},devices={}",
+                    of_host, name, machine.devices, machine.devices == 1 ? "device" : "devices",
+                    name, of_host));
+  machine.devices = of_host;
+}
+
 RunRequest request_for(const PlanCommandLine& line, const Planned& row, const RankContext& context,
                        std::span<const ModelFamily> own) {
   const ParsedCommandLine train = train_line(line, row);
   RunRequest request = settle_request(train, context, own);
-  if (line.hosts > 0) request.hardware->hosts = line.hosts;
+  if (request.hardware) spread_over_hosts(line, row.hardware, *request.hardware);
   assume_ranks(ranks_of(train, request), request);
   return request;
+}
+
+/// The same, with settings that do not suit a machine blamed on that one of several.
+RunRequest request_of_row(const PlanCommandLine& line, const Planned& row,
+                          const RankContext& context, std::span<const ModelFamily> own) {
+  try {
+    return request_for(line, row, context, own);
+  } catch (const ConfigError& error) {
+    if (line.hardware.size() < 2) throw;
+    throw ConfigError(fmt::format("for {}: {}", row.hardware, error.what()));
+  }
 }
 
 /// Compiles the Plan of --plan as it is, which leaves nothing to choose.
@@ -110,10 +148,23 @@ void note_machine(const RunRequest& request, PlannedMachine& machine) {
         byte_size_text(offload.host_memory_bytes), request.hardware->name, format_bytes(most)));
 }
 
+/// Plans with a line of progress on standard error, where no answer stands.
+PlannedRun planned_with_progress(const RunRequest& request, const MemoryBudget& budget) {
+  ConsoleStreams streams = console_streams(request.context);
+  streams.output = streams.error;
+  streams.output_is_terminal = streams.error_is_terminal;
+  Console console(std::move(streams));
+  PlanningLine line(console);
+  return plan_with_progress(
+      programs_of(request), request.config, budget,
+      [&](const auto& progress) { progress ? line.show(*progress) : line.finish(); });
+}
+
 PlannedMachine plan_for(const RunRequest& request, const std::string& name) {
   const PlanningSite site = planning_site(request);
   PlannedMachine machine;
   machine.name = name;
+  machine.machine = request.hardware ? *request.hardware : site.machine;
   machine.budget = target_budget(request, site);
   machine.asked = machine.config = request.config;
   note_machine(request, machine);
@@ -121,7 +172,7 @@ PlannedMachine plan_for(const RunRequest& request, const std::string& name) {
     take_given_plan(request, site, machine);
     return machine;
   }
-  machine.planned = plan_allowed(programs_of(request), request.config, machine.budget);
+  machine.planned = planned_with_progress(request, machine.budget);
   if (!machine.planned.answer.chosen)
     machine.refusal = describe_refusal(machine.planned, request.config, machine.budget);
   else
@@ -141,18 +192,33 @@ std::string several_hosts_text(const PlannedMachine& machine) {
   return "  over several hosts train has run on CPUs alone so far";
 }
 
-/// "  rates are data sheet (computation), assumed (link, drives); ...": where they come from.
-std::string rates_text(const machine::Machine& machine) {
+/// A rate between memories as people read it: "50 GB/s".
+std::string bytes_rate_text(double bytes_per_second) {
+  constexpr double kGiga = 1e9, kMega = 1e6;
+  const bool is_large = bytes_per_second >= kGiga;
+  return fmt::format("{:.4g} {}", bytes_per_second / (is_large ? kGiga : kMega),
+                     is_large ? "GB/s" : "MB/s");
+}
+
+/// "  rates are data sheet (computation), assumed (link 25 GB/s, drives 6 GB/s); ...": where they
+/// come from, and of what a command line may say in bits or bytes, how much it is. Without drives
+/// that a plan may use there is no rate of theirs.
+std::string rates_text(const machine::Machine& machine, bool has_drive) {
   using machine::Figure;
-  std::vector<std::pair<std::string_view, Figure>> rates{
-      {"computation", machine.device.fp32_flops}, {"host memory", machine.memory.bytes_per_second}};
-  if (!machine.host_is_device()) rates.insert(rates.begin() + 1, {"link", machine.link.to_device});
-  rates.emplace_back("drives", machine.disk.read_rate);
-  rates.emplace_back("network", machine.network_rate);
+  const auto with_rate = [](std::string_view name, const Figure& rate) {
+    return std::pair(fmt::format("{} {}", name, bytes_rate_text(rate)), rate);
+  };
+  std::vector<std::pair<std::string, Figure>> rates{{"computation", machine.device.fp32_flops}};
+  if (!machine.host_is_device()) rates.push_back(with_rate("link", machine.link.to_device));
+  rates.emplace_back("host memory", machine.memory.bytes_per_second);
+  if (has_drive) rates.push_back(with_rate("drives", machine.disk.read_rate));
+  if (machine.devices > 1 && !machine.host_is_device())
+    rates.push_back(with_rate("links between ranks", machine.peer_rate));
+  if (machine.network_rate.known()) rates.push_back(with_rate("network", machine.network_rate));
   std::vector<std::string> parts;
-  for (const machine::Source source :
-       {machine::Source::measured, machine::Source::data_sheet, machine::Source::assumed}) {
-    std::vector<std::string_view> names;
+  for (const machine::Source source : {machine::Source::measured, machine::Source::data_sheet,
+                                       machine::Source::given, machine::Source::assumed}) {
+    std::vector<std::string> names;
     for (const auto& [name, rate] : rates)
       if (rate.known() && rate.source == source) names.push_back(name);
     if (!names.empty())
@@ -178,9 +244,11 @@ void print_machine(const PlannedMachine& machine, bool explains) {
   std::printf("%s: %s\n", machine.name.c_str(), text.c_str());
   if (machine.refusal.empty())
     for (const std::string& line :
-         {drive_wear_text(machine), whole_run_text(machine), rates_text(machine.budget.machine),
-          several_hosts_text(machine)})
+         {drive_wear_text(machine), whole_run_text(machine),
+          rates_text(machine.machine, machine.budget.has_drive), several_hosts_text(machine)})
       if (!line.empty()) std::printf("%s\n", line.c_str());
+  if (machine.refusal.empty() && machine.config.options.print_config)
+    std::printf("\n%s", describe(machine.config).c_str());
   if (explains)
     std::printf("\ncompared:\n%s",
                 describe_attempts(machine.planned, machine.asked, machine.budget).c_str());
@@ -199,6 +267,18 @@ void note_saving(const PlanCommandLine& line, const TrainOptions& options) {
       options.write_plan, both ? ", " : "", line.config_to_write));
 }
 
+/// Says what a run of the Plan must have as it was planned.
+void note_shape(const TrainOptions& options, int ranks) {
+  if (options.write_plan.empty()) return;
+  const std::string virtual_ranks =
+      options.virtual_ranks > 0 ? fmt::format(" --virtual-ranks {}", options.virtual_ranks) : "";
+  print_file_note(fmt::format(
+      "{}: for {} {} of this model; give train, too: --sequence-length {} --micro-batch {} "
+      "--accumulation {} --dtype {}{}",
+      options.write_plan, ranks, ranks == 1 ? "rank" : "ranks", options.sequence_length,
+      options.micro_batch, options.accumulation, name_of(options.dtype), virtual_ranks));
+}
+
 /// Says what is needed beside a file whose settings use a drive that no folder stands for.
 void note_folder(const std::string& file, const ResolvedConfig& config) {
   if (choices_of(config.options).uses(plan::Home::disk) &&
@@ -212,30 +292,20 @@ void write_config(const std::string& file, const ResolvedConfig& config) {
   write_file_atomically(file, planned_config(config));
   note_folder(file, config);
   if (const std::string left = flags_beside_config(config); !left.empty())
-    std::fprintf(stderr, "note: %s leaves to flags what needs files; give train, too: %s\n",
-                 file.c_str(), left.c_str());
+    std::fprintf(stderr, "note: %s does not say everything; give train, too: %s\n", file.c_str(),
+                 left.c_str());
 }
 
 /// Writes what the flags ask for of the first machine. `request`: that it was planned for.
 void write_files(const PlanCommandLine& line, RunRequest request, const PlannedMachine& machine) {
   if (!machine.refusal.empty()) return;
-  note_saving(line, machine.config.options);
   if (!line.config_to_write.empty()) write_config(line.config_to_write, machine.config);
   write_plan(machine.config.options, machine.planned.answer.chosen->plan);
+  note_shape(machine.config.options, machine.budget.seat.ranks);
+  note_saving(line, machine.config.options);
   if (machine.config.options.memory_report.empty()) return;
   request.config = machine.config;
   std::fprintf(stderr, "memory report: %s\n", report_plan(request).c_str());
-}
-
-int compare(std::span<char*> directories) {
-  if (directories.size() != 2)
-    throw InvalidArgument(
-        fmt::format("compare needs two directories of --memory-report, that of a plan and that of "
-                    "a run, and found {}: plan compare FORESEEN MEASURED",
-                    directories.size()));
-  const StoredReport foreseen = read_report(directories[0]);
-  std::fputs(comparison_text(foreseen, read_report(directories[1])).c_str(), stdout);
-  return 0;
 }
 
 /// Refuses flags that are about what a planner chose, if a Plan leaves nothing to choose.
@@ -246,16 +316,39 @@ void require_choices(const PlanCommandLine& line, const TrainOptions& options) {
       line.explains ? "--explain to compare" : "--write-config to write"));
 }
 
+/// Refuses one name for both files, in whichever way it is written.
+void require_two_files(const std::string& config, const std::string& plan) {
+  namespace fs = std::filesystem;
+  if (config.empty() || plan.empty()) return;
+  std::error_code none;  // what cannot be looked at is refused as not writable
+  if (fs::weakly_canonical(fs::absolute(config), none) ==
+      fs::weakly_canonical(fs::absolute(plan), none))
+    throw InvalidArgument(
+        fmt::format("--write-config {} and --write-plan {} are one file; name two", config, plan));
+}
+
+/// Says which model is planned where none was named: the smallest one would seem to fit anything.
+void note_model(const ResolvedConfig& config) {
+  if (config.origin_of("model") == Origin::default_value)
+    std::fprintf(stderr, "note: no --model is given; this is a plan of %s\n",
+                 config.options.model.c_str());
+}
+
 int run(const PlanCommandLine& line, const RankContext& context, std::span<const ModelFamily> own) {
   const std::vector<Planned> rows = planned_rows(line);
   std::vector<RunRequest> requests;  // all of them first, so that a wrong name costs no planning
-  for (const Planned& row : rows) requests.push_back(request_for(line, row, context, own));
+  for (const Planned& row : rows) requests.push_back(request_of_row(line, row, context, own));
   const TrainOptions& options = requests.front().config.options;
   if (rows.size() > 1 && !(options.memory_report.empty() && options.write_plan.empty()))
     throw InvalidArgument(
         "--memory-report and --write-plan write one plan; name one machine and one target");
   require_choices(line, options);
-  require_report_directory(options.memory_report);
+  NewFolders folders;
+  require_report_directory(options.memory_report, folders);
+  require_writable_file(line.config_to_write, "--write-config");
+  require_writable_file(options.write_plan, "--write-plan");
+  require_two_files(line.config_to_write, options.write_plan);
+  note_model(requests.front().config);
   std::vector<PlannedMachine> machines;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const std::string name = rows[i].hardware.empty() ? "here" : rows[i].hardware;
@@ -266,6 +359,8 @@ int run(const PlanCommandLine& line, const RankContext& context, std::span<const
   print_findings(machines.front());
   if (line.json) {
     std::fputs(plan_json(machines).c_str(), stdout);
+    if (options.print_config)
+      std::fprintf(stderr, "note: --print-config prints text; without --json it prints settings\n");
   } else {
     for (const PlannedMachine& machine : machines) print_machine(machine, line.explains);
     std::printf("\n%s", plan_table(machines).c_str());
@@ -282,7 +377,7 @@ int plan_program(int argc, char** argv, std::span<const ModelFamily> own) {
   return program_main("plan", [&](const RankContext& context) {
     if (context.rank != 0) return 0;  // one rank plans for all
     if (argc > 1 && std::string_view(argv[1]) == "compare")
-      return compare({argv + 2, static_cast<std::size_t>(argc - 2)});
+      return compare_command({argv + 2, static_cast<std::size_t>(argc - 2)});
     const PlanCommandLine line = parse_plan_command_line(argc, argv);
     if (line.help) {
       std::fputs(plan_help().c_str(), stdout);

@@ -82,6 +82,32 @@ Between saves_of(const PlannedMachine& machine) {
                                beside ? "" : ", without the time to write them")};
 }
 
+int hosts_of(const PlannedMachine& machine) {
+  return static_cast<int>(divide_up(machine.budget.seat.ranks, machine.budget.local_ranks));
+}
+
+/// What a planned machine could do faster than the settings that fit there as they are.
+struct Faster {
+  std::string flags;
+  double seconds = 0;  ///< of a step; 0: nothing
+};
+
+Faster faster_of(const PlannedMachine& machine) {
+  if (!machine.refusal.empty()) return {};
+  const plan::PlannedStep* step = faster_than_asked(machine.planned, machine.budget);
+  if (step == nullptr) return {};
+  return {flags_text(changes_to(machine.config.options, *step, machine.budget)),
+          step->forecast.step_seconds};
+}
+
+/// "--zero 3: 31 % less time"; "-": nothing is faster.
+std::string faster_text(const PlannedMachine& machine) {
+  const Faster faster = faster_of(machine);
+  if (faster.seconds == 0) return "-";
+  return fmt::format("{}: {:.0f} % less time", faster.flags,
+                     100 * (1 - faster.seconds / step_of(machine).forecast.step_seconds));
+}
+
 std::string amount(std::int64_t bytes) { return bytes > 0 ? format_bytes(bytes) : "-"; }
 
 /// Writes prices under `name`; `flags_of` says which flags each is about.
@@ -112,9 +138,11 @@ void write_refusal(JsonWriter& json, const PlannedMachine& machine) {
   write_prices(json, "changes", answer.changes, [&](const PricedChange& change) {
     return flags_to(machine.asked.options, change.choices);
   });
-  write_prices(json, "forbidden_by", answer.forbidden, [&](const PricedChange& freed) {
-    return given_flags(machine.asked, machine.budget, freed.setting);
-  });
+  write_prices(json, "forbidden_by",
+               forbidden_targets(machine.planned, machine.asked, machine.budget),
+               [&](const PricedChange& freed) {
+                 return given_flags(machine.asked, machine.budget, freed.setting);
+               });
 }
 
 void write_step(JsonWriter& json, const PlannedMachine& machine) {
@@ -133,6 +161,8 @@ void write_step(JsonWriter& json, const PlannedMachine& machine) {
   json.member("bound_part", step.forecast.bound_part);
   if (machine.planned.answer.unlimited)
     json.member("slowdown", machine.planned.answer.slowdown(step));
+  if (const Faster faster = faster_of(machine); faster.seconds > 0)
+    json.member("faster_flags", faster.flags).member("faster_seconds_per_step", faster.seconds);
   if (machine.price_per_hour > 0)
     json.member("price_per_billion_tokens", machine.cost_of_billion());
   json.member("as_asked", machine.planned.answer.is_asked);
@@ -173,8 +203,16 @@ std::string drive_wear_text(const PlannedMachine& machine) {
 
 std::string whole_run_text(const PlannedMachine& machine) {
   const TrainOptions& options = machine.config.options;
-  const Origin origin = machine.config.origin_of("steps");
-  if (options.steps <= 0 || (origin != Origin::file && origin != Origin::command_line)) return "";
+  const auto is_said = [&](std::string_view option) {
+    const Origin origin = machine.config.origin_of(option);
+    return origin == Origin::file || origin == Origin::command_line;
+  };
+  if (options.epochs > 0 && is_said("epochs"))
+    return fmt::format(
+        "  {} {} take as many steps as the data have samples for, and plan reads no data: give "
+        "--steps N for the time of the run",
+        options.epochs, options.epochs == 1 ? "epoch" : "epochs");
+  if (options.steps <= 0 || !is_said("steps")) return "";
   const double stepping =
       static_cast<double>(options.steps) * step_of(machine).forecast.step_seconds;
   const Between evaluations = evaluations_of(machine), saves = saves_of(machine);
@@ -192,18 +230,22 @@ std::string whole_run_text(const PlannedMachine& machine) {
 std::string plan_table(const std::vector<PlannedMachine>& machines) {
   using enum TextTable::Align;
   std::vector<TextTable::Column> columns{
-      {"machine"},           {"ranks", right},       {"each device", right}, {"each host", right},
-      {"its drives", right}, {"tokens/step", right}, {"s/step", right},      {"tokens/s", right},
-      {"bound by"},          {"slower", right}};
-  bool priced = false;
-  for (const PlannedMachine& machine : machines) priced = priced || machine.price_per_hour > 0;
+      {"machine"},          {"ranks", right},      {"hosts", right},       {"each device", right},
+      {"each host", right}, {"its drives", right}, {"tokens/step", right}, {"s/step", right},
+      {"tokens/s", right},  {"bound by"},          {"slower", right}};
+  const bool priced = std::ranges::any_of(
+      machines, [](const PlannedMachine& machine) { return machine.price_per_hour > 0; });
   if (priced) columns.push_back({"per 1e9 tokens", right});
+  const bool any_faster = std::ranges::any_of(
+      machines, [](const PlannedMachine& machine) { return faster_of(machine).seconds > 0; });
+  if (any_faster) columns.push_back({"faster with"});
   TextTable table(columns);
   for (const PlannedMachine& machine : machines) {
-    std::vector<std::string> cells{machine.name, std::to_string(machine.budget.seat.ranks)};
+    std::vector<std::string> cells{machine.name, std::to_string(machine.budget.seat.ranks),
+                                   std::to_string(hosts_of(machine))};
     if (!machine.refusal.empty()) {
       cells.resize(columns.size(), "-");
-      cells[2] = machine.planned.answer.fitting ? "too slow" : "does not fit";
+      cells[3] = machine.planned.answer.fitting ? "too slow" : "does not fit";
     } else {
       const plan::PlannedStep& step = step_of(machine);
       const plan::PlannerAnswer& answer = machine.planned.answer;
@@ -218,6 +260,7 @@ std::string plan_table(const std::vector<PlannedMachine>& machines) {
                                              100 * step.forecast.bound_part),
                                  slower});
       if (priced) cells.push_back(fmt::format("{:.2f}", machine.cost_of_billion()));
+      if (any_faster) cells.push_back(faster_text(machine));
     }
     table.add(std::move(cells));
   }
@@ -231,6 +274,7 @@ std::string plan_json(const std::vector<PlannedMachine>& machines) {
     json.begin_object();
     json.member("machine", machine.name);
     json.member("ranks", machine.budget.seat.ranks);
+    json.member("hosts", hosts_of(machine));
     json.member("fits", machine.refusal.empty());
     if (machine.refusal.empty())
       write_step(json, machine);

@@ -11,7 +11,8 @@ namespace strata::train {
 
 /// One machine that was planned for.
 struct PlannedMachine {
-  std::string name;  ///< as in --hardware; "here" for this machine
+  std::string name;          ///< as in --hardware; "here" for this machine
+  machine::Machine machine;  ///< all of it; budget.machine is what one rank has
   MemoryBudget budget;
   ResolvedConfig asked;
   ResolvedConfig config;  ///< with what was planned
@@ -37,7 +38,8 @@ std::string drive_wear_text(const PlannedMachine& machine);
 /// number of steps is given; "": it is not.
 std::string whole_run_text(const PlannedMachine& machine);
 
-/// A line per machine: ranks, memory, seconds per step, tokens/s, what binds, slowdown, cost.
+/// A line per machine: ranks, hosts that they use, memory, seconds per step, tokens/s, what binds,
+/// slowdown, cost.
 std::string plan_table(const std::vector<PlannedMachine>& machines);
 
 /// The same as a JSON array, with the settings, bytes per tier, and what single settings save and

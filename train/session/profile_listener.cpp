@@ -40,15 +40,15 @@ void ProfileListener::begin(const Equipping& equipping) {
   note_replaced("--profile", options_.profile, listeners_);
   machine_ = equipping.machine;
   const bool on_cpu = machine_.host_is_device();
-  if (on_cpu) measure(equipping.ranks.size());
+  if (on_cpu) measure(equipping.local_ranks);
   equipping.observers.push_back(
       &recorder_.emplace(on_cpu ? runtime::TraceOf::queues : runtime::TraceOf::device,
                          equipping.first_step + kLeftOut));
 }
 
 /// Measures what the CPU can do, in memory that the engine has not taken yet.
-void ProfileListener::measure(int ranks) {
-  const std::int64_t most = machine::memory_to_measure() / ranks;
+void ProfileListener::measure(int local_ranks) {
+  const std::int64_t most = machine::memory_to_measure() / local_ranks;
   const std::int64_t copied =
       measure_cpu(machine_, options_.dtype, std::min(most, arenas_of_process(options_, machine_)));
   if (copied == 0)

@@ -24,7 +24,7 @@ class ProfileListener {
   static constexpr std::int64_t kLeftOut = 2;  ///< first steps that allocate, load and record
 
   void begin(const Equipping& equipping);
-  void measure(int ranks);
+  void measure(int local_ranks);
   void write(const Closing& closing) const;
 
   const TrainOptions& options_;

@@ -55,6 +55,9 @@ void ToolLogsListener::open(const Began& began) {
   for (const LogSink& sink : sinks_) {
     if (sink.makes_own_folder && own_folder.empty())
       own_folder = run_folder(sink.folder, began.first_step > 0);
+    // Another run that made the folder and failed may have removed it while it was empty.
+    std::error_code unmade;  // to open a file there tells what is wrong
+    if (!sink.makes_own_folder) fs::create_directories(sink.folder, unmade);
     const LogBeginning beginning{sink.makes_own_folder ? own_folder : sink.folder,
                                  x_of(began.first_step, sink.names), sink.said_by};
     const bool csv = sink.format == LogFormat::csv;

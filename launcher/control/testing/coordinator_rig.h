@@ -53,7 +53,9 @@ class CoordinatorTest : public testing::Test {
     for (const std::string& host : hosts) hello(host);
   }
   void hello(const std::string& host, const std::string& agent = "1", int newest = -1) {
-    tell(AgentSaid{host, agent, Hello{.host = host, .agent = agent, .newest = newest}});
+    tell(AgentSaid{
+        host, agent,
+        Hello{.host = host, .agent = agent, .newest = newest, .has_had_ranks = newest >= 0}});
   }
   void beat(const std::string& host, int newest, bool has_ranks, const std::string& agent = "1") {
     tell(AgentSaid{host, agent,
@@ -68,6 +70,14 @@ class CoordinatorTest : public testing::Test {
   void tick_after(milliseconds time) {
     now_ += time;
     tell(CoordinatorTick{});
+  }
+  /// Opens a run of a and b, which have ranks; then `time` passes, after which a alone has spoken.
+  void open_with_silent_b(milliseconds time) {
+    open({"a", "b"});
+    beat("a", 0, true);
+    beat("b", 0, true);
+    now_ += time;
+    beat("a", 0, true);
   }
   /// Returns the last message of a kind that was sent to the host, and forgets all.
   template <typename Message>

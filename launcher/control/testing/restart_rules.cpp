@@ -23,6 +23,9 @@ std::optional<std::string> RestartRules::after(const AttemptReport& report) {
   if (count >= 2 && end.out_of_memory && ends_[ends_.size() - 2].out_of_memory &&
       ends_[ends_.size() - 2].step == end.step)
     return "out of memory twice at one step";
+  if (end.kept_out && count >= 2 &&
+      ends_[ends_.size() - 2].exit_code == static_cast<int>(ExitCode::io))
+    return "a disk failed, and keeps the ranks out";
   if (end.kept_out) return {};
   // Starts that were kept out say nothing of the run, but what was committed when they ended
   // counts.
@@ -51,7 +54,8 @@ RestartRules::End RestartRules::judge(const AttemptReport& report) const {
   }
   const auto& host = report.hosts.at(static_cast<std::size_t>(report.failed_host));
   if (report.hang) {
-    end.what = fmt::format("rank {} hangs", report.hang->rank);
+    end.what = fmt::format("hang {} in '{}'", static_cast<int>(report.hang->kind),
+                           report.hang->collective_name + report.hang->other_name);
   } else if (!report.lost_because.empty() || !host.facts) {
     end.what = "lost " + host.host;
   } else {
@@ -66,7 +70,7 @@ RestartRules::End RestartRules::judge(const AttemptReport& report) const {
         rank.ending == Ending{Ending::Kind::killed, SIGKILL} && host.facts->out_of_memory_kills > 0;
     end.kept_out =
         end.exit_code == static_cast<int>(ExitCode::host) && rank.step < 0 && last_step_ >= 0;
-    end.what = fmt::format("{} {}", failed.rank, rank.ending.value_or(Ending{}).describe());
+    end.what = rank.ending.value_or(Ending{}).describe();
   }
   return end;
 }

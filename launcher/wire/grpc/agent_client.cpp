@@ -14,18 +14,22 @@ namespace strata::launcher {
 namespace {
 
 constexpr std::chrono::milliseconds kBetweenTries{200};
+constexpr std::chrono::milliseconds kToBeRefused{1000};
 
-std::unique_ptr<proto::Control::Stub> stub_of(const AttachSettings& settings) {
+std::unique_ptr<proto::Control::Stub> stub_of(const AttachSettings& settings,
+                                              const std::string& certificate) {
   return proto::Control::NewStub(
       make_channel({.target = host_and_port(settings.address, settings.port),
-                    .certificate = settings.secret.certificate,
+                    .certificate = certificate,
                     .most_bytes = kMostMessageBytes}));
 }
 
 }  // namespace
 
 AgentClient::AgentClient(const AttachSettings& settings)
-    : settings_(settings), run_id_(settings.run_id), stub_(stub_of(settings)) {
+    : settings_(settings),
+      run_id_(settings.run_id),
+      stub_(stub_of(settings, settings.secret.certificate)) {
   connector_ = std::thread([this] { keep_connected(); });
 }
 
@@ -48,21 +52,41 @@ bool AgentClient::connect_once() {
     stream_ = &stream;
   }
   const grpc::Status status = stream.wait();
-  const std::lock_guard lock(mutex_);
-  stream_ = nullptr;
-  ending_changed_.notify_all();
-  if (!stream.run_id().empty()) run_id_ = stream.run_id();
-  if (ending_) return false;
+  {
+    const std::lock_guard lock(mutex_);
+    stream_ = nullptr;
+    ending_changed_.notify_all();
+    if (!stream.run_id().empty()) run_id_ = stream.run_id();
+    if (ending_) return false;
+  }
   if (stream.refusal()) return stream.refusal()->may_wait;
-  if (const char* other = secret_that_differs(status)) {
-    events_.put(NotWelcome{
-        .reason = fmt::format(
-            "the coordinator has another {}: give all hosts the same --run-secret file", other),
-        .may_wait = true});
+  const auto other = secret_that_differs(status, {settings_.address, settings_.port});
+  if (!other) {
+    events_.put(CoordinatorOutOfReach{reason_of(status)});
     return true;
   }
-  events_.put(CoordinatorOutOfReach{reason_of(status)});
+  // One with another token was heard of as it was refused.
+  if (!other->certificate.empty() && !std::exchange(has_come_, true))
+    come_without_secret(other->certificate);
+  events_.put(NotWelcome{
+      .reason = fmt::format(
+          "the coordinator has another {}: give all hosts the same --run-secret file", other->part),
+      .may_wait = true});
   return true;
+}
+
+void AgentClient::come_without_secret(const std::string& certificate) {
+  const auto stub = stub_of(settings_, certificate);
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kToBeRefused);
+  {
+    const std::lock_guard lock(mutex_);
+    if (ending_) return;
+    call_ = &context;
+  }
+  (void)stub->Attach(&context)->Finish();
+  const std::lock_guard lock(mutex_);
+  call_ = nullptr;
 }
 
 void AgentClient::send(const SendToCoordinator& message) {
@@ -106,6 +130,7 @@ void AgentClient::close(std::chrono::milliseconds limit) {
     const std::lock_guard lock(mutex_);
     ending_ = true;
     if (stream_ != nullptr) stream_->end();
+    if (call_ != nullptr) call_->TryCancel();
   }
   ending_changed_.notify_all();
   std::unique_lock lock(mutex_);

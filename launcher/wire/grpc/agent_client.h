@@ -40,15 +40,20 @@ class AgentClient final : public ControlWire {
   void keep_connected();
   /// Holds one stream for as long as it lives. Returns false if there shall be no other.
   bool connect_once();
+  /// Lets the run that listens there say that a host with another secret has come. This believes
+  /// the certificate that was shown, and so tells nothing: the call is one without a token.
+  void come_without_secret(const std::string& certificate);
 
   const AttachSettings settings_;
   EventQueue<WireEvent> events_;
   std::mutex mutex_;
   std::condition_variable ending_changed_;
   bool ending_ = false;
-  std::string run_id_;  ///< of the run that let it in
+  bool has_come_ = false;  ///< to a run with another secret, which was told so
+  std::string run_id_;     ///< of the run that let it in
   std::unique_ptr<proto::Control::Stub> stub_;
   CoordinatorStream* stream_ = nullptr;  ///< the one that stands
+  grpc::ClientContext* call_ = nullptr;  ///< that of come_without_secret() under way
   std::thread connector_;
 };
 

@@ -200,6 +200,7 @@ void set(const Hello& hello, const Introduction& introduction, proto::Hello& out
   }
   for (const std::string& word : introduction.facts.command) out.add_command(word);
   out.set_host_name(hello.host_name);
+  out.set_has_had_ranks(hello.has_had_ranks);
 }
 
 Hello hello_of(const proto::Hello& in) {
@@ -209,6 +210,7 @@ Hello hello_of(const proto::Hello& in) {
           .agent = in.agent(),
           .slots = within(in.slots(), 1, kMostRanks, "slots"),
           .newest = within(in.newest(), -1, kMostInt, "newest"),
+          .has_had_ranks = in.has_had_ranks(),
           .host_name = in.host_name()};
 }
 

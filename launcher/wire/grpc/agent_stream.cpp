@@ -25,6 +25,7 @@ std::string address_of_peer(const std::string& peer) {
 AgentStream::AgentStream(CoordinatorServer& server, const grpc::CallbackServerContext& context)
     : server_(server), address_(address_of_peer(context.peer())) {
   if (!server_.accepts_token(context)) {
+    server_.tell_of_stranger(address_);
     finish({grpc::StatusCode::UNAUTHENTICATED, kOtherToken});
     return;
   }

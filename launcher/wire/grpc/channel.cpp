@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
+#include "launcher/wire/grpc/shown_certificate.h"
 #include "launcher/wire/grpc/stream_metadata.h"
 
 namespace strata::launcher {
@@ -36,9 +38,13 @@ std::shared_ptr<grpc::Channel> make_channel(const ChannelSettings& settings) {
   return grpc::CreateCustomChannel(settings.target, grpc::SslCredentials(options), arguments);
 }
 
-const char* secret_that_differs(const grpc::Status& status) {
-  if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED) return "token";
-  return tells(status, "certificate verify failed") ? "certificate" : nullptr;
+std::optional<OtherSecret> secret_that_differs(const grpc::Status& status,
+                                               const ListeningPlace& place) {
+  if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED) return OtherSecret{"token"};
+  if (!tells(status, "certificate verify failed")) return {};
+  ShownCertificate shown = shown_certificate(place.address, place.port);
+  if (shown.name != kCertificateName) return {};
+  return OtherSecret{"certificate", std::move(shown.text)};
 }
 
 std::string reason_of(const grpc::Status& status) {

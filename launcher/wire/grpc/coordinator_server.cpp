@@ -120,7 +120,7 @@ std::optional<Refusal> CoordinatorServer::difference_from(const Introduction& in
 std::optional<Refusal> CoordinatorServer::refusal(const Hello& hello,
                                                   const Introduction& introduction) const {
   std::optional<Refusal> differs = difference_from(introduction);
-  if (differs && hello.newest >= 0) {
+  if (differs && hello.has_had_ranks) {
     differs->may_wait = true;  // this one was mistyped, or is of another run, as is its end
     return differs;
   }
@@ -131,7 +131,8 @@ std::optional<Refusal> CoordinatorServer::refusal(const Hello& hello,
     return Refusal{text, text, *exit_code_};
   }
   if (differs) return differs;
-  if (auto other = refusal_of_run(introduction.run_id)) return other;
+  if (hello.has_had_ranks)
+    if (auto other = refusal_of_run(introduction.run_id)) return other;
   if (const AgentStream* other = other_agent(hello)) {
     const std::string text = fmt::format(
         "host {} is there already ({}), and answers: give each host a --node-rank of "
@@ -175,20 +176,30 @@ std::optional<Refusal> CoordinatorServer::let_in(AgentStream& stream, const Hell
   if (auto refused = refusal(hello, introduction)) {
     if (!exit_code_)
       tell(HostRefused{hello.host, hello.host_name, hello.address, refused->to_coordinator,
-                       refused->may_wait && !is_settled_});
+                       refused->may_wait && !is_settled_, refused->exit_code});
     return refused;
   }
-  const std::string& run_id = introduction.run_id;
-  if (!run_id.empty() && run_id != welcome_.run_id) take_up(run_id);
-  is_settled_ |= !run_id.empty();
+  hear_of_run(introduction.run_id, hello.has_had_ranks);
+  strangers_.let_in(hello.address);
   stream.send(to_proto(welcome_));
   attached_[{hello.host, hello.agent}] = &stream;
   tell(AgentSaid{hello.host, hello.agent, hello});
   return {};
 }
 
+/// The mutex is held. Agents tell of the run that let them in last. One without ranks may have been
+/// let in by this coordinator, before its connection broke, or by one that began nothing; but it
+/// may also be a spare, and all that is left of a run.
+void CoordinatorServer::hear_of_run(const std::string& run_id, bool has_had_ranks) {
+  if (run_id.empty()) return;
+  if (run_id != welcome_.run_id && !is_settled_ && (has_had_ranks || !is_taken_up_))
+    take_up(run_id);
+  is_settled_ |= has_had_ranks;
+}
+
 /// The mutex is held.
 void CoordinatorServer::take_up(const std::string& run_id) {
+  is_taken_up_ = true;
   welcome_.run_id = run_id;
   for (const auto& [name, stream] : attached_) stream->send(to_proto(welcome_));
   tell(RunTakenUp{run_id});

@@ -18,6 +18,7 @@
 #include "launcher/wire/grpc/control.grpc.pb.h"
 #include "launcher/wire/grpc/message_codec.h"
 #include "launcher/wire/grpc/view_calls.h"
+#include "launcher/wire/stranger_filter.h"
 
 namespace strata::launcher {
 
@@ -62,6 +63,11 @@ class CoordinatorServer final : public ControlWire, public proto::Control::Callb
   [[nodiscard]] std::optional<Refusal> let_in(AgentStream& stream, const Hello& hello,
                                               const Introduction& introduction);
   void tell(WireEvent event) { events_.put(std::move(event)); }
+  /// Tells of somebody without the secret. Anybody can make such calls without end; only those that
+  /// the filter lets through become events.
+  void tell_of_stranger(const std::string& address) {
+    if (strangers_.is_news(address)) tell(StrangerRefused{address});
+  }
   void end(AgentStream& stream);
 
  private:
@@ -73,16 +79,19 @@ class CoordinatorServer final : public ControlWire, public proto::Control::Callb
                                                const Introduction& introduction) const;
   [[nodiscard]] std::optional<Refusal> difference_from(const Introduction& introduction) const;
   [[nodiscard]] std::optional<Refusal> refusal_of_run(const std::string& run_id) const;
+  void hear_of_run(const std::string& run_id, bool has_had_ranks);
   void take_up(const std::string& run_id);
   /// Returns the stream of another agent of the same host that lives; null: there is none.
   [[nodiscard]] const AgentStream* other_agent(const Hello& hello) const;
 
   const ListenSettings settings_;
   EventQueue<WireEvent> events_;
+  StrangerFilter strangers_;
   ViewCalls views_{events_};
   std::mutex mutex_;
   Welcomed welcome_;
   bool is_settled_ = false;       ///< the run keeps its id
+  bool is_taken_up_ = false;      ///< it has that of another coordinator's run
   std::optional<int> exit_code_;  ///< of the run that has ended
   std::condition_variable stream_ended_;
   std::set<AgentStream*> streams_;

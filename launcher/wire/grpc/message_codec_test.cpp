@@ -57,12 +57,17 @@ const RankState kState{.rank = 3,
                                 .tier_bytes = {1, 2, 3, 4}}};
 
 TEST(MessageCodec, AgentsMessagesArriveAsTheyWereSent) {
-  const auto hello = there<Hello>(
-      Hello{.host = "a", .agent = "7", .slots = 4, .newest = 2, .host_name = "gpu-07"});
+  const auto hello = there<Hello>(Hello{.host = "a",
+                                        .agent = "7",
+                                        .slots = 4,
+                                        .newest = 2,
+                                        .has_had_ranks = true,
+                                        .host_name = "gpu-07"});
   EXPECT_EQ(hello.host, "a");
   EXPECT_EQ(hello.agent, "7");
   EXPECT_EQ(hello.slots, 4);
   EXPECT_EQ(hello.newest, 2);
+  EXPECT_TRUE(hello.has_had_ranks);
   EXPECT_EQ(hello.host_name, "gpu-07");
   const Introduction said = introduction_of(sent(Hello{.host = "a", .agent = "7"}).hello());
   EXPECT_EQ(said.protocol, kControlProtocol);

@@ -15,11 +15,12 @@ namespace strata::launcher {
 namespace {
 
 /// Throws for a call that failed.
-[[noreturn]] void refuse(const std::string& place, const grpc::Status& status) {
-  if (const char* other = secret_that_differs(status))
+[[noreturn]] void refuse(const ListeningPlace& listening, const grpc::Status& status) {
+  const std::string place = host_and_port(listening.address, listening.port);
+  if (const auto other = secret_that_differs(status, listening))
     throw ConfigError(
         fmt::format("the run at {} has another {}: give --run-secret the file that it was given",
-                    place, other));
+                    place, other->part));
   if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED)
     throw HostError(fmt::format("the run at {} belongs to another version of mlaunch", place));
   if (status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED)
@@ -31,7 +32,7 @@ namespace {
 /// A call, from its beginning to its end.
 class GrpcViewCall final : public ViewCall {
  public:
-  GrpcViewCall(std::string place, const std::string& token, bool& was_answered)
+  GrpcViewCall(ListeningPlace place, const std::string& token, bool& was_answered)
       : place_(std::move(place)), was_answered_(was_answered) {
     context_.AddMetadata(kTokenMetadata, token);
   }
@@ -82,7 +83,7 @@ class GrpcViewCall final : public ViewCall {
     changed_.notify_all();
   }
 
-  const std::string place_;
+  const ListeningPlace place_;
   bool& was_answered_;
   grpc::ClientContext context_;
   proto::StatusRequest status_;
@@ -100,7 +101,7 @@ class GrpcViewCall final : public ViewCall {
 
 ViewClient::ViewClient(const ViewSettings& settings)
     : token_(settings.secret.token),
-      place_(host_and_port(settings.address, settings.port)),
+      place_{settings.address, settings.port},
       stub_(proto::Control::NewStub(
           make_channel({.target = host_and_port(numeric_address(settings.address), settings.port),
                         .certificate = settings.secret.certificate,

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "launcher/wire/control_wire.h"
+#include "launcher/wire/grpc/channel.h"
 #include "launcher/wire/grpc/control.grpc.pb.h"
 
 namespace strata::launcher {
@@ -21,7 +22,7 @@ class ViewClient final : public ViewWire {
 
  private:
   const std::string token_;
-  const std::string place_;  ///< for people
+  const ListeningPlace place_;
   const std::unique_ptr<proto::Control::Stub> stub_;
   bool was_answered_ = false;  ///< the run was there
 };

@@ -27,6 +27,8 @@ const count = value => value === 0 ? "0" : scaled(value, 1000, ["", "k", "M", "G
 const ms = value => value === 0 ? "0" : value < 1 ? scaled(value * 1e3, 1000, ["µs"]) : scaled(value, 1000, ["ms", "s"]);
 const plain = value => value === 0 ? "0" : Math.abs(value) < 1e-4 || Math.abs(value) >= 1e5 ? value.toExponential(1) : +value.toPrecision(4) + "";
 
+// A round number without zeros behind its point: "150 µs" for "150.0 µs".
+const round = text => text.replace(/\.0+(?= )/, "").replace(/(\.\d*[1-9])0+(?= )/, "$1");
 const percent = value => (value < 0 ? "" : "+") + (value * 100).toFixed(1) + " %";
 
 // About `wanted` round numbers from low to high; binary: powers of two.
@@ -208,7 +210,7 @@ function drawTimeline() {
   for (const at of ticks(0, top, 6, true)) {
     pen.fillStyle = colour("line");
     pen.fillRect(kLeft, toY(at), columns, 1);
-    text(bytes(at), kLeft - 6, toY(at), "right");
+    text(round(bytes(at)), kLeft - 6, toY(at), "right");
   }
   const heights = new Float64Array(columns);
   chosen.live.forEach((purpose, number) => {
@@ -234,7 +236,7 @@ function drawTimeline() {
   chosen.queues.forEach((queue, row) => drawQueue(pen, queue, rows + row * kRow, toX, columns, text));
   const unit = chosen.axis === "instruction" ? plain : ms;
   for (const at of ticks(view.from, view.to, Math.max(2, columns / 130)))
-    text(unit(at), Math.max(kLeft + 12, Math.min(toX(at), width - 24)), height - 10, "center");
+    text(round(unit(at)), Math.max(kLeft + 12, Math.min(toX(at), width - 24)), height - 10, "center");
   if (view.drag) {
     pen.fillStyle = colour("accent") + "44";
     pen.fillRect(Math.min(...view.drag), kTop, Math.abs(view.drag[0] - view.drag[1]), height - kTop - 22);

@@ -1,0 +1,69 @@
+// Checks what is said of a choice that could be faster, and of a search that ended early.
+#include "train/planning/planning_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "train/config/make_plan.h"
+#include "train/config/testing/settled_options.h"
+
+namespace strata::train {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// Settings that fit as they are, with steps of 1.2 s, where a second would do without a limit.
+PlannedRun asked_run(const TrainOptions& options) {
+  PlannedRun planned;
+  planned.answer.is_asked = true;
+  planned.answer.chosen = plan::PlannedStep{.choices = choices_of(options)};
+  planned.answer.chosen->forecast.step_seconds = 1.2;
+  planned.answer.unlimited = planned.answer.chosen;
+  planned.answer.unlimited->forecast.step_seconds = 1;
+  planned.answer.unlimited->needs.device = 1;  // more than the other one
+  return planned;
+}
+
+TEST(PlanningText, NamesTheSettingsOfAStepWithoutALimit) {
+  const ResolvedConfig config = resolve_flags({});
+  PlannedRun planned = asked_run(config.options);
+  EXPECT_THAT(describe_planned(planned, config, {}),
+              HasSubstr("\n  without a limit a step would take 1 s, so this one is 20 % slower"));
+  planned.unlimited_changes = {{"offload.layer_major", "true"}, {"actions", "[1]"}};
+  EXPECT_THAT(describe_planned(planned, config, {}),
+              HasSubstr("a step would take 1 s with --layer-major --actions ..., so this one"));
+}
+
+TEST(PlanningText, SaysHowToGoOnFromASearchThatEndedEarly) {
+  const ResolvedConfig config = resolve_flags({});
+  PlannedRun planned = asked_run(config.options);
+  EXPECT_THAT(describe_planned(planned, config, {}), Not(HasSubstr("ended early")));
+  planned.answer.complete = false;
+  EXPECT_THAT(
+      describe_planned(planned, config, {}),
+      HasSubstr("\n  the search ended early, and another plan may be faster: give one or two "
+                "settings yourself, such as --zero N"));
+  planned.answer.chosen.reset();
+  planned.answer.refusal = plan::PlannerRefusal::too_large;
+  EXPECT_THAT(describe_refusal(planned, config, {}),
+              HasSubstr("ended early, and less memory may do: give one or two settings"));
+}
+
+TEST(PlanningText, NamesTheFolderThatTheSmallestPlanNeedsOnADrive) {
+  const auto refusal = [](const ResolvedConfig& config) {
+    PlannedRun planned;
+    planned.answer.refusal = plan::PlannerRefusal::too_large;
+    planned.answer.smallest = plan::PlannedStep{.choices = choices_of(config.options)};
+    planned.answer.smallest->choices.optimizer = plan::Home::disk;
+    return describe_refusal(planned, config, {});
+  };
+  EXPECT_THAT(refusal(resolve_flags({})),
+              HasSubstr("with --offload-optimizer nvme --nvme-path DIR: "));
+  EXPECT_THAT(refusal(resolve_flags({"--nvme-path", "drive"})), Not(HasSubstr("DIR")));
+}
+
+}  // namespace
+}  // namespace strata::train

@@ -1,0 +1,26 @@
+#include "train/run/planning_beat.h"
+
+#include <chrono>
+#include <memory>
+#include <utility>
+
+namespace strata::train {
+
+PlanningBeat::PlanningBeat(Hear hear, Beat further)
+    : hear_(std::move(hear)),
+      beat_([hear = hear_, further = std::move(further), plans = std::make_shared<std::int64_t>(0),
+             begin = std::chrono::steady_clock::now()] {
+        const std::chrono::duration<double> since = std::chrono::steady_clock::now() - begin;
+        hear(PlanningProgress{++*plans, since.count()});
+        further();
+      }) {}
+
+PlanningBeat::~PlanningBeat() {
+  try {
+    hear_({});
+  } catch (...) {
+    // A screen that cannot be written to is no reason to lose what was planned.
+  }
+}
+
+}  // namespace strata::train
