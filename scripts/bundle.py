@@ -5,7 +5,8 @@
 
 The bundle has everything that the programs need but glibc, libstdc++, libgcc and CUDA. Refuses programs that would need Open MPI,
 gRPC or CUDA to start, libraries that no program may need, and a bundle that together with the repository is larger than 60 MiB.
-Prints the archive's path last. `scripts/dev bundle` builds what this packs.
+Modules for several hosts must stay below 7 MB packed, with what they alone need. Prints the archive's path last.
+`scripts/dev bundle` builds what this packs.
 """
 import json
 import lzma
@@ -18,6 +19,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LIMIT_BYTES = 60 << 20  # the repository's files and the archive together
+HOSTS_LIMIT_BYTES = 7_000_000  # what several hosts alone need, packed
 
 # Programs by folder of the bundle, as patterns in the build.
 PROGRAMS = {
@@ -26,7 +28,8 @@ PROGRAMS = {
     "bench": ["bench/*_bench"],
 }
 # What runs over several hosts open, and the page of a run; their libraries come along, too.
-MODULES = ["lib/libstrata_control.so", "lib/libstrata_gloo.so", "lib/libstrata_web.so"]
+HOSTS_MODULES = ["lib/libstrata_control.so", "lib/libstrata_gloo.so"]
+MODULES = [*HOSTS_MODULES, "lib/libstrata_web.so"]
 # Files of the repository, and their places in the bundle.
 FILES = {
     "configs": "configs",
@@ -268,15 +271,18 @@ def main():
     readme = (ROOT / "scripts/bundle_readme.md").read_text()
     (top / "README.md").write_text(readme.format(**facts, name=name))
 
-    for_hosts = [*modules, *(top / "lib" / library for library in found.keys() - of_programs.keys())]
-    for_hosts_bytes = packed_bytes(for_hosts)
+    of_hosts = [module for module in modules if str(module.relative_to(top)) in HOSTS_MODULES]
+    alone = libraries(of_hosts, FORBIDDEN_IN_MODULES).keys() - of_programs.keys()
+    hosts_bytes = packed_bytes([*of_hosts, *(top / "lib" / library for library in alone)])
     archive = output / f"{name}.tar.xz"
     pack(top, archive)
     shutil.rmtree(top)
     size, sources = archive.stat().st_size, repository_bytes()
     print(f"{size / 2**20:.1f} MiB, the repository {sources / 2**20:.1f} MiB; needs glibc {facts['glibc']}, "
           f"GLIBCXX_{facts['libstdcxx']}; CUDA architectures: {facts['cuda_architectures']}")
-    print(f"modules with the libraries that they alone need: {for_hosts_bytes / 2**20:.1f} MiB of it")
+    print(f"modules for several hosts with the libraries that they alone need: {hosts_bytes / 1e6:.1f} MB of it")
+    if hosts_bytes > HOSTS_LIMIT_BYTES:
+        die(f"modules for several hosts take more than {HOSTS_LIMIT_BYTES / 1e6:.0f} MB")
     if size + sources > LIMIT_BYTES:
         die(f"together more than {LIMIT_BYTES >> 20} MiB")
     print(archive)

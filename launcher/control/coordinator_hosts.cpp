@@ -125,8 +125,10 @@ std::string Coordinator::why_refused() const {
 
 /// True if too few hosts would be let in even if all that have not come did: others were refused
 /// for what does not go away by itself. Who was refused without the number of a host is taken for
-/// one of those that miss.
+/// one of those that miss; a stranger may be anybody. A run that has had ranks may have them again:
+/// its hosts agreed once, and who was refused was none of them.
 bool Coordinator::would_be_refused_again() const {
+  if (attempt() >= 0 || newest_ >= 0) return false;
   const auto stays = [](const HostRefused& one) { return one.exit_code != kTryAgain; };
   std::ptrdiff_t missing = 0, refused = 0;
   for (const Host& host : hosts_) {
@@ -137,7 +139,7 @@ bool Coordinator::would_be_refused_again() const {
   const auto of_no_host = std::ranges::count_if(refused_, [&](const HostRefused& one) {
     return stays(one) && std::ranges::find(hosts_, one.host, &Host::name) == hosts_.end();
   });
-  refused += std::min(missing - refused, of_no_host + std::ssize(strangers_));
+  refused += std::min(missing - refused, of_no_host);
   return refused > 0 && std::ssize(hosts_) - refused < settings_.least_hosts;
 }
 

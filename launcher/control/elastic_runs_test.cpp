@@ -222,7 +222,10 @@ TEST_F(ElasticTest, AnotherStartIsAskedForWhereItMayHelp) {
   HostRefused of_earlier_run = other_build;
   of_earlier_run.exit_code = 75;
   const HostRefused no_host{"7", "", "10.0.0.7", "the run has hosts a to d"};
-  const StrangerRefused stranger{"10.0.0.3"}, another{"10.0.0.4"};
+  const HostRefused other{"8", "", "10.0.0.8", "the run has hosts a to d"};
+  const HostRefused wrong_number{"a", "x", "", ""};
+  const HostRefused there_already{"a", "", "10.0.0.5", "host a is there already", false, 75};
+  const StrangerRefused stranger{"10.0.0.3"};
   struct Case {
     std::string why;
     int least;
@@ -234,14 +237,12 @@ TEST_F(ElasticTest, AnotherStartIsAskedForWhereItMayHelp) {
       {"it may be let in the next time", 4, {of_earlier_run}, 75},
       {"all are needed, and one was refused", 4, {other_build}, 78},
       {"c and d may come", 3, {other_build}, 75},
-      {"one of c and d has another secret", 3, {other_build, stranger}, 78},
+      {"the stranger may be anybody", 3, {other_build, stranger}, 75},
       {"one of c and d has a wrong number", 3, {other_build, no_host}, 78},
-      {"d may come", 2, {other_build, stranger}, 75},
-      {"strangers are no more than hosts that miss", 2, {other_build, stranger, another}, 78},
-      {"a host of a number that is there may be a leftover",
-       4,
-       {HostRefused{"a", "x", "", ""}},
-       75},
+      {"d may come", 2, {other_build, no_host}, 75},
+      {"strange numbers are no more than hosts that miss", 2, {other_build, no_host, other}, 78},
+      {"a host of a number that is there may be a leftover", 4, {wrong_number}, 75},
+      {"the one that was there has gone", 4, {there_already, ConnectionBroke{"a", "1"}}, 75},
   };
   for (const Case& one : cases) {
     forget();
@@ -253,6 +254,39 @@ TEST_F(ElasticTest, AnotherStartIsAskedForWhereItMayHelp) {
     tick_after(seconds(60));
     EXPECT_EQ(done<EndRun>().value().exit_code, one.exit_code) << one.why;
   }
+}
+
+// Fault 35.
+TEST_F(ElasticTest, ARunThatHasHadRanksIsAskedToStartAgain) {
+  const HostRefused other_build{"b", "", "10.0.0.2", "it has Strata 1, this host 2"};
+  Coordinator::Settings settings{.hosts = {"a", "b"}, .least_hosts = 2, .restarts = {}};
+  settings.lease = milliseconds(5000);
+  run_ = std::make_unique<Coordinator>(now_, settings);
+  hello("a");
+  tell(other_build);
+  tell(StrangerRefused{"10.0.0.3"});
+  hello("b");
+  ASSERT_TRUE(sent<StartAttempt>("b"));
+  tell(other_build);  // another host of that number
+  now_ += seconds(7);
+  beat("a", 0, true);
+  ended("a", blames_a_peer(10));
+  EXPECT_FALSE(done<EndRun>());
+  forget();
+  tick_after(seconds(60));
+  ASSERT_TRUE(done<EndRun>());
+  EXPECT_EQ(done<EndRun>()->exit_code, 75) << "b agreed with all others once";
+  EXPECT_NE(done<Announce>()->text.find("--resume auto goes on from step 10"), std::string::npos);
+}
+
+// Fault 35.
+TEST_F(ElasticTest, ARunThatAnEarlierCoordinatorBeganIsAskedToStartAgain) {
+  run_ = std::make_unique<Coordinator>(
+      now_, Coordinator::Settings{.hosts = {"a", "b"}, .least_hosts = 2, .restarts = {}});
+  tell(AgentSaid{"a", "1", Hello{.host = "a", .agent = "1", .newest = 0, .slots = 2}});
+  tell(HostRefused{"b", "", "10.0.0.2", "it has Strata 1, this host 2"});
+  tick_after(seconds(60));
+  EXPECT_EQ(done<EndRun>().value().exit_code, 75);
 }
 
 TEST_F(ElasticTest, ARunThatNoHostMayLeaveSaysSoOnce) {

@@ -5,6 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -78,6 +80,26 @@ TEST(Evidence, OfAProcessThatIsGone) {
   EXPECT_EQ(what_holds(threads_of(0x3fffffff)), "its process is gone");
   EXPECT_EQ(describe_threads({}), "");
   EXPECT_EQ(stacks_of(0x3fffffff), "");
+}
+
+}  // namespace
+
+/// Has external linkage and is no inline function, so that stacks have its name.
+[[gnu::noinline]] void wait_in_vain() {
+  ::pause();
+  [[maybe_unused]] volatile int after = 0;  // otherwise the call would be a jump
+}
+
+namespace {
+
+TEST(Evidence, StacksNameFunctionsThatAProcessIsIn) {
+  if (std::system("eu-stack --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "no eu-stack";
+  if (::geteuid() != 0) GTEST_SKIP() << "Yama may keep others from a process that is no child";
+  const Child child(wait_in_vain);
+  const auto threads = child.threads_in('S');
+  const std::string stacks = stacks_of(child.pid(), std::chrono::seconds(30));
+  EXPECT_NE(stacks.find("TID " + std::to_string(child.pid())), std::string::npos) << stacks;
+  EXPECT_NE(stacks.find("wait_in_vain"), std::string::npos) << stacks;
 }
 
 TEST(Evidence, ThreadsOfAFrozenProcessWaitForNoDevice) {

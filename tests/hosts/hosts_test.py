@@ -359,7 +359,7 @@ class Hosts(HostsTest):
         first = self.start_host(self.command(0, 3, 1, ["true"]))
         self.wait_for_lines(early.stderr, "this host has joined run")
         code, _, said = self.ended(self.start_host(self.command(1, 3, 1, ["true"])))
-        self.assertEqual(code, 78)
+        self.assertEqual(code, 75)
         self.assertRegex(said, r"host 1 is there already \(.+\), and answers: give each host a --node-rank of its own")
         third = self.start_host(self.command(2, 3, 1, ["true"]))
         self.assertEqual([self.ended(host)[0] for host in (first, early, third)], [0, 0, 0])

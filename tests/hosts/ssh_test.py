@@ -200,15 +200,16 @@ class Ssh(HostsTest):
                 os.kill(run.pid, number)
                 self.wait_until(lambda: not [pid for pid in ranks if is_running(pid)], "the end of all ranks", limit)
 
-    @staticmethod
-    def actors():
+    def actors(self):
+        """Returns the ranks of this test; other tests may have some at the same time."""
         found = []
         for entry in pathlib.Path("/proc").iterdir():
             try:
-                if entry.name.isdigit() and os.readlink(entry / "exe") == os.path.realpath(ACTOR):
+                if (entry.name.isdigit() and os.readlink(entry / "exe") == os.path.realpath(ACTOR)
+                        and os.readlink(entry / "cwd") == str(self.home)):
                     found.append(int(entry.name))
             except OSError:
-                pass
+                pass  # it has ended
         return found
 
 

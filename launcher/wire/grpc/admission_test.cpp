@@ -137,6 +137,7 @@ TEST_F(ControlWireTest, ASecondAgentOfAHostIsRefusedWhileTheFirstAnswers) {
   const auto refused = at_second.next<NotWelcome>();
   ASSERT_TRUE(refused);
   EXPECT_NE(refused->reason.find("host a is there already"), std::string::npos);
+  EXPECT_EQ(refused->exit_code, 75) << "the first may have died, unseen";
   client_.reset();
   ASSERT_TRUE(at_server_->next<ConnectionBroke>());
   EXPECT_EQ(refusal_of(attach_settings()), "let in");
