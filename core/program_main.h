@@ -9,11 +9,13 @@
 
 #include "core/error.h"
 #include "core/rank_context.h"
+#include "core/standard_output.h"
 #include "core/status_page.h"
 
 namespace strata {
 
-/// Calls `run(context)`, which returns the exit code. `name` precedes messages on the terminal.
+/// Calls `run(context, output)`, which returns the exit code. Text that `output` lost is an error
+/// then. `name` precedes messages on the terminal.
 template <typename Run>
 int program_main(const char* name, const Run& run) {
   std::optional<StatusPage> status;
@@ -27,7 +29,9 @@ int program_main(const char* name, const Run& run) {
   try {
     const RankContext context = rank_context_from_environment();
     if (context.status_fd >= 0) status = StatusPage::open(context.status_fd);
-    const int code = run(context);
+    StandardOutput output;
+    const int code = run(context, output);
+    output.finish();
     if (status) status->set_phase(Phase::done);  // set for any code: a returned code is no failure
     return code;
   } catch (const Error& error) {

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "core/own_files.h"
 #include "core/rank_context.h"
 #include "core/run_id.h"
+#include "core/standard_output.h"
 #include "core/system_call.h"
 #include "launcher/command/free_port.h"
 #include "launcher/command/mpi_command.h"
@@ -81,22 +83,32 @@ void requeue(const std::string& job) {
   }
 }
 
-int run(const std::vector<std::string>& arguments) {
+/// Does what a first word asks for that is no program to start; nullopt if there is no such word.
+std::optional<int> run_command(const std::vector<std::string>& arguments, StandardOutput& output) {
   // These words are no programs: those start with ./status or mlaunch -- status.
   const std::string first = arguments.empty() ? "" : arguments.front();
-  if (first == "status") return status_command({arguments.begin() + 1, arguments.end()});
-  if (first == "logs") return logs_command({arguments.begin() + 1, arguments.end()});
-  if (first == "secret") return secret_command({arguments.begin() + 1, arguments.end()});
-  if (first == "stop") return stop_command({arguments.begin() + 1, arguments.end()});
+  const std::vector<std::string> others(arguments.begin() + (arguments.empty() ? 0 : 1),
+                                        arguments.end());
+  if (first == "status") return status_command(others, output);
+  if (first == "logs") return logs_command(others, output);
+  if (first == "secret") return secret_command(others, output);
+  if (first == "stop") return stop_command(others, output);
   if (first == ReportWriters::kWord)
-    return write_report_command({arguments.begin() + 1, arguments.end()},
-                                [] { return RunsOfUser(ControlFolder::places()).living(); });
+    return write_report_command(
+        others, [] { return RunsOfUser(ControlFolder::places()).living(); }, output);
+  return {};
+}
+
+int run(const std::vector<std::string>& arguments, StandardOutput& output) {
+  if (const auto code = run_command(arguments, output)) return *code;
   Run run;
   const Surroundings surroundings = surroundings_of(own_environment());
   run.options = parse_options(arguments, surroundings);
   run.typed = arguments;
-  if (run.options.show_help) return std::fputs(help_text().c_str(), stdout) < 0 ? 1 : 0;
-  if (run.options.show_version) return std::puts("mlaunch (Strata) " STRATA_VERSION) < 0 ? 1 : 0;
+  if (run.options.show_help || run.options.show_version) {
+    output.print(run.options.show_help ? help_text() : "mlaunch (Strata) " STRATA_VERSION "\n");
+    return static_cast<int>(ExitCode::done);
+  }
   if (!run.options.hosts.are_several()) refuse_to_be_a_rank();
   check_network_interface(run.options, surroundings);
   for (const std::string& note : run.options.notes) print_error("note: " + note);
@@ -128,7 +140,10 @@ int run(const std::vector<std::string>& arguments) {
 
 int main(int argc, char** argv) {
   try {
-    return strata::launcher::run({argv + 1, argv + argc});
+    strata::StandardOutput output;
+    const int code = strata::launcher::run({argv + 1, argv + argc}, output);
+    output.finish();
+    return code;
   } catch (const strata::Error& error) {
     strata::launcher::print_error(error.what());
     return static_cast<int>(error.exit_code());

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <utility>
 
+#include "core/error.h"
+#include "core/standard_output.h"
 #include "launcher/command/command_text.h"
 #include "launcher/several_hosts.h"
 
@@ -94,7 +96,7 @@ void RunOutput::write() {
           "and are not taken for hung");
     bool& told = error_told_[static_cast<int>(kind)];
     if (queue.error() == 0 || std::exchange(told, true)) continue;
-    say(queue.error() == EPIPE
+    say(reader_has_gone(queue.fd(), queue.error())
             ? "nobody reads " + name + " any more; the ranks go on without it (Ctrl-C ends them)"
             : name + " is lost, the ranks go on: " + std::strerror(queue.error()));
   }
@@ -110,6 +112,15 @@ void RunOutput::write_last_words(bool is_short) {
       if (::poll(&entry, 1, 100) < 0 && errno != EINTR) break;
     }
   }
+}
+
+int RunOutput::exit_code_after(int run_code) {
+  const OutputQueue& queue = screen_.queue(OutputKind::standard_output);
+  const bool is_whole = queue.error() == 0 || reader_has_gone(queue.fd(), queue.error());
+  if (is_whole || run_code != static_cast<int>(ExitCode::done)) return run_code;
+  say(std::string("all ranks are done, but standard output is not whole: ") +
+      std::strerror(queue.error()));
+  return static_cast<int>(ExitCode::io);
 }
 
 RecentOutput::Piece RunOutput::piece_for_coordinator(std::uint64_t from) {

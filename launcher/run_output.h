@@ -53,6 +53,10 @@ class RunOutput {
   /// Writes all: without a limit of time, unless `is_short`.
   void write_last_words(bool is_short);
 
+  /// Returns mlaunch's exit code after a run that has ended with `run_code`: of a run that is done,
+  /// it is that of a failed write where standard output did not take all, which is said.
+  [[nodiscard]] int exit_code_after(int run_code);
+
   /// Returns a piece of what was printed here from a line on, for the run's coordinator.
   [[nodiscard]] RecentOutput::Piece piece_for_coordinator(std::uint64_t from);
   /// Returns the lines since then, if it asked lately: the run may end before it asks for them.

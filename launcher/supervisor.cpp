@@ -165,6 +165,7 @@ int Supervisor::run() {
   output_.note(fmt::format("the run ends with exit code {}", *exit_code_));
   output_.write_last_words(user_signal_ != 0);
   reports_.finish();
+  if (!is_agent(run_)) exit_code_ = output_.exit_code_after(*exit_code_);
   output_.write_last_words(user_signal_ != 0);
   return *exit_code_;
 }

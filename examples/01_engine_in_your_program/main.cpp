@@ -5,6 +5,8 @@
 #include <string>
 
 #include "comm/factory.h"
+#include "core/error.h"
+#include "core/standard_output.h"
 #include "train/config/make_plan.h"
 #include "train/engine/engine.h"
 #include "train/engine/memory_report.h"
@@ -51,6 +53,12 @@ int main() {
     const kernels::StepMetrics metrics = engine.train_step(step, fill);
     std::printf("step %2lld  loss %.4f  gradient norm %.3f\n", static_cast<long long>(step + 1),
                 metrics.loss, metrics.gradient_norm);
+  }
+  try {
+    StandardOutput().finish();  // throws if a full disk did not take what was printed
+  } catch (const Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return static_cast<int>(error.exit_code());
   }
   return 0;
 }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <utility>
 
+#include "core/standard_output.h"
 #include "train/config/command_line.h"
 #include "train/session/session.h"
 #include "train/session/settle_request.h"
@@ -33,7 +34,9 @@ int main(int argc, char** argv) {
     train::Session session = train::Session::open(std::move(request), listeners);
     constexpr int kPatience = 200;  // then it stops, and saves if it has an output
     for (int step = 0; step < kPatience && session.step(); ++step) continue;
-    return static_cast<int>(session.close());
+    const ExitCode code = session.close();
+    StandardOutput().finish();  // throws if a full disk did not take what was printed
+    return static_cast<int>(code);
   } catch (const Error& error) {  // listeners of an open session have got it as Refused
     std::fprintf(stderr, "%s\n", error.what());
     return static_cast<int>(error.exit_code());

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "core/standard_output.h"
 #include "machine/hardware_override.h"
 #include "train/models/hf_config.h"
 #include "train/run/model_directory.h"
@@ -37,6 +38,7 @@ int main(int argc, char** argv) {
                   static_cast<long long>(found.options.micro_batch),
                   found.options.offload.layer_major ? "yes" : "no");
     }
+    StandardOutput().finish();  // throws if a full disk did not take what was printed
     return 0;
   } catch (const Error& error) {
     std::fprintf(stderr, "%s\n", error.what());

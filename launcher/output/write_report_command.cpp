@@ -1,6 +1,5 @@
 #include "launcher/output/write_report_command.h"
 
-#include <cstdio>
 #include <iostream>
 #include <iterator>
 
@@ -11,7 +10,7 @@
 namespace strata::launcher {
 
 int write_report_command(const std::vector<std::string>& arguments,
-                         const KeptReports::LivingRuns& living) {
+                         const KeptReports::LivingRuns& living, StandardOutput& output) {
   if (arguments.size() != 2 || !is_run_id(arguments[0]))
     throw InvalidArgument(std::string(ReportWriters::kWord) + " is for mlaunch itself");
   const std::string text(std::istreambuf_iterator<char>(std::cin), {});
@@ -23,7 +22,8 @@ int write_report_command(const std::vector<std::string>& arguments,
     exit_code = static_cast<int>(error.exit_code());
     words = error.what();
   }
-  return std::puts(words.c_str()) < 0 ? 1 : exit_code;
+  output.print(words + "\n");
+  return exit_code;
 }
 
 }  // namespace strata::launcher

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/standard_output.h"
 #include "launcher/output/kept_reports.h"
 
 namespace strata::launcher {
@@ -11,6 +12,6 @@ namespace strata::launcher {
 /// Writes standard input where KeptReports keeps it; `arguments` are the run's id and the file's
 /// name. Prints a line, how that went. Returns the exit code. Throws InvalidArgument for others.
 int write_report_command(const std::vector<std::string>& arguments,
-                         const KeptReports::LivingRuns& living);
+                         const KeptReports::LivingRuns& living, StandardOutput& output);
 
 }  // namespace strata::launcher

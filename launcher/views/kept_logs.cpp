@@ -17,7 +17,6 @@
 #include "core/json_writer.h"
 #include "launcher/output/recent_output.h"
 #include "launcher/output/terminal_text.h"
-#include "launcher/views/print_text.h"
 #include "launcher/views/view_answers.h"
 
 namespace strata::launcher {
@@ -44,18 +43,19 @@ std::map<int, fs::path> numbered_folders(const fs::path& folder, std::string_vie
 /// Prints lines, or keeps the last of them until the end.
 class KeptLines {
  public:
-  explicit KeptLines(const ViewOptions& options) : options_(options) {}
+  KeptLines(const ViewOptions& options, StandardOutput& output)
+      : options_(options), output_(output) {}
 
   void read(const fs::path& file, OutputLine line) {
     std::ifstream stream(file);
-    for (std::string text; std::getline(stream, text);) {
+    for (std::string text; output_.takes_text() && std::getline(stream, text);) {
       line.text = visible_part(text);
       add(shown(line));
     }
   }
   void finish() {
     for (const std::string& line : last_) text_ += line;
-    print_text(text_);
+    output_.print(text_);
   }
 
  private:
@@ -74,18 +74,20 @@ class KeptLines {
       return;
     }
     text_ += line;
-    if (text_.size() >= kPrintedBytes) print_text(std::exchange(text_, {}));
+    if (text_.size() >= kPrintedBytes) output_.print(std::exchange(text_, {}));
   }
 
   const ViewOptions& options_;
+  StandardOutput& output_;
   std::deque<std::string> last_;
   std::string text_;
 };
 
 }  // namespace
 
-bool print_kept_logs(const std::string& folder, int world, const ViewOptions& options) {
-  KeptLines lines(options);
+bool print_kept_logs(const std::string& folder, int world, const ViewOptions& options,
+                     StandardOutput& output) {
+  KeptLines lines(options, output);
   std::set<int> ranks;
   for (const auto& [attempt, of_attempt] : numbered_folders(folder, "attempt_"))
     for (const auto& [rank, of_rank] : numbered_folders(of_attempt, "rank_")) {

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "core/standard_output.h"
 #include "launcher/views/view_options.h"
 
 namespace strata::launcher {
@@ -11,6 +12,7 @@ namespace strata::launcher {
 /// attempt, rank by rank, standard output before standard error, as far as `options` want it.
 /// Returns false if it has fewer ranks than the `world` of the run, whose others were on hosts with
 /// folders of their own. Throws InvalidArgument if it is gone or has nothing of `options.rank`.
-bool print_kept_logs(const std::string& folder, int world, const ViewOptions& options);
+bool print_kept_logs(const std::string& folder, int world, const ViewOptions& options,
+                     StandardOutput& output);
 
 }  // namespace strata::launcher

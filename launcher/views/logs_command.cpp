@@ -11,7 +11,6 @@
 #include "core/json_writer.h"
 #include "launcher/views/asked_run.h"
 #include "launcher/views/kept_logs.h"
-#include "launcher/views/print_text.h"
 #include "launcher/views/view_options.h"
 
 namespace strata::launcher {
@@ -30,7 +29,8 @@ void remark(const std::string& text) { std::fprintf(stderr, "mlaunch: %s\n", tex
 /// Reads the lines of a run, and prints them.
 class Reader {
  public:
-  Reader(AskedRun& run, const ViewOptions& options) : run_(run), options_(options) {}
+  Reader(AskedRun& run, const ViewOptions& options, StandardOutput& output)
+      : run_(run), options_(options), output_(output) {}
 
   /// Prints all that there is, and with --follow what comes.
   void read();
@@ -45,6 +45,7 @@ class Reader {
 
   AskedRun& run_;
   const ViewOptions& options_;
+  StandardOutput& output_;
   AskLogs asked_;
   bool all_told_ = false;  ///< what the run had at the beginning has been printed
 };
@@ -116,7 +117,8 @@ bool Reader::take(const JsonValue& answer) {
   std::string text;
   for (const JsonValue& line : answer.at("lines").elements())
     if (is_wanted(line)) text += shown(line) + "\n";
-  print_text(text);
+  output_.print(text);
+  if (!output_.takes_text()) return false;
   asked_.number = static_cast<std::uint64_t>(answer.at("next").as_integer());
   asked_.from_end = false;
   const bool more = answer.at("more").as_boolean();
@@ -142,7 +144,7 @@ std::string Reader::shown(const JsonValue& line) const {
 }
 
 /// Prints the files of a run that has ended, if it kept any.
-void read_ended(const JsonValue& ended, const ViewOptions& options) {
+void read_ended(const JsonValue& ended, const ViewOptions& options, StandardOutput& output) {
   const auto folder = ended.find("log_folder");
   if (!folder || !folder->is(JsonKind::string) || folder->as_string().empty())
     throw InvalidArgument(describe_end(ended) +
@@ -151,30 +153,30 @@ void read_ended(const JsonValue& ended, const ViewOptions& options) {
   remark(fmt::format("run {} has ended; these are its files in {}, rank by rank",
                      ended.at("run").as_string(), folder->as_string()));
   const auto world = ended.find("world_size");  // another version of mlaunch does not tell
-  const bool has_all = print_kept_logs(folder->as_string(),
-                                       world ? static_cast<int>(world->as_integer()) : 0, options);
+  const bool has_all = print_kept_logs(
+      folder->as_string(), world ? static_cast<int>(world->as_integer()) : 0, options, output);
   if (!has_all && !options.rank)
     remark("ranks of other hosts are not shown; their logs are in the --log-dir of each host");
 }
 
-void read_local(const ViewOptions& options) {
+void read_local(const ViewOptions& options, StandardOutput& output) {
   const RunsOfUser runs(ControlFolder::places());
-  if (const auto ended = runs.find_ended(options.run)) return read_ended(*ended, options);
+  if (const auto ended = runs.find_ended(options.run)) return read_ended(*ended, options, output);
   LocalRun run(runs, runs.choose(options.run));
-  Reader(run, options).read();
+  Reader(run, options, output).read();
 }
 
 }  // namespace
 
-int logs_command(const std::vector<std::string>& arguments) {
+int logs_command(const std::vector<std::string>& arguments, StandardOutput& output) {
   const ViewOptions options = parse_view_options("logs", arguments);
   if (options.show_help) {
-    print_text(view_help("logs"));
+    output.print(view_help("logs"));
   } else if (options.is_elsewhere()) {
     RemoteRun run(options);
-    Reader(run, options).read();
+    Reader(run, options, output).read();
   } else {
-    read_local(options);
+    read_local(options, output);
   }
   return 0;
 }

@@ -12,7 +12,6 @@
 #include "core/json_writer.h"
 #include "launcher/output/kept_reports.h"
 #include "launcher/views/asked_run.h"
-#include "launcher/views/print_text.h"
 #include "launcher/views/status_text.h"
 #include "launcher/views/view_options.h"
 
@@ -77,63 +76,61 @@ std::string past_text(const JsonValue& end) {
 using Answers = std::function<std::vector<JsonValue>()>;
 
 /// Prints each second until the run has ended (`end`), or, without one, all runs have.
-int watch(const Answers& ask, RunEnd* end, const ViewOptions& options) {
+void watch(const Answers& ask, RunEnd* end, const ViewOptions& options, StandardOutput& output) {
   const bool clears = !options.json && ::isatty(STDOUT_FILENO) == 1;
-  for (bool first = true;; first = false) {
+  for (bool first = true; output.takes_text(); first = false) {
     const auto answers = ask();
     if (answers.empty() && !first) break;
     const std::string gap = clears ? kClearScreen : first || options.json ? "" : "\n";
-    print_text(options.json ? json_text(answers, 0) : gap + table_text(answers));
+    output.print(options.json ? json_text(answers, 0) : gap + table_text(answers));
     if (answers.empty()) break;
     if (end == nullptr)
       std::this_thread::sleep_for(kTurn);
     else if (end->wait(kTurn))
       break;
   }
-  if (!options.json && end != nullptr) print_text("\n" + end->describe() + "\n");
-  return 0;
+  if (!options.json && end != nullptr) output.print("\n" + end->describe() + "\n");
 }
 
-int show(const Answers& ask, const ViewOptions& options) {
+void show(const Answers& ask, const ViewOptions& options, StandardOutput& output) {
   const auto answers = ask();
-  print_text(options.json ? json_text(answers, 2) : table_text(answers));
-  return 0;
+  output.print(options.json ? json_text(answers, 2) : table_text(answers));
 }
 
-int show_remote(const ViewOptions& options) {
+void show_remote(const ViewOptions& options, StandardOutput& output) {
   RemoteRun run(options);
   const Answers ask = [&] {
     auto answer = run.ask(AskStatus{});
     return answer ? std::vector<JsonValue>{std::move(*answer)} : std::vector<JsonValue>{};
   };
-  return options.watch ? watch(ask, run.end().get(), options) : show(ask, options);
+  options.watch ? watch(ask, run.end().get(), options, output) : show(ask, options, output);
 }
 
-int show_local(const ViewOptions& options) {
+void show_local(const ViewOptions& options, StandardOutput& output) {
   const RunsOfUser runs(ControlFolder::places());
-  if (const auto end = runs.find_ended(options.run)) {
-    print_text(options.json ? json_text({*end}, 2) : past_text(*end));
-    return 0;
-  }
+  if (const auto end = runs.find_ended(options.run))
+    return output.print(options.json ? json_text({*end}, 2) : past_text(*end));
   const std::string run_id = options.run.empty() ? "" : runs.choose(options.run);
   const Answers ask = [&] {
     return ask_all(runs, run_id.empty() ? runs.living() : std::vector<std::string>{run_id});
   };
-  if (!options.watch) return show(ask, options);
+  if (!options.watch) return show(ask, options, output);
   std::unique_ptr<RunEnd> end;
   if (!run_id.empty()) end = std::make_unique<EndOfLocalRun>(runs, run_id);
-  return watch(ask, end.get(), options);
+  watch(ask, end.get(), options, output);
 }
 
 }  // namespace
 
-int status_command(const std::vector<std::string>& arguments) {
+int status_command(const std::vector<std::string>& arguments, StandardOutput& output) {
   const ViewOptions options = parse_view_options("status", arguments);
-  if (options.show_help) {
-    print_text(view_help("status"));
-    return 0;
-  }
-  return options.is_elsewhere() ? show_remote(options) : show_local(options);
+  if (options.show_help)
+    output.print(view_help("status"));
+  else if (options.is_elsewhere())
+    show_remote(options, output);
+  else
+    show_local(options, output);
+  return 0;
 }
 
 }  // namespace strata::launcher

@@ -19,12 +19,6 @@ namespace {
 constexpr std::chrono::seconds kAfterGrace{10};
 constexpr std::chrono::seconds kAtOnce{15};
 
-void say(const std::string& text) {
-  // Who closed the output still wants the run to end.
-  (void)std::puts(text.c_str());
-  (void)std::fflush(stdout);
-}
-
 /// Says of ranks that hear no request why, and what becomes of them; "" if all hear it.
 std::string held_text(const JsonValue& answer) {
   const auto held = answer.find("held");  // another version of mlaunch may not tell
@@ -57,18 +51,19 @@ std::string what_was_done(const std::string& run_id, bool now, const JsonValue& 
   return "run " + run_id + " is asked to save and end" + held_text(answer);
 }
 
-int stop(AskedRun& run, const ViewOptions& options) {
+/// Who closed the output, or has a full disk under it, still wants the run to end.
+int stop(AskedRun& run, const ViewOptions& options, StandardOutput& output) {
   const std::unique_ptr<RunEnd> end = run.end();  // before the request: a run may end at once
   const auto answer = run.ask(AskStop{options.now});
   std::chrono::seconds limit = options.wait.value_or(kAtOnce);
   if (answer) {
-    say(what_was_done(run.id(), options.now, *answer));
+    output.print(what_was_done(run.id(), options.now, *answer) + "\n");
     const std::chrono::seconds grace(answer->at("grace_seconds").as_integer());
     if (!options.wait && !options.now) limit = grace + kAfterGrace;
   }
   if (options.wait == std::chrono::seconds(0)) return 0;
   if (end->wait(limit)) {
-    say(end->describe());
+    output.print(end->describe() + "\n");
     return 0;
   }
   std::fprintf(stderr, "mlaunch: run %s has not ended within %lld s; mlaunch stop --now %s\n",
@@ -76,27 +71,27 @@ int stop(AskedRun& run, const ViewOptions& options) {
   return static_cast<int>(ExitCode::try_again);
 }
 
-int stop_local(const ViewOptions& options) {
+int stop_local(const ViewOptions& options, StandardOutput& output) {
   const RunsOfUser runs(ControlFolder::places());
   if (const auto ended = runs.find_ended(options.run)) {
-    say(describe_end(*ended));
+    output.print(describe_end(*ended) + "\n");
     return 0;
   }
   LocalRun run(runs, runs.choose(options.run));
-  return stop(run, options);
+  return stop(run, options, output);
 }
 
 }  // namespace
 
-int stop_command(const std::vector<std::string>& arguments) {
+int stop_command(const std::vector<std::string>& arguments, StandardOutput& output) {
   const ViewOptions options = parse_view_options("stop", arguments);
   if (options.show_help) {
-    std::fputs(view_help("stop").c_str(), stdout);
+    output.print(view_help("stop"));
     return 0;
   }
-  if (!options.is_elsewhere()) return stop_local(options);
+  if (!options.is_elsewhere()) return stop_local(options, output);
   RemoteRun run(options);
-  return stop(run, options);
+  return stop(run, options, output);
 }
 
 }  // namespace strata::launcher

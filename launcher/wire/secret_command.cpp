@@ -1,7 +1,5 @@
 #include "launcher/wire/secret_command.h"
 
-#include <cstdio>
-
 #include "core/error.h"
 #include "launcher/wire/control_wire.h"
 
@@ -28,9 +26,12 @@ A program that is called secret starts with: mlaunch -- secret
 
 }  // namespace
 
-int secret_command(const std::vector<std::string>& arguments) {
+int secret_command(const std::vector<std::string>& arguments, StandardOutput& output) {
   const std::string first = arguments.empty() ? "" : arguments.front();
-  if (first == "-h" || first == "--help") return std::fputs(kHelp, stdout) < 0 ? 1 : 0;
+  if (first == "-h" || first == "--help") {
+    output.print(kHelp);
+    return 0;
+  }
   if (arguments.size() != 1 || first.empty() || first.starts_with('-'))
     throw InvalidArgument("expected: mlaunch secret FILE; see mlaunch secret --help");
   write_run_secret(first, open_control_module()->make_secret());

@@ -8,10 +8,11 @@
 Needs the packages torch (2.6 or newer), numpy and xxhash, not DeepSpeed. Pickles are read with weights_only=True and
 stand-ins for the few DeepSpeed classes in them: no code from a file ever runs. docs/deepspeed-checkpoints.md says what
 is kept. Prints the folder that was written. Exit codes: 65 the input is at fault, 69 a package is missing, 74 the disk
-failed.
+failed, also one under standard output.
 """
 import argparse
 import importlib
+import os
 import sys
 
 from refused import Refused, note
@@ -114,10 +115,32 @@ def main():
     except Refused as error:
         note(str(error))
         return 65
+    except BrokenPipeError:  # nobody reads the last line
+        return 0
     except OSError as error:
         note(str(error))
         return 74
 
 
+def code_of_main():
+    """Returns the exit code, also where argparse ends the program."""
+    try:
+        return main()
+    except SystemExit as end:
+        return end.code
+
+
+def code_after_output(code):
+    """Returns 74 in place of 0 if standard output does not take what was printed. A reader that has gone misses nothing."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python tries again at its end
+        if not isinstance(error, BrokenPipeError):
+            note("standard output: text is lost: %s" % error.strerror)
+            return code or 74
+    return code
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(code_after_output(code_of_main()))

@@ -50,6 +50,19 @@ class CommandLineTest(ConvertTest):
                                 ("to-deepspeed-universal", "--torch-adam")]:
             self.assertIn(option, self.run_tool(command, "--help", python=self.BARE).stdout)
 
+    def test_output_that_is_lost_is_said(self):
+        command = [*self.BARE, str(TOOL), "--help"]
+        buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}  # else argparse drops it
+        with open("/dev/full", "w") as full:
+            done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, env=buffered)
+        self.assertEqual((done.returncode, done.stderr),
+                         (74, "strata_convert: standard output: text is lost: No space left on device\n"))
+        reader, writer = os.pipe()
+        os.close(reader)
+        with open(writer, "w") as pipe:
+            done = subprocess.run(command, stdout=pipe, stderr=subprocess.PIPE, text=True, timeout=120)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
     def test_names_the_missing_package(self):
         said = self.run_tool("from-torch", "a", "b", python=self.BARE, expect=69).stderr
         self.assertIn("`numpy` is missing", said)

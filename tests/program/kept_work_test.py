@@ -2,6 +2,7 @@
 read, numbers that are not finite, signals of a terminal that ends."""
 import contextlib
 import ctypes
+import json
 import os
 import re
 import shutil
@@ -279,6 +280,27 @@ class BesideTraining(KeptWorkTest):
             self.assertEqual(process.returncode, IO, error)
             self.assertIn(error.count("trying again"), (1, 2), error)  # two seconds may pass at once on a busy machine
             self.assertIn("out has no checkpoint: all steps are lost", error)
+
+    # Fault 14.
+    def test_a_grace_that_ends_without_room_tells_the_cause(self):
+        """The rank's last words are all that the launcher knows."""
+        cause = (r"SIGTERM: 4\.5 s are over; the checkpoint of step (\d+) could not be written: .*the checkpoint needs .*: "
+                 r"No space left on device; steps 1 to \1 are lost: out has no checkpoint")
+        for ranks in (1, 2):
+            with self.small_disk("out", "size=3m") as out, self.subTest(ranks=ranks):
+                process = self.start_training(command=mlaunch(ranks, *JOB, "--steps", "1000000", "--metrics", "metrics",
+                                                              options=["--grace", "5", "--log-dir", "logs"]))
+                (out / "filler").write_bytes(bytes(2 << 20))
+                process.send_signal(signal.SIGTERM)
+                _, error = process.communicate(timeout=LIMIT_S)
+                self.assertEqual(process.returncode, TRY_AGAIN, error)
+                self.assertRegex(error, rf"(?m)^  error +{cause}$")
+                (report,) = (self.home / "logs").glob("*/attempt_0/report.json")
+                for rank in json.loads(report.read_text())["ranks"]:
+                    self.assertRegex(rank["error"], cause)
+            for name in ("out", "logs"):
+                shutil.rmtree(self.home / name, ignore_errors=True)
+            (self.home / "metrics").unlink(missing_ok=True)
 
     def read_if_there(self, name):
         return self.read(name) if (self.home / name).exists() else ""

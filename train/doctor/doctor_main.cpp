@@ -6,7 +6,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -15,6 +14,7 @@
 #include "core/nearest_name.h"
 #include "core/own_files.h"
 #include "core/program_main.h"
+#include "core/standard_output.h"
 #include "core/system_call.h"
 #include "kernels/cuda/open_device.h"
 #include "machine/copy_speed.h"
@@ -89,10 +89,10 @@ HostFacts look_at_host(const RankContext& context) {
 }
 
 /// Prints what was found on all hosts of a run, on rank 0.
-int run_on_hosts(const RankContext& context, const std::string& output) {
-  const HostsReport report = check_hosts(context, look_at_host(context), output);
+int run_on_hosts(const RankContext& context, const std::string& folder, StandardOutput& output) {
+  const HostsReport report = check_hosts(context, look_at_host(context), folder);
   if (context.rank != 0) return static_cast<int>(ExitCode::done);
-  std::fputs(to_text(report).c_str(), stdout);
+  output.print(to_text(report));
   const bool is_bad = std::ranges::any_of(
       judge(report), [](const Finding& finding) { return finding.level == Finding::Level::bad; });
   return static_cast<int>(is_bad ? ExitCode::host : ExitCode::done);
@@ -109,12 +109,12 @@ std::string said_of_unknown(const std::vector<std::string>& words) {
          " (doctor --help lists the flags)";
 }
 
-int run(int argc, char** argv, const RankContext& context) {
+int run(int argc, char** argv, const RankContext& context, StandardOutput& output) {
   std::vector<std::string> folders;
   bool json = false;
   std::string hardware;
   bool hosts = false;
-  std::string output;
+  std::string shared_folder;
   CLI::App app(
       "Prints what this machine can do, measured, and what Strata would choose on it: cores,\n"
       "memory, locked memory, io_uring, GPUs and, for each folder named, the disk. Some seconds.");
@@ -128,7 +128,7 @@ int run(int argc, char** argv, const RankContext& context) {
   auto* of_hosts = app.add_flag("--hosts", hosts,
                                 "look at the hosts of a run, which start as the run will:\n"
                                 "mlaunch -H a,b doctor --hosts; ends with 69 if something is bad");
-  app.add_option("--output", output, "with --hosts: also try this folder, which they share")
+  app.add_option("--output", shared_folder, "with --hosts: also try this folder, which they share")
       ->needs(of_hosts);
   for (const char* name : {"--nvme-path", "--json", "--write-hardware"})
     of_hosts->excludes(app.get_option(name));
@@ -139,15 +139,15 @@ int run(int argc, char** argv, const RankContext& context) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::usage);
   }
-  if (hosts) return run_on_hosts(context, output);
+  if (hosts) return run_on_hosts(context, shared_folder, output);
   if (context.world > 1)
     throw InvalidArgument(
         "doctor looks at one machine and disturbs what it measures when several "
         "run; start it once, without -np");
   const DoctorReport report = look(folders);
   if (!hardware.empty()) write_file_atomically(hardware, to_json(machine_of(report)));
-  if (!hardware.empty() && !json) std::printf("wrote %s\n\n", hardware.c_str());
-  std::fputs((json ? to_json(report) : to_text(report)).c_str(), stdout);
+  if (!hardware.empty() && !json) output.print("wrote " + hardware + "\n\n");
+  output.print(json ? to_json(report) : to_text(report));
   return static_cast<int>(ExitCode::done);
 }
 
@@ -155,7 +155,7 @@ int run(int argc, char** argv, const RankContext& context) {
 }  // namespace strata::train
 
 int main(int argc, char** argv) {
-  return strata::program_main("doctor", [&](const strata::RankContext& context) {
-    return strata::train::run(argc, argv, context);
+  return strata::program_main("doctor", [&](const auto& context, auto& output) {
+    return strata::train::run(argc, argv, context, output);
   });
 }

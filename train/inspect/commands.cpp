@@ -110,7 +110,7 @@ std::string list_tensors(FileSystem& files, const std::string& path, bool statis
 }
 
 std::string verify_checkpoint(FileSystem& files, const std::string& path, int threads,
-                              void (*report)(const std::string& damage)) {
+                              const std::function<void(const std::string& damage)>& report) {
   const std::string folder = without_slashes(path);
   if (!find_status(folder + "/" + kManifestName)) {
     refuse_output_folder(files, folder);

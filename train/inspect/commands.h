@@ -1,6 +1,7 @@
 // The commands of the program `inspect`: each reads files and returns text for standard output.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "core/file_system.h"
@@ -14,7 +15,7 @@ std::string list_tensors(FileSystem& files, const std::string& folder, bool stat
 /// Reads everything and tells `report` of each damaged place. Then throws DataError if there was
 /// any; the message names the newest older checkpoint of the same output folder that is whole.
 std::string verify_checkpoint(FileSystem& files, const std::string& folder, int threads,
-                              void (*report)(const std::string& damage));
+                              const std::function<void(const std::string& damage)>& report);
 
 struct Comparison {
   std::string text;

@@ -1,13 +1,13 @@
 // Runs `inspect`, which examines checkpoints and other Hugging Face directories.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 #include <string>
 #include <thread>
 
 #include "core/error.h"
 #include "core/file_system.h"
 #include "core/program_main.h"
+#include "core/standard_output.h"
 #include "train/inspect/commands.h"
 
 namespace strata::train {
@@ -17,8 +17,6 @@ constexpr int kDifferent = 1;
 /// More threads rarely make a disk faster, and each reads 8 MiB at a time.
 constexpr int kMostThreads = 8;
 
-void print(const std::string& text) { std::fputs(text.c_str(), stdout); }
-
 struct Arguments {
   std::string folder;
   std::string other;
@@ -26,12 +24,12 @@ struct Arguments {
   int threads = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMostThreads);
 };
 
-int run(int argc, char** argv, const RankContext& context) {
+int run(int argc, char** argv, const RankContext& context, StandardOutput& output) {
   Arguments arguments;
   CLI::App app(
       "Looks at checkpoints of train and at other Hugging Face directories, and changes nothing.\n"
       "Without a command: the tensors in a folder. Exit codes: 0 done (diff: the same),\n"
-      "1 diff: different, 2 usage, 65 damaged or no such thing, 74 reading failed.");
+      "1 diff: different, 2 usage, 65 damaged or no such thing, 74 reading or printing failed.");
   app.require_subcommand(0, 1);
   app.fallthrough();
   app.add_option("--threads", arguments.threads, "threads that read; the result is the same")
@@ -62,18 +60,19 @@ int run(int argc, char** argv, const RankContext& context) {
   if (context.world > 1) throw InvalidArgument("inspect reads files once; start it without -np");
   PosixFileSystem files;
   if (verify->parsed()) {
-    print(verify_checkpoint(files, arguments.folder, arguments.threads,
-                            [](const std::string& damage) { print(damage + "\n"); }));
+    output.print(
+        verify_checkpoint(files, arguments.folder, arguments.threads,
+                          [&](const std::string& damage) { output.print(damage + "\n"); }));
   } else if (diff->parsed()) {
     const Comparison found = compare(files, arguments.folder, arguments.other, arguments.threads);
-    print(found.text);
+    output.print(found.text);
     return found.same ? static_cast<int>(ExitCode::done) : kDifferent;
   } else if (digest->parsed()) {
-    print(digest_tensors(files, arguments.folder, arguments.threads));
+    output.print(digest_tensors(files, arguments.folder, arguments.threads));
   } else if (list->parsed()) {
-    print(list_output(files, arguments.folder));
+    output.print(list_output(files, arguments.folder));
   } else {
-    print(list_tensors(files, arguments.folder, arguments.statistics, arguments.threads));
+    output.print(list_tensors(files, arguments.folder, arguments.statistics, arguments.threads));
   }
   return static_cast<int>(ExitCode::done);
 }
@@ -82,7 +81,7 @@ int run(int argc, char** argv, const RankContext& context) {
 }  // namespace strata::train
 
 int main(int argc, char** argv) {
-  return strata::program_main("inspect", [&](const strata::RankContext& context) {
-    return strata::train::run(argc, argv, context);
+  return strata::program_main("inspect", [&](const auto& context, auto& output) {
+    return strata::train::run(argc, argv, context, output);
   });
 }

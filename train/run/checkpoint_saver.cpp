@@ -142,6 +142,7 @@ bool CheckpointSaver::attempt(std::int64_t step, Failing failing,
   } catch (const Error& error) {
     const std::string lost =
         fmt::format("the checkpoint of step {} could not be written: {}", step, error.what());
+    failed_.note(lost);
     save_.reset();
     stage_ = Stage::none;
     said_due_ = false;
@@ -257,6 +258,7 @@ std::optional<Saved> CheckpointSaver::finish() {
   stage_ = Stage::none;
   said_due_ = false;
   if (!result.committed) return {};
+  failed_.forget();
   last_step_ = step;
   last_commit_ = Clock::now();
   Saved saved{step,

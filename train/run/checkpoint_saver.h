@@ -21,6 +21,7 @@
 #include "train/config/options.h"
 #include "train/engine/engine.h"
 #include "train/engine/save_checkpoint.h"
+#include "train/run/failed_save.h"
 #include "train/run/output_folder.h"
 #include "train/run/run_listeners.h"
 
@@ -37,12 +38,12 @@ struct SaveContents {
 };
 
 /// Saves a run's checkpoints. Collective calls are made by all ranks at the same border. Borrows
-/// the folder and the listeners.
+/// the folder and the listeners, and `failed`, which knows why the newest attempt failed.
 class CheckpointSaver {
  public:
   CheckpointSaver(const CheckpointOptions& options, OutputFolder& folder,
-                  const RunListeners& listeners)
-      : options_(options), folder_(folder), listeners_(listeners) {}
+                  const RunListeners& listeners, FailedSave& failed)
+      : options_(options), folder_(folder), listeners_(listeners), failed_(failed) {}
 
   /// Raises this rank's flags in the agreed word of step `step` (counted from 0), before it starts.
   void raise_flags(Engine& engine, std::int64_t step);
@@ -108,6 +109,7 @@ class CheckpointSaver {
   CheckpointOptions options_;
   OutputFolder& folder_;
   const RunListeners& listeners_;
+  FailedSave& failed_;
   int attempts_ = 0;
   Clock::time_point last_commit_ = Clock::now();  ///< or failure, or start
   std::optional<std::int64_t> last_step_;

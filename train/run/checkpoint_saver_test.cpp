@@ -87,7 +87,8 @@ class CheckpointSaverTest : public testing::Test {
   const RunListeners listeners_;
   const CheckpointOptions options_;
   OutputFolder folder_{options_, directory_ / "out", context_, *communicator_, listeners_};
-  CheckpointSaver saver_{options_, folder_, listeners_};
+  FailedSave failed_;
+  CheckpointSaver saver_{options_, folder_, listeners_, failed_};
 };
 
 TEST_F(CheckpointSaverTest, AStateIsNotJudgedByLossesOfLaterOnes) {
@@ -142,7 +143,8 @@ TEST(CheckpointSaver, CommitsNothingAfterTheEndOfItsLease) {
   const RunListeners listeners;
   const CheckpointOptions options;
   OutputFolder folder(options, directory / "out", context, *communicator, listeners);
-  CheckpointSaver saver(options, folder, listeners);
+  FailedSave failed;
+  CheckpointSaver saver(options, folder, listeners, failed);
   EXPECT_TRUE(saver.save(*engine, contents_after(1), false));
   EXPECT_EQ(page.data().committed_step, 1) << "told without a listener";
   EXPECT_EQ(std::string(page.data().checkpoint), directory / "out/step-00000001");
@@ -168,7 +170,8 @@ TEST(CheckpointSaver, GoesOnAfterTheFirstStepThatSpeaksOfItsStage) {
   const RunListeners listeners;
   const CheckpointOptions options;
   OutputFolder folder(options, directory / "out", context, *communicator, listeners);
-  CheckpointSaver saver(options, folder, listeners);
+  FailedSave failed;
+  CheckpointSaver saver(options, folder, listeners, failed);
   std::int64_t steps = 0;
   const auto start_step = [&] {
     saver.raise_flags(*engine, steps);

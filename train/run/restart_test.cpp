@@ -93,7 +93,8 @@ class RestartTest : public testing::Test {
     initialize_weights(engine, 1);
     const CheckpointOptions options{.resume = "auto"};
     OutputFolder folder(options, output(), context, *communicator, listeners_);
-    CheckpointSaver saver(options, folder, listeners_);
+    FailedSave failed;
+    CheckpointSaver saver(options, folder, listeners_, failed);
     for (const std::int64_t step : steps) {
       SaveContents contents;
       contents.state.step = step;

@@ -49,14 +49,16 @@ void RunParts::print_notes(const std::vector<std::string>& notes) const {
 void RunParts::give_up(const std::string& why) {
   // All ranks would say the same; without a launcher that says it once, rank 0 does.
   if (first || request.context.status_fd >= 0)
-    listeners.tell(
-        Refused{ExitCode::try_again, why + "; " + what_is_lost(options.output, under_way.step())});
+    listeners.tell(Refused{ExitCode::try_again, why + "; " + lost_text()});
   ::_exit(static_cast<int>(ExitCode::try_again));
 }
 
 /// Called after Ctrl-C, on another thread than the run's.
-void RunParts::say_what_is_lost() const {
-  listeners.fail("ended by Ctrl-C; " + what_is_lost(options.output, under_way.step()));
+void RunParts::say_what_is_lost() const { listeners.fail("ended by Ctrl-C; " + lost_text()); }
+
+/// Says what is lost, after the reason why it could not be saved where an attempt has failed.
+std::string RunParts::lost_text() const {
+  return failed_save.before_other_words() + what_is_lost(options.output, under_way.step());
 }
 
 }  // namespace strata::train

@@ -19,6 +19,7 @@
 #include "train/run/checkpoint_saver.h"
 #include "train/run/corpus.h"
 #include "train/run/earlier_plan.h"
+#include "train/run/failed_save.h"
 #include "train/run/late_failures.h"
 #include "train/run/nonfinite_watch.h"
 #include "train/run/output_folder.h"
@@ -102,6 +103,7 @@ struct RunParts {
   std::unique_ptr<Engine> engine;          // must come after what it borrows
   NewFolders folders;                      ///< rank 0's, for what it will write
   std::optional<OutputFolder> output;
+  FailedSave failed_save;
   std::optional<CheckpointSaver> saver;
   std::optional<ResumeSource> resume_source;
   std::optional<ResumePoint> resume_point;
@@ -112,6 +114,7 @@ struct RunParts {
  private:
   [[noreturn]] void give_up(const std::string& why);
   void say_what_is_lost() const;
+  [[nodiscard]] std::string lost_text() const;
 
   std::set<std::string> notes_printed_;
 

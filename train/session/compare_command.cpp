@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,17 +23,17 @@ run, and that of a run. Settings in which they differ come first.
   --json                      print JSON instead of text
 
 Exit status: 0, 2 for a flag that is not known and for directories that hold no reports or reports
-of different models, 78 for a report of another version.
+of different models, 74 for an output that cannot be written, 78 for a report of another version.
 )";
 
 }  // namespace
 
-int compare_command(std::span<const char* const> words) {
+int compare_command(std::span<const char* const> words, StandardOutput& output) {
   std::vector<std::string> directories;
   bool json = false;
   for (const std::string_view word : words) {
     if (word == "-h" || word == "--help") {
-      std::fputs(kHelp.data(), stdout);
+      output.print(kHelp);
       return 0;
     }
     if (word == "--json")
@@ -51,9 +50,7 @@ int compare_command(std::span<const char* const> words) {
                     "a run, and found {}: plan compare FORESEEN MEASURED",
                     directories.size()));
   const StoredReport foreseen = read_report(directories[0]), measured = read_report(directories[1]);
-  const std::string text =
-      json ? comparison_json(foreseen, measured) : comparison_text(foreseen, measured);
-  std::fputs(text.c_str(), stdout);
+  output.print(json ? comparison_json(foreseen, measured) : comparison_text(foreseen, measured));
   return 0;
 }
 

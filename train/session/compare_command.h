@@ -3,10 +3,12 @@
 
 #include <span>
 
+#include "core/standard_output.h"
+
 namespace strata::train {
 
 /// Runs the command with the words after `compare`; returns its exit status. Throws
 /// InvalidArgument for words that are wrong, and what read_report throws.
-int compare_command(std::span<const char* const> words);
+int compare_command(std::span<const char* const> words, StandardOutput& output);
 
 }  // namespace strata::train

@@ -47,10 +47,6 @@ std::size_t characters(std::string_view text) {
   return count;
 }
 
-void write(std::FILE* file, std::string_view text) {
-  (void)std::fwrite(text.data(), 1, text.size(), file);
-}
-
 }  // namespace
 
 ConsoleStreams console_streams(const RankContext& context) {
@@ -92,7 +88,7 @@ std::string time_stamp(std::chrono::system_clock::time_point time) {
 }
 
 Console::Console(ConsoleStreams streams, int rank)
-    : streams_(std::move(streams)), heard_(rank == 0) {}
+    : streams_(std::move(streams)), heard_(rank == 0), output_(streams_.output) {}
 
 void Console::print(std::string_view text) {
   if (heard_) say(streams_.output, streams_.output_is_terminal, "", text);
@@ -120,8 +116,12 @@ void Console::say(std::FILE* file, bool terminal, std::string_view label, std::s
   whole += label;
   whole += text;
   if (!text.ends_with('\n')) whole += '\n';
-  write(file, whole);
-  std::fflush(file);
+  if (file == streams_.output) {
+    output_.print(whole);
+  } else {
+    (void)std::fwrite(whole.data(), 1, whole.size(), file);
+    std::fflush(file);
+  }
   if (over_progress) draw();
 }
 
@@ -139,8 +139,7 @@ void Console::end_progress() {
   if (fields_.empty()) return;
   if (!drawn_) draw();
   fields_.clear();
-  write(streams_.output, "\n");
-  std::fflush(streams_.output);
+  output_.print("\n");
 }
 
 void Console::drop_progress() {
@@ -148,16 +147,23 @@ void Console::drop_progress() {
   const std::scoped_lock lock(mutex_);
   if (fields_.empty()) return;
   fields_.clear();
-  write(streams_.output, kClearLine);
-  std::fflush(streams_.output);
+  output_.print(kClearLine);
+}
+
+void Console::throw_if_lost() {
+  const std::scoped_lock lock(mutex_);
+  output_.throw_if_lost();
+}
+
+void Console::finish() {
+  const std::scoped_lock lock(mutex_);
+  output_.finish();
 }
 
 /// Draws the progress line; the last column stays free, since some terminals wrap there.
 void Console::draw() {
   const int columns = streams_.columns();
-  write(streams_.output,
-        std::string(kClearLine) + fit_fields(fields_, columns > 1 ? columns - 1 : columns));
-  std::fflush(streams_.output);
+  output_.print(std::string(kClearLine) + fit_fields(fields_, columns > 1 ? columns - 1 : columns));
   drawn_ = true;
   drawn_at_ = Clock::now();
 }

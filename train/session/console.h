@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/rank_context.h"
+#include "core/standard_output.h"
 
 namespace strata::train {
 
@@ -28,7 +29,7 @@ struct ConsoleStreams {
 ConsoleStreams console_streams(const RankContext& context);
 
 /// Prints for rank 0 only, except fail(). Any thread may call anything. Output that cannot be
-/// written is dropped: training does not end because nobody reads.
+/// written is dropped: training does not end because nobody reads, or because a disk is full.
 class Console {
  public:
   explicit Console(const RankContext& context) : Console(console_streams(context), context.rank) {}
@@ -51,6 +52,11 @@ class Console {
   /// Removes the progress line.
   void drop_progress();
 
+  /// Throws IoError, once, if standard output did not take text that somebody may miss.
+  void throw_if_lost();
+  /// The same at the end of the program, when also what is still on its way must have arrived.
+  void finish();
+
   /// True if there can be a progress line.
   [[nodiscard]] bool rewrites() const { return heard_ && streams_.output_is_terminal; }
 
@@ -62,6 +68,7 @@ class Console {
   const ConsoleStreams streams_;
   const bool heard_;
   std::mutex mutex_;
+  StandardOutput output_;
   std::vector<std::string> fields_;  ///< the progress line's; empty: there is no line
   bool drawn_ = false;               ///< the screen shows fields_
   Clock::time_point drawn_at_{};

@@ -30,6 +30,8 @@ void ConsoleListener::operator()(const RunEvent& event) {
     console_.end_progress();
     say_last_words(context_, status_, refused->code, refused->text, console_);
   }
+  if (std::holds_alternative<StepDone>(event) || std::holds_alternative<Closing>(event))
+    console_.throw_if_lost();
 }
 
 void ConsoleListener::say(const Note& note) {

@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/rank_context.h"
+#include "core/standard_output.h"
 #include "train/data/tokenizer_tool.h"
 #include "train/run/generator.h"
 #include "train/run/model_directory.h"
@@ -15,14 +16,20 @@
 namespace strata::train {
 namespace {
 
+/// What to go on from.
+struct Prompt {
+  std::string text;
+  bool as_bytes = false;  ///< each is a token
+};
+
 /// Prints bytes as they come; ids of a tokenizer are decoded together at the end.
-void print_sample(Generator& generator, const TokenizerTool& tokenizer, bool as_bytes,
-                  const std::string& prompt, std::int64_t count) {
+void print_sample(Generator& generator, const TokenizerTool& tokenizer, const Prompt& prompt,
+                  std::int64_t count, StandardOutput& output) {
   std::vector<std::int32_t> tokens;
-  if (as_bytes)
-    for (const char c : prompt) tokens.push_back(static_cast<unsigned char>(c));
+  if (prompt.as_bytes)
+    for (const char c : prompt.text) tokens.push_back(static_cast<unsigned char>(c));
   else
-    tokens = tokenizer.encode(prompt);
+    tokens = tokenizer.encode(prompt.text);
   if (tokens.empty()) throw InvalidArgument("--prompt must hold at least one token");
   for (const std::int32_t token : tokens)
     if (token >= generator.config().vocabulary)
@@ -30,18 +37,16 @@ void print_sample(Generator& generator, const TokenizerTool& tokenizer, bool as_
           fmt::format("token {} of the prompt is outside the model's vocabulary of {}; name the "
                       "tokenizer that it was trained with (--tokenizer)",
                       token, generator.config().vocabulary));
-  if (as_bytes) std::fputs(prompt.c_str(), stdout);
-  for (std::int64_t i = 0; i < count; ++i) {
+  if (prompt.as_bytes) output.print(prompt.text);
+  for (std::int64_t i = 0; i < count && output.takes_text(); ++i) {
     tokens.push_back(generator.next(tokens));
-    if (!as_bytes) continue;
-    std::putchar(tokens.back());
-    std::fflush(stdout);
+    if (prompt.as_bytes) output.print(std::string(1, static_cast<char>(tokens.back())));
   }
-  if (!as_bytes) std::fputs(tokenizer.decode(tokens).c_str(), stdout);
-  std::putchar('\n');
+  if (!prompt.as_bytes) output.print(tokenizer.decode(tokens));
+  output.print("\n");
 }
 
-int run(int argc, char** argv, std::span<const ModelFamily> own) {
+int run(int argc, char** argv, std::span<const ModelFamily> own, StandardOutput& output) {
   GeneratorOptions options;
   options.own = own;
   std::string prompt = "The ", dtype = "fp32", tokenizer, token_cache;
@@ -78,7 +83,8 @@ int run(int argc, char** argv, std::span<const ModelFamily> own) {
   options.threads = threads_per_rank(train_options, {});
   Generator generator(options);
   tokenizer = choose_tokenizer(tokenizer, options.model, generator.config().vocabulary);
-  print_sample(generator, TokenizerTool(tokenizer, token_cache), tokenizer.empty(), prompt, tokens);
+  print_sample(generator, TokenizerTool(tokenizer, token_cache), {prompt, tokenizer.empty()},
+               tokens, output);
   return static_cast<int>(ExitCode::done);
 }
 
@@ -86,7 +92,10 @@ int run(int argc, char** argv, std::span<const ModelFamily> own) {
 
 int generate_program(int argc, char** argv, std::span<const ModelFamily> own) {
   try {
-    return run(argc, argv, own);
+    StandardOutput output;
+    const int code = run(argc, argv, own, output);
+    output.finish();
+    return code;
   } catch (const Error& error) {
     std::fprintf(stderr, "generate: %s\n", error.what());
     return static_cast<int>(error.exit_code());

@@ -192,8 +192,8 @@ compare says how far off a plan was, operation by operation, worst first, from t
 train --memory-report: that of a plan (with --print-plan --steps 0) and that of a run.
 
 Exit status: 0 if every machine has a plan, 1 if one has none, 2 for a flag or value that is wrong
-by itself, 74 for a file that cannot be written, 78 for settings that contradict one another and for
-files and names that are not known.
+by itself, 74 for a file or an output that cannot be written, 78 for settings that contradict one
+another and for files and names that are not known.
 )";
 }
 

@@ -17,6 +17,7 @@
 #include "core/freed_memory.h"
 #include "core/new_folders.h"
 #include "core/program_main.h"
+#include "core/standard_output.h"
 #include "machine/hardware_override.h"
 #include "plan/disk_writes.h"
 #include "plan/foresee.h"
@@ -239,19 +240,18 @@ std::string found_text(const PlannedMachine& machine) {
                      step.forecast.step_seconds);
 }
 
-void print_machine(const PlannedMachine& machine, bool explains) {
-  const std::string text = found_text(machine);
-  std::printf("%s: %s\n", machine.name.c_str(), text.c_str());
+std::string machine_text(const PlannedMachine& machine, bool explains) {
+  std::string text = machine.name + ": " + found_text(machine) + "\n";
   if (machine.refusal.empty())
     for (const std::string& line :
          {drive_wear_text(machine), whole_run_text(machine),
           rates_text(machine.machine, machine.budget.has_drive), several_hosts_text(machine)})
-      if (!line.empty()) std::printf("%s\n", line.c_str());
+      if (!line.empty()) text += line + "\n";
   if (machine.refusal.empty() && machine.config.options.print_config)
-    std::printf("\n%s", describe(machine.config).c_str());
+    text += "\n" + describe(machine.config);
   if (explains)
-    std::printf("\ncompared:\n%s",
-                describe_attempts(machine.planned, machine.asked, machine.budget).c_str());
+    text += "\ncompared:\n" + describe_attempts(machine.planned, machine.asked, machine.budget);
+  return text;
 }
 
 void print_file_note(const std::string& note) { std::fprintf(stderr, "note: %s\n", note.c_str()); }
@@ -334,7 +334,8 @@ void note_model(const ResolvedConfig& config) {
                  config.options.model.c_str());
 }
 
-int run(const PlanCommandLine& line, const RankContext& context, std::span<const ModelFamily> own) {
+int run(const PlanCommandLine& line, const RankContext& context, std::span<const ModelFamily> own,
+        StandardOutput& output) {
   const std::vector<Planned> rows = planned_rows(line);
   std::vector<RunRequest> requests;  // all of them first, so that a wrong name costs no planning
   for (const Planned& row : rows) requests.push_back(request_of_row(line, row, context, own));
@@ -358,12 +359,13 @@ int run(const PlanCommandLine& line, const RankContext& context, std::span<const
   }
   print_findings(machines.front());
   if (line.json) {
-    std::fputs(plan_json(machines).c_str(), stdout);
+    output.print(plan_json(machines));
     if (options.print_config)
       std::fprintf(stderr, "note: --print-config prints text; without --json it prints settings\n");
   } else {
-    for (const PlannedMachine& machine : machines) print_machine(machine, line.explains);
-    std::printf("\n%s", plan_table(machines).c_str());
+    for (const PlannedMachine& machine : machines)
+      output.print(machine_text(machine, line.explains));
+    output.print("\n" + plan_table(machines));
   }
   write_files(line, requests.front(), machines.front());
   const bool all_fit = std::ranges::all_of(
@@ -374,17 +376,17 @@ int run(const PlanCommandLine& line, const RankContext& context, std::span<const
 }  // namespace
 
 int plan_program(int argc, char** argv, std::span<const ModelFamily> own) {
-  return program_main("plan", [&](const RankContext& context) {
+  return program_main("plan", [&](const RankContext& context, StandardOutput& output) {
     if (context.rank != 0) return 0;  // one rank plans for all
     if (argc > 1 && std::string_view(argv[1]) == "compare")
-      return compare_command({argv + 2, static_cast<std::size_t>(argc - 2)});
+      return compare_command({argv + 2, static_cast<std::size_t>(argc - 2)}, output);
     const PlanCommandLine line = parse_plan_command_line(argc, argv);
     if (line.help) {
-      std::fputs(plan_help().c_str(), stdout);
+      output.print(plan_help());
       return 0;
     }
     keep_freed_memory();
-    return run(line, context, own);
+    return run(line, context, own, output);
   });
 }
 

@@ -91,7 +91,9 @@ int train_program(int argc, char** argv, std::span<const ModelFamily> own) {
       listeners.tell(refused);
       return static_cast<int>(refused.code);
     }
-    return static_cast<int>(run(std::move(request), listeners, console));
+    const ExitCode code = run(std::move(request), listeners, console);
+    if (code == ExitCode::done) console.finish();  // other codes say more than that text is lost
+    return static_cast<int>(code);
   } catch (const Error& error) {
     std::fprintf(stderr, "train: %s\n", error.what());
     return static_cast<int>(error.exit_code());
