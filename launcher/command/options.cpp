@@ -260,11 +260,15 @@ void Parser::set_listed(const Given& given, std::vector<ListedHost> hosts) {
 
 /// Takes torchrun's "join_timeout=SECONDS,KEY=VALUE,...", of which the first alone says something.
 void Parser::set_rendezvous_settings(const Given& given) {
+  constexpr std::string_view kJoin = "join_timeout";
   std::istringstream settings(given.value);
   for (std::string setting; std::getline(settings, setting, ',');) {
     const std::size_t equals = std::min(setting.find('='), setting.size());
     const std::string key = setting.substr(0, equals);
-    if (key != "join_timeout") {
+    if (key != kJoin) {
+      if (const std::string meant = suggestion(key, {kJoin}); !meant.empty())
+        throw InvalidArgument(
+            fmt::format("{} {}: no setting of that name{}", given.name, setting, meant));
       options_.notes.push_back(
           fmt::format("{} {} has no effect: {}", given.name, setting, given.entry->advice));
       continue;

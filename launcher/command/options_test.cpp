@@ -292,6 +292,28 @@ TEST(Options, TorchrunsEndpointIsWhereHostsMeet) {
             std::string::npos);
 }
 
+TEST(Options, AUrlIsNoAddressOfAHost) {
+  const auto with = [](const std::string& option, const std::string& value) {
+    return refusal({"--nnodes", "2", "--node-rank", "1", "--run-secret", "s", "--master-port",
+                    "29500", option, value, "train"});
+  };
+  EXPECT_EQ(with("--master-addr", "http://10.0.0.1"),
+            "--master-addr http://10.0.0.1: an address is meant, not a URL: "
+            "--master-addr 10.0.0.1");
+  EXPECT_EQ(with("--main_process_ip", "tcp://node0:29500/x"),
+            "--master-addr tcp://node0:29500/x: an address is meant, not a URL: "
+            "--master-addr node0");
+  EXPECT_EQ(with("--master-addr", "http://[fd00::1]:80"),
+            "--master-addr http://[fd00::1]:80: an address is meant, not a URL: "
+            "--master-addr fd00::1");
+  EXPECT_EQ(with("--rdzv-endpoint", "http://node0:29500/"),
+            "--rdzv-endpoint http://node0:29500/: an address is meant, not a URL: "
+            "--rdzv-endpoint node0:29500");
+  EXPECT_EQ(refusal({"--master-addr", "http://10.0.0.1", "train"}),
+            with("--master-addr", "http://10.0.0.1"))
+      << "nor of one host";
+}
+
 TEST(Options, TorchrunsJoinTimeoutIsHowLongHostsWaitForOneAnother) {
   const auto with = [](const std::string& settings) {
     return Words{"--nnodes",        "2",   "--node-rank", "1",      "--run-secret", "s",
@@ -307,6 +329,10 @@ TEST(Options, TorchrunsJoinTimeoutIsHowLongHostsWaitForOneAnother) {
                    "through mlaunch, and hosts at --master-addr"}));
   for (const char* wrong : {"join_timeout", "join_timeout=", "join_timeout=0", "join_timeout=5s"})
     EXPECT_NE(refusal(with(wrong)).find("--rdzv_conf join_timeout "), std::string::npos) << wrong;
+  EXPECT_EQ(refusal(with("timeout=9,join_timout=5")),
+            "--rdzv_conf join_timout=5: no setting of that name, did you mean 'join_timeout'?");
+  for (const char* other : {"timeout=9", "close_timeout=9", "read_timeout=9", "is_host=1"})
+    EXPECT_EQ(refusal(with(other)), "") << "torchrun knows it: " << other;
   EXPECT_EQ(parse_options({"--rdzv-conf", "join_timeout=40", "train"}).notes,
             (Words{"--rdzv-conf join_timeout has no effect on one host: it waits for no other"}));
   EXPECT_EQ(

@@ -13,6 +13,19 @@
 namespace strata::launcher {
 namespace {
 
+/// Throws InvalidArgument if what was typed as the address of a host is a URL.
+void refuse_url(const std::string& option, const std::string& typed, bool has_port) {
+  const std::size_t scheme = typed.find("://");
+  if (scheme == std::string::npos) return;
+  std::string meant = typed.substr(scheme + 3);
+  meant = meant.substr(0, meant.find('/'));
+  if (!has_port)
+    meant = meant.starts_with('[') ? meant.substr(1, meant.find(']') - 1)
+                                   : meant.substr(0, meant.find(':'));
+  throw InvalidArgument(fmt::format("{} {}: an address is meant, not a URL{}", option, typed,
+                                    meant.empty() ? "" : fmt::format(": {} {}", option, meant)));
+}
+
 /// Hosts that this mlaunch starts agents on: the first `--nnodes` of the list.
 void settle_listed_hosts(const GivenHosts& given, Options& options) {
   Options::Hosts& hosts = options.hosts;
@@ -148,6 +161,8 @@ void settle_any_hosts(const GivenHosts& given, Options& options) {
 }  // namespace
 
 void settle_hosts(const Surroundings& surroundings, GivenHosts& given, Options& options) {
+  refuse_url("--master-addr", options.hosts.address, false);
+  refuse_url("--rdzv-endpoint", given.rendezvous, true);
   take_kubeflow_hosts(surroundings, given, options);
   take_slurm_hosts(surroundings, given, options);
   if (given.all_ranks) share_ranks(given, options);

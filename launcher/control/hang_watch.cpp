@@ -15,6 +15,10 @@ namespace {
 
 using Seconds = HangWatch::Seconds;
 
+/// Time after which a stopped rank is to blame if no rank gets on: by then two heartbeats would
+/// have shown that it only was stopped for a moment, as a slow one is again and again.
+constexpr Seconds kHeldWhereStuck{2};
+
 /// Limits of the phases until something longer was learned; that of steps is the user's.
 constexpr Seconds kStart{300}, kLoad{300}, kFirstStep{120}, kEvaluate{120}, kSave{120}, kEnding{60};
 
@@ -184,7 +188,7 @@ std::optional<Hang> HangWatch::look(TimePoint now, std::span<const RankState> ra
   if (std::ranges::any_of(living, beats)) limit_seen_ = limit_of(living);
   std::optional<Hang> is_stuck = stuck(known, living);
   // Who is stopped is to blame, even if a short limit ends sooner.
-  if (std::optional<Hang> hang = held(now, living, is_stuck ? Seconds(0) : kHeld)) return hang;
+  if (std::optional<Hang> hang = held(now, living, is_stuck ? kHeldWhereStuck : kHeld)) return hang;
   return is_stuck;
 }
 
@@ -202,10 +206,12 @@ std::optional<Hang> HangWatch::held(TimePoint now, std::span<const RankState> ra
   Hang hang{.kind = Hang::Kind::held};
   std::optional<TimePoint> first;
   for (const RankState& rank : ranks) {
-    std::optional<TimePoint>& since = seen(rank.rank).held_since;
+    Seen& one = seen(rank.rank);
+    std::optional<TimePoint>& since = one.held_since;
     if (!rank.held) since.reset();
     if (!rank.held) continue;
     if (!since) since = now;
+    if (one.is_slowed && now - *since < kHeld) continue;  // it will run again
     hang.held.push_back(rank.rank);
     if (first && *first <= *since) continue;
     first = since;
@@ -222,10 +228,14 @@ bool HangWatch::take_progress(std::span<const RankState> ranks) {
   bool progress = false;
   for (const RankState& rank : ranks) {
     Seen& before = seen(rank.rank);
-    if (std::exchange(before.beats, rank.beats) != rank.beats) {
-      progress = true;
-      before.held_since.reset();  // it ran, if only between two stops
+    const bool beat = std::exchange(before.beats, rank.beats) != rank.beats;
+    const bool ran = std::exchange(before.switches, rank.switches) != rank.switches;
+    const bool is_held_again = std::exchange(before.held, rank.held) && rank.held;
+    if (beat || ran) {
+      before.held_since.reset();
+      before.is_slowed |= is_held_again;
     }
+    progress = progress || beat;
     if (first_step_ < 0 && rank.step >= 0) first_step_ = rank.step;
   }
   return progress;

@@ -57,10 +57,11 @@ std::string_view name_of(Hang::Kind kind);
 
 /// A run hangs if none of its ranks has got anything done for a time that depends on the phase and
 /// on how long pauses in that phase usually are or are foreseen, or if a rank's process may not
-/// run. A process that beats between its stops (cpulimit) is slow, and does not hang. A rank that
-/// does not beat because it waits for another one is no sign of a hang while that one beats. Ranks
-/// that are done count until their processes have ended. Programs that never beat may take as long
-/// as they like, but may not be stopped.
+/// run. A process that runs between its stops (cpulimit) is slow, and does not hang, even if it
+/// does not beat meanwhile: it is in a long instruction, or waits. A rank that does not beat
+/// because it waits for another one is no sign of a hang while that one beats. Ranks that are done
+/// count until their processes have ended. Programs that never beat may take as long as they like,
+/// but may not be stopped.
 class HangWatch {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -105,7 +106,10 @@ class HangWatch {
   struct Seen {
     int rank = 0;
     std::uint64_t beats = 0;
-    std::optional<TimePoint> held_since = {};  ///< and has not beaten since
+    std::uint64_t switches = 0;
+    bool held = false;
+    bool is_slowed = false;                    ///< it ran between two times at which it was held
+    std::optional<TimePoint> held_since = {};  ///< and has not run since
   };
 
   [[nodiscard]] Stage stage_of(const RankState& rank) const;

@@ -134,6 +134,30 @@ TEST_F(HangWatchTest, NamesNoProcessThatGetsOnBetweenItsStops) {
   EXPECT_EQ(look_for(7, {0}).value().rank, 1) << "now it is stopped for good";
 }
 
+// Fault 9.
+TEST_F(HangWatchTest, NamesNoProcessThatRunsBetweenItsStopsWithoutABeat) {
+  ranks_[1].held = true;
+  for (int second = 0; second < 60; ++second) {
+    ranks_[1].switches += 25;
+    EXPECT_FALSE(look_for(1, {0})) << "it waits, or is in a long instruction, after " << second;
+  }
+  EXPECT_EQ(look_for(7, {0}).value().rank, 1) << "now it is stopped for good";
+}
+
+// Fault 8.
+TEST_F(HangWatchTest, BlamesNoSlowRankForWhatAnotherHasNotDone) {
+  wait_in(1, 12, "gather layer.3");
+  ranks_[1].held = true;
+  std::optional<Hang> hang;
+  for (int second = 0; second < 40 && !hang; ++second) {
+    ranks_[1].switches += 25;
+    hang = look_for(1);
+    EXPECT_EQ(hang.has_value(), second >= 29) << second;
+  }
+  EXPECT_EQ(hang.value().kind, Hang::Kind::behind);
+  EXPECT_EQ(hang.value().rank, 0) << "rank 1 waits for it, and is stopped again and again";
+}
+
 // Fault 7.
 TEST_F(HangWatchTest, NamesAllThatAreHeldAndTheOneHeldLongest) {
   ranks_[1].held = true;

@@ -14,7 +14,7 @@ std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-// Faults 1, 7, 8, 10, 11, 13, 31, 34.
+// Faults 1, 7, 8, 9, 10, 11, 13, 31, 34.
 TEST(Simulation, EveryRunKeepsItsPromises) {
   const std::uint64_t first = number_from("STRATA_FIRST_SEED", 1);
   const std::uint64_t seeds = number_from("STRATA_SEEDS", 2000);

@@ -2,8 +2,10 @@
 
 #include <fstream>
 #include <string>
+#include <string_view>
 
 #include "core/control_groups.h"
+#include "core/integer.h"
 
 namespace strata::launcher {
 namespace {
@@ -25,6 +27,12 @@ std::string thaw_command(const std::filesystem::path& process,
   return command;
 }
 
+/// Returns the number after `name` at the beginning of a line; 0: the line is another one.
+std::uint64_t number_after(const std::string& line, std::string_view name) {
+  if (!line.starts_with(name)) return 0;
+  return static_cast<std::uint64_t>(parse_integer(line.substr(name.size())).value_or(0));
+}
+
 }  // namespace
 
 ProcessState read_process_state(pid_t pid, const std::filesystem::path& processes,
@@ -38,6 +46,8 @@ ProcessState read_process_state(pid_t pid, const std::filesystem::path& processe
     // "State:\tT (stopped)"; under a debugger it is t, which TracerPid tells, too.
     state.stopped |= line.starts_with("State:\tT");
     state.traced |= line.starts_with("TracerPid:\t") && line != "TracerPid:\t0";
+    state.switches += number_after(line, "voluntary_ctxt_switches:\t") +
+                      number_after(line, "nonvoluntary_ctxt_switches:\t");
   }
   if (!runs) state.thaw = thaw_command(process, control_groups);
   state.frozen = !state.thaw.empty();

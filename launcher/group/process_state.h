@@ -1,8 +1,9 @@
-// Whether a process may run, as /proc and its control groups tell.
+// Whether a process may run and does, as /proc and its control groups tell.
 #pragma once
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -12,12 +13,16 @@ struct ProcessState {
   bool stopped = false;  ///< by a signal, or by its terminal
   bool frozen = false;  ///< in a frozen control group, as a scheduler or a container engine does it
   bool traced = false;  ///< a debugger is on it
+  /// How often its first thread has left a core: each time that it is stopped or frozen anew, and
+  /// never while it stays so.
+  std::uint64_t switches = 0;
   std::string thaw = {};  ///< frozen: the shell's command that thaws the group
 
   [[nodiscard]] bool held() const { return stopped || frozen; }
 };
 
-/// Reads it; of a process that is gone, nothing is true. The folders are others in tests.
+/// Reads it; of a process that is gone, nothing is true, and nothing is counted. The folders are
+/// others in tests.
 ProcessState read_process_state(pid_t pid, const std::filesystem::path& processes = "/proc",
                                 const std::filesystem::path& control_groups = "/sys/fs/cgroup");
 

@@ -103,10 +103,30 @@ TEST(ProcessState, KnowsWhoIsStopped) {
   EXPECT_FALSE(read_process_state(process.pid()).held());
 }
 
+// Fault 9.
+TEST(ProcessState, OneThatIsStoppedAnewHasRunBetweenAndOneThatStaysStoppedHasNot) {
+  const Sleeper process;
+  const auto stop = [&] {
+    ASSERT_EQ(::kill(process.pid(), SIGSTOP), 0);
+    ASSERT_EQ(::waitpid(process.pid(), nullptr, WUNTRACED), process.pid());
+    ::usleep(10'000);  // it says that it is stopped before it has left its core
+  };
+  stop();
+  const ProcessState first = read_process_state(process.pid());
+  EXPECT_GT(first.switches, 0U);
+  ::usleep(100'000);
+  EXPECT_EQ(read_process_state(process.pid()).switches, first.switches);
+  ASSERT_EQ(::kill(process.pid(), SIGCONT), 0);
+  stop();
+  EXPECT_GT(read_process_state(process.pid()).switches, first.switches)
+      << "though it only waits all the time";
+}
+
 TEST(ProcessState, SaysNothingOfAProcessThatIsGone) {
   const ProcessState state = read_process_state(0x3fffffff);
   EXPECT_FALSE(state.held());
   EXPECT_FALSE(state.traced);
+  EXPECT_EQ(state.switches, 0U);
 }
 
 // Fault 7.

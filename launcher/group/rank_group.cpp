@@ -181,6 +181,7 @@ std::vector<RankState> RankGroup::look() const {
          .held = process.held(),
          .traced = process.traced,
          .frozen = process.frozen,
+         .switches = process.switches,
          .unread = is_unread(rank),
          .work_ns = std::max<std::int64_t>(page.work_ns.load(), 0),
          .worked_steps = std::max<std::int64_t>(page.worked_steps.load(), 0),

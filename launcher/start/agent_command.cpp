@@ -52,6 +52,8 @@ std::vector<std::string> agent_arguments(const Options& options, const AgentPlac
                                      std::to_string(options.grace / std::chrono::seconds(1)),
                                      "--rejoin",
                                      std::to_string(hosts.rejoin.count()),
+                                     "--rdzv-conf",
+                                     fmt::format("join_timeout={}", hosts.join.count()),
                                      "--max-restarts",
                                      std::to_string(options.restarts.most_restarts),
                                      "--hang-timeout",

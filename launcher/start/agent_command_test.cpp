@@ -15,19 +15,45 @@ TEST(AgentCommand, ItSaysWhichHostOfTheRunThatIs) {
       .count = 3, .least = 2, .node = 0, .address = "10.0.0.1", .port = 29500, .secret = "s"};
   options.hosts.worlds = {4, 8};
   options.hosts.rejoin = std::chrono::seconds(9);
+  options.hosts.join = std::chrono::seconds(1800);
   options.restarts.most_restarts = 5;
   options.hang_timeout = std::chrono::seconds(40);
   options.grace = std::chrono::seconds(7);
   options.prefix = false;
   options.log_directory = "logs";
   options.command = {"train", "--zero", "3"};
-  EXPECT_EQ(
-      agent_arguments(options, {2, 4}),
-      (Words{"--agent",   "--nnodes",       "2:3",   "--node-rank",  "2",      "--master-addr",
-             "10.0.0.1",  "--master-port",  "29500", "--run-secret", "-",      "-np",
-             "4",         "--grace",        "7",     "--rejoin",     "9",      "--max-restarts",
-             "5",         "--hang-timeout", "40",    "--elastic",    "4:8",    "--no-prefix",
-             "--log-dir", "logs",           "--",    "train",        "--zero", "3"}));
+  EXPECT_EQ(agent_arguments(options, {2, 4}), (Words{"--agent",
+                                                     "--nnodes",
+                                                     "2:3",
+                                                     "--node-rank",
+                                                     "2",
+                                                     "--master-addr",
+                                                     "10.0.0.1",
+                                                     "--master-port",
+                                                     "29500",
+                                                     "--run-secret",
+                                                     "-",
+                                                     "-np",
+                                                     "4",
+                                                     "--grace",
+                                                     "7",
+                                                     "--rejoin",
+                                                     "9",
+                                                     "--rdzv-conf",
+                                                     "join_timeout=1800",
+                                                     "--max-restarts",
+                                                     "5",
+                                                     "--hang-timeout",
+                                                     "40",
+                                                     "--elastic",
+                                                     "4:8",
+                                                     "--no-prefix",
+                                                     "--log-dir",
+                                                     "logs",
+                                                     "--",
+                                                     "train",
+                                                     "--zero",
+                                                     "3"}));
 }
 
 TEST(AgentCommand, WhatIsNotGivenIsNotSaid) {
@@ -36,6 +62,21 @@ TEST(AgentCommand, WhatIsNotGivenIsNotSaid) {
   const Words arguments = agent_arguments(options, {1, 1});
   EXPECT_EQ(arguments[2], "3");
   EXPECT_EQ(std::ranges::find(arguments, "--elastic"), arguments.end());
+}
+
+TEST(AgentCommand, TheOtherMlaunchTakesItAsItWasMeant) {
+  Options options;
+  options.hosts = {.count = 3, .least = 3, .address = "10.0.0.1", .port = 29500};
+  options.hosts.join = std::chrono::seconds(1800);
+  options.hosts.rejoin = std::chrono::seconds(9);
+  options.command = {"train", "--zero", "3"};
+  const Options there = parse_options(agent_arguments(options, {2, 4}));
+  EXPECT_EQ(there.hosts.join, std::chrono::seconds(1800));
+  EXPECT_EQ(there.hosts.rejoin, std::chrono::seconds(9));
+  EXPECT_EQ(there.hosts.node, 2);
+  EXPECT_EQ(there.ranks, 4);
+  EXPECT_EQ(there.command, options.command);
+  EXPECT_EQ(there.notes, Words{});
 }
 
 TEST(AgentCommand, ItSaysWhichGpusAndWhichNetworkItsRanksUse) {

@@ -236,6 +236,8 @@ class MemoryReport(ProgramTest):
             return self.compare(*arguments, expect=code).stderr
         self.assertIn("compare needs two directories", refused("foreseen"))
         self.assertIn("compare: '--jsn' is no flag of it", refused("--jsn", "foreseen", "measured"))
+        self.assertEqual(self.run_program([str(BIN / "plan"), "compar", "foreseen", "measured"], expect=USAGE).stderr,
+                         "plan: plan has no command compar, did you mean 'compare'? (see plan --help)\n")
         self.assertRegex(self.compare("-h").stdout, r"\Ausage: plan compare \[--json\] FORESEEN MEASURED\n")
         self.assertIn("nowhere holds no memory report: it has no about.json; train --memory-report nowhere writes one", refused("nowhere", "measured"))
         self.assertIn("other is about another model than measured", refused("other", "measured"))

@@ -41,6 +41,13 @@ class PlanMachines(ProgramTest):
         self.assertIn("network=400gb/s: found '400gb/s', which has two readings; write 400Gbit/s for bits or 400GB/s for bytes",
                       self.plan(*JOB, "--hardware", "16x8xh100,network=400gb/s", expect=CONFIGURATION).stderr)
 
+    def test_more_ranks_than_can_add_gradients_together_are_refused(self):
+        said = "65 ranks in one level add gradients together, and at most 64 can: start fewer on a host"
+        self.assertIn(said, self.plan(*JOB, "--device", "cpu", "--world", "65", expect=CONFIGURATION).stderr)
+        self.assertIn(said, self.run_program(train(*JOB, "--device", "cpu", "--steps", "0", "--print-plan", "--world-size", "65"), expect=CONFIGURATION).stderr)
+        self.assertIn("for rtx4090,devices=65: " + said,
+                      self.plan(*JOB, "--hardware", "rtx4090,devices=65,rtx4090", "--world", "65", expect=CONFIGURATION).stderr)
+
     def test_hosts_have_a_network_and_as_many_ranks_each(self):
         self.assertIn("2 hosts need a network between them; add network=25GB/s",
                       self.plan(*JOB, "--hardware", "rtx4090", "--hosts", "2", expect=CONFIGURATION).stderr)

@@ -265,6 +265,7 @@ DeepSpeedSettings settings_of(const JsonValue& document, bool strict) {
 
 std::string read_configuration(const std::string& path) {
   try {
+    if (const std::optional<std::string> advice = binary_advice(path)) throw ConfigError(*advice);
     return read_whole_file(path, lenient_options().size_limit_bytes);
   } catch (const Error& error) {
     throw ConfigError(error.what());

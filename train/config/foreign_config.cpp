@@ -3,11 +3,15 @@
 #include <fmt/core.h>
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <map>
+#include <span>
 #include <sstream>
 
 #include "core/ascii.h"
+#include "core/file.h"
 #include "train/config/settings.h"
+#include "train/models/unusable_model.h"
 
 namespace strata::train {
 namespace {
@@ -118,6 +122,25 @@ std::string preset_name(std::string_view source) {
 }
 
 }  // namespace
+
+std::optional<std::string> binary_advice(const std::string& path) {
+  constexpr std::int64_t kLookedAtBytes = 4096;
+  const File file = File::open_for_reading(path);
+  std::string beginning(static_cast<std::size_t>(std::min(file.size_bytes(), kLookedAtBytes)),
+                        '\0');
+  file.read(0, std::as_writable_bytes(std::span(beginning)));
+  if (beginning.find('\0') == std::string::npos) return std::nullopt;
+  if (beginning.starts_with("\xFF\xFE") || beginning.starts_with("\xFE\xFF"))
+    return fmt::format("{} is UTF-16, and a DeepSpeed JSON is UTF-8: iconv -f UTF-16 -t UTF-8 {}",
+                       path, path);
+  if (!path.ends_with(".safetensors") && !begins_like_safetensors(beginning))
+    return path + " is a binary file, not a DeepSpeed JSON";
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return fmt::format(
+      "{} is a file of weights (safetensors), not a DeepSpeed JSON; to train them give the "
+      "directory: --model {}",
+      path, folder.empty() ? "." : folder);
+}
 
 std::optional<std::string> yaml_advice(std::string_view text, const std::string& source) {
   if (begins_like_json(text)) return std::nullopt;

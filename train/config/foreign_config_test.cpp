@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/testing/test_directory.h"
 #include "train/config/template_token.h"
 #include "train/config/testing/settled_options.h"
 
@@ -78,6 +79,31 @@ TEST(ForeignConfig, YamlOfAccelerateIsNamedWithTheFlagsItMeans) {
         "says as flags: mlaunch -np 4 train --zero 2");
   EXPECT_EQ(yaml_advice("// of mine: with: colons\n# a: b\n{\"a\": 1}", "ds.json"), std::nullopt);
   EXPECT_EQ(yaml_advice("\"a\": 1", "ds.json"), std::nullopt);
+}
+
+TEST(ForeignConfig, FilesWithoutTextAreNamedAsWhatTheyAre) {
+  const TestDirectory folder;
+  const auto refusal_of_file = [&](const std::string& name, const std::string& content) {
+    const std::string path = folder.file(name, content);
+    const std::string said =
+        message_of<ConfigError>([&] { (void)read_deepspeed_json(path, false); });
+    return said.starts_with(path) ? name + said.substr(path.size()) : said;
+  };
+  const std::string weights =
+      std::string("\x40\0\0\0\0\0\0\0", 8) +
+      R"({"__metadata__": {"format": "pt"},"a.b": {"dtype": "F32", "shape": [1],"data_offsets": [0, 4]}})" +
+      std::string("\n: \0", 4);
+  for (const char* name : {"model.safetensors", "model.bin"})
+    EXPECT_EQ(refusal_of_file(name, weights),
+              std::string(name) +
+                  " is a file of weights (safetensors), not a DeepSpeed JSON; to train them give "
+                  "the directory: --model " +
+                  folder.path());
+  EXPECT_EQ(refusal_of_file("a.pt", std::string("PK\3\4\0\0a: b\nc: d\n", 16)),
+            "a.pt is a binary file, not a DeepSpeed JSON");
+  EXPECT_THAT(refusal_of_file("ds.json", std::string("\xFF\xFE{\0}\0", 6)),
+              HasSubstr("ds.json is UTF-16, and a DeepSpeed JSON is UTF-8: iconv -f UTF-16"));
+  EXPECT_EQ(refusal_of_file("good.json", R"({"train_batch_size": 8})"), "no error");
 }
 
 TEST(ForeignConfig, NamesOfPresetsSayWhatToType) {

@@ -43,14 +43,6 @@ std::string first_bytes(const fs::path& path) {
   }
 }
 
-/// True if `bytes` are a header's size (8 bytes, little-endian, below 4 GiB: its last four are
-/// zeros, which no text has), then the brace of JSON.
-bool begins_like_safetensors(std::string_view bytes) {
-  constexpr std::string_view kUpperHalf("\0\0\0\0", 4);
-  return std::ssize(bytes) == kLookedAtBytes && bytes.substr(4, 4) == kUpperHalf &&
-         bytes.back() == '{';
-}
-
 /// Says what a file is, by its name's end or its first bytes, and what to do; "": nothing is wrong.
 std::string fault_of_file(const fs::path& file) {
   const std::string folder = file.has_parent_path() ? file.parent_path().string() : ".";
@@ -142,6 +134,12 @@ std::string_view owner_of(const std::string& model) {
 }
 
 }  // namespace
+
+bool begins_like_safetensors(std::string_view bytes) {
+  constexpr std::string_view kUpperHalf("\0\0\0\0", 4);
+  return std::ssize(bytes) >= kLookedAtBytes && bytes.substr(4, 4) == kUpperHalf &&
+         bytes[kLookedAtBytes - 1] == '{';
+}
 
 void refuse_unusable_model(const std::string& model) {
   std::error_code ignored;

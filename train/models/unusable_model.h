@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace strata::train {
 
@@ -14,5 +15,10 @@ void refuse_unusable_model(const std::string& model);
 /// that downloads it if it looks like a model of the Hugging Face hub, with or without its owner.
 /// `preset`: the one whose name is the same in other letters; "": none.
 void refuse_hub_name(const std::string& model, const std::string& preset);
+
+/// True if a file that begins with `bytes` is one of safetensors: they are a header's size (8
+/// bytes, little-endian, below 4 GiB: its last four are zeros, which no text has), then the brace
+/// of JSON.
+bool begins_like_safetensors(std::string_view bytes);
 
 }  // namespace strata::train

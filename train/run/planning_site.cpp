@@ -46,12 +46,14 @@ MachineMemory memory_of(const RunRequest& request, bool on_cuda) {
 
 /// Returns rank 0's seat. Ranks of one host read one another's memory, and so within each host
 /// those that mlaunch started on several; others, and devices, send messages. Over several hosts
-/// sums are made within each first.
+/// sums are made within each first, unless NCCL makes all of them.
 comm::Seat seat_of(const RunRequest& request, bool on_cuda) {
   const RankContext& context = request.context;
   const auto seat = [&](comm::Exchange exchange) { return comm::Seat{0, context.world, exchange}; };
   if (context.world == 1)
     return seat(on_cuda ? comm::Exchange::own_rounding : comm::Exchange::none);
+  if (on_cuda && request.config.options.reduction == comm::Reduction::native)
+    return seat(comm::Exchange::native_messages);
   if (!on_cuda && context.local_world == context.world) return seat(comm::Exchange::peer_memory);
   if (context.first_ranks.size() < 2) return seat(comm::Exchange::messages);
   return {0, context.world, on_cuda ? comm::Exchange::host_messages : comm::Exchange::hosts,
@@ -68,6 +70,27 @@ std::string describe_device(const RunRequest& request, bool on_cuda) {
          (bytes == kUnlimitedMemory ? std::string(" of any size") : " of " + format_bytes(bytes)) +
          ", planned for without looking at one; --hardware NAME, or FILE of doctor "
          "--write-hardware, says more";
+}
+
+/// Spreads the ranks over the hosts of --hardware, whose devices are budgeted for.
+void place_on_hardware(machine::Machine& hardware, RunRequest& request) {
+  RankContext& context = request.context;
+  const int world = context.world;
+  if (const int devices = hardware.hosts * hardware.devices;
+      world > devices && !hardware.host_is_device())
+    throw InvalidArgument(fmt::format(
+        "{} ranks: the machine of --hardware has {} {}; --hardware {},devices={} is one with more",
+        world, devices, devices == 1 ? "device" : "devices", hardware.name, world));
+  const int spread = (world + hardware.hosts - 1) / hardware.hosts;
+  context.local_world = std::max(std::min(world, hardware.devices), spread);
+  hardware.hosts = (world + context.local_world - 1) / context.local_world;  // used ones
+  context.first_ranks.clear();
+  for (int host = 0; host < hardware.hosts; ++host)
+    context.first_ranks.push_back(host * context.local_world);
+  std::int64_t& budget = request.config.options.offload.device_memory_bytes;
+  if (hardware.host_is_device()) return;
+  budget = std::min(budget,
+                    hardware.device.memory_bytes.whole() - hardware.device.reserved_bytes.whole());
 }
 
 }  // namespace
@@ -103,23 +126,8 @@ void assume_ranks(int world, RunRequest& request) {
     context.world = context.local_world = world;
     context.first_ranks.clear();
   }
-  if (!request.hardware) return;
-  machine::Machine& hardware = *request.hardware;
-  if (const int devices = hardware.hosts * hardware.devices;
-      world > devices && !hardware.host_is_device())
-    throw InvalidArgument(fmt::format(
-        "{} ranks: the machine of --hardware has {} {}; --hardware {},devices={} is one with more",
-        world, devices, devices == 1 ? "device" : "devices", hardware.name, world));
-  const int spread = (world + hardware.hosts - 1) / hardware.hosts;
-  context.local_world = std::max(std::min(world, hardware.devices), spread);
-  hardware.hosts = (world + context.local_world - 1) / context.local_world;  // used ones
-  context.first_ranks.clear();
-  for (int host = 0; host < hardware.hosts; ++host)
-    context.first_ranks.push_back(host * context.local_world);
-  std::int64_t& budget = request.config.options.offload.device_memory_bytes;
-  if (hardware.host_is_device()) return;
-  budget = std::min(budget,
-                    hardware.device.memory_bytes.whole() - hardware.device.reserved_bytes.whole());
+  if (request.hardware) place_on_hardware(*request.hardware, request);
+  comm::require_sums(seat_of(request, plans_for_cuda(request)));
 }
 
 }  // namespace strata::train

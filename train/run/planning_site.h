@@ -22,7 +22,9 @@ PlanningSite planning_site(const RunRequest& request);
 std::int64_t free_host_bytes(const RunRequest& request);
 
 /// Gives a request that is planned and not run `world` ranks on the machine of --hardware, whose
-/// devices have the memory that driver and libraries leave.
+/// devices have the memory that driver and libraries leave. Throws ConfigError for ranks that
+/// cannot add gradients together, as a run of them would, and InvalidArgument for too many of a
+/// machine.
 void assume_ranks(int world, RunRequest& request);
 
 /// The Programs that a request is planned by.

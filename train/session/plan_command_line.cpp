@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/nearest_name.h"
 #include "machine/hardware_override.h"
 #include "train/config/flag_table.h"
 
@@ -135,9 +136,17 @@ void take(const std::string& word, Words& words, OneValueEach& values, PlanComma
   }
 }
 
+/// Refuses a first word that is almost that of a command of `plan`.
+void refuse_misspelt_command(std::string_view word) {
+  if (word.starts_with('-')) return;
+  if (const std::string meant = suggestion(word, {"compare"}); !meant.empty())
+    throw InvalidArgument(fmt::format("plan has no command {}{} (see plan --help)", word, meant));
+}
+
 }  // namespace
 
 PlanCommandLine parse_plan_command_line(int argc, const char* const* argv) {
+  if (argc > 1) refuse_misspelt_command(argv[1]);
   PlanCommandLine parsed;
   std::string problems;
   OneValueEach values;

@@ -15,12 +15,12 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Kind = Fault::Kind;
 
-constexpr std::array kKindNames{"broken stream",      "deaf agent",          "unheard agent",
-                                "partition",          "crashed rank",        "rank out of memory",
-                                "hanging rank",       "unread output",       "crashed agent",
-                                "second agent",       "crashed host",        "paused host",
-                                "paused coordinator", "crashed coordinator", "full disk",
-                                "held lock",          "user signal",         "host told to end"};
+constexpr std::array kKindNames{
+    "broken stream", "deaf agent",         "unheard agent",       "partition",
+    "crashed rank",  "rank out of memory", "hanging rank",        "slowed rank",
+    "unread output", "crashed agent",      "second agent",        "crashed host",
+    "paused host",   "paused coordinator", "crashed coordinator", "full disk",
+    "held lock",     "user signal",        "host told to end"};
 
 double in_seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
@@ -91,9 +91,9 @@ std::optional<FailingRank> draw_failing_rank(const Scenario& scenario, Draws& dr
 
 /// Draws a kind that makes sense where the coordinator is in the agent's process, or elsewhere.
 Kind draw_kind(const Scenario& scenario, Draws& draws) {
-  constexpr std::array kLocal{Kind::crashed_rank,  Kind::rank_out_of_memory, Kind::hanging_rank,
-                              Kind::unread_output, Kind::paused_host,        Kind::full_disk,
-                              Kind::held_lock,     Kind::user_signal};
+  constexpr std::array kLocal{Kind::crashed_rank, Kind::rank_out_of_memory, Kind::hanging_rank,
+                              Kind::slowed_rank,  Kind::unread_output,      Kind::paused_host,
+                              Kind::full_disk,    Kind::held_lock,          Kind::user_signal};
   if (scenario.in_one_process)
     return kLocal[static_cast<std::size_t>(draws.between(0, kLocal.size() - 1))];
   if (draws.chance(97)) {
@@ -121,6 +121,7 @@ Duration draw_length(Kind kind, Draws& draws) {
     case Kind::second_agent:
     case Kind::host_told_to_end:
       return comes_back ? draws.between(seconds(1), seconds(12)) : kForever;
+    case Kind::slowed_rank:
     case Kind::unread_output:
       return draws.between(seconds(1), seconds(90));
     case Kind::held_lock:

@@ -22,6 +22,7 @@ struct Fault {
     crashed_rank,   ///< of the attempt under way, any
     rank_out_of_memory,
     hanging_rank,
+    slowed_rank,    ///< it is stopped and continued all the time, and runs between
     unread_output,  ///< nobody reads what ranks of the host print
     crashed_agent,  ///< and with it its ranks; another one may come
     second_agent,   ///< while the first lives, which dies some time later

@@ -52,6 +52,8 @@ void SimulatedRun::bring(const Fault& fault) {
     case Kind::rank_out_of_memory:
     case Kind::hanging_rank:
       return bring_to_ranks(fault);
+    case Kind::slowed_rank:
+      return ranks_.slow_one(fault.lasts);
     case Kind::unread_output:
       ranks_.leave_unread(hosts_[static_cast<std::size_t>(fault.host)], fault.lasts);
       return checks_.note_delay(fault.lasts + kHangSeen);

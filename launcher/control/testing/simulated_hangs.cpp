@@ -10,6 +10,11 @@ namespace {
 
 constexpr Ending kKill{Ending::Kind::killed, SIGKILL};
 
+/// A process that runs leaves its core all the time.
+std::uint64_t switches_at(Time time) {
+  return static_cast<std::uint64_t>(time.time_since_epoch() / std::chrono::milliseconds(10));
+}
+
 }  // namespace
 
 std::optional<std::pair<Group*, std::size_t>> SimulatedRanks::draw_rank() {
@@ -48,11 +53,22 @@ bool SimulatedRanks::hang_one() {
     return true;
   }
   if (!work || draws_.chance(40))
-    rank.hold = Group::Hold::stopped;
+    stop(rank);
   else
     rank.hold = world > 2 && draws_.chance(40) ? Group::Hold::in_another : Group::Hold::behind;
   checks_.note_hung_rank(group->id, rank.number, rank.hold == Group::Hold::stopped);
   return true;
+}
+
+/// As cpulimit does it.
+void SimulatedRanks::slow_one(Duration lasts) {
+  if (const auto rank = draw_rank())
+    rank->first->ranks[rank->second].slowed_until = queue_.now() + lasts;
+}
+
+void SimulatedRanks::stop(Group::Rank& rank) {
+  rank.hold = Group::Hold::stopped;
+  rank.stopped_at = queue_.now();
 }
 
 bool SimulatedRanks::any_hangs(const Training& training) {
@@ -96,6 +112,7 @@ bool SimulatedRanks::is_unread(const Group& group) const {
 }
 
 std::vector<RankState> SimulatedRanks::look(const Group& group) const {
+  const Time now = queue_.now();
   std::vector<RankState> states;
   for (const Group::Rank& rank : group.ranks)
     states.push_back({.rank = rank.number,
@@ -106,7 +123,8 @@ std::vector<RankState> SimulatedRanks::look(const Group& group) const {
                       .collective_name = rank.collective_name,
                       .committed = group.committed,
                       .ended = !rank.lives,
-                      .held = rank.hold == Group::Hold::stopped,
+                      .held = rank.hold == Group::Hold::stopped || now < rank.slowed_until,
+                      .switches = switches_at(std::min(now, rank.stopped_at)),
                       .unread = is_unread(group)});
   return states;
 }

@@ -50,6 +50,8 @@ struct Group {
     std::uint64_t beats = 1;
     std::int64_t collective = 0;
     std::string collective_name = {};  ///< of the one that it waits in; empty: none
+    Time stopped_at = Time::max();     ///< for good
+    Time slowed_until = {};            ///< whoever looks finds it stopped, though it runs between
     Ending ending = {};
     [[nodiscard]] bool hangs() const { return hold != Hold::none; }
   };
@@ -95,6 +97,7 @@ class SimulatedRanks {
   // Faults of a rank of the newest attempt; false: there is none to do it to.
   bool crash_one(bool out_of_memory);
   bool hang_one();
+  void slow_one(Duration lasts);
   /// Nobody reads what ranks on the host print, so that they wait.
   void leave_unread(const SimulatedHost& host, Duration lasts);
 
@@ -129,6 +132,7 @@ class SimulatedRanks {
   void make_step(StartId id);
   [[nodiscard]] bool can_step(const Training& training) const;
   void wait_for_others(Training& training);
+  void stop(Group::Rank& rank);
   [[nodiscard]] static bool any_hangs(const Training& training);
   [[nodiscard]] bool is_unread(const Group& group) const;
   [[nodiscard]] Group* fail_as_drawn(Training& training);

@@ -25,6 +25,7 @@ void set(const RankState& state, proto::RankState& out) {
   out.set_held(state.held);
   out.set_traced(state.traced);
   out.set_frozen(state.frozen);
+  out.set_switches(state.switches);
   out.set_unread(state.unread);
   out.set_work_ns(state.work_ns);
   out.set_worked_steps(state.worked_steps);
@@ -66,6 +67,7 @@ RankState state_of(const proto::RankState& in) {
           .held = in.held(),
           .traced = in.traced(),
           .frozen = in.frozen(),
+          .switches = in.switches(),
           .unread = in.unread(),
           .work_ns = within(in.work_ns(), 0, kMostNumber, "work_ns"),
           .worked_steps = within(in.worked_steps(), 0, kMostNumber, "worked_steps"),
