@@ -48,6 +48,8 @@ Coordinator::Settings settings_of(const Run& run) {
   settings.names_all_missing = run.options.hosts.names_all_missing;
   settings.lease = kLease;
   settings.join = run.options.hosts.join;
+  settings.secret_file =
+      run.options.hosts.secret == "-" ? "standard input" : run.options.hosts.secret;
   return settings;
 }
 
@@ -78,7 +80,8 @@ std::unique_ptr<ControlWire> attach(ControlModule& module, const Run& run) {
                         .port = hosts.port,
                         .secret = std::move(secret),
                         .facts = facts_of(run.options),
-                        .run_id = {}});
+                        .run_id = {},
+                        .secret_file = hosts.secret});
 }
 
 std::string without_user(const std::string& name) { return name.substr(name.find('@') + 1); }

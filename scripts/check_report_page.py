@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Opens a report.html of `train --memory-report` in headless Chromium, light and dark, and fails where the page says an
-error on its console, asks for anything on a network or draws nothing.
+error on its console, asks for anything on a network or draws nothing. Says which runs have curves.
 
     check_report_page.py REPORT.html [PICTURES]     pictures go to the folder; without Chromium it says so and exits with 77
 """
+import html
 import json
 import os
 import pathlib
@@ -32,8 +33,16 @@ def own_requests(net_log, page):
     return asked
 
 
+def runs_drawn(document):
+    """Names of the runs in the legend of the curves, if each of the four charts has a curve for each of them."""
+    legend = re.search(r'<span id="legend">(.*?)</span></p>', document, re.DOTALL)
+    names = re.findall(r'class="key"[^>]*>(.*?)</span>', legend[1] + "</span>") if legend else []
+    curves = len(re.findall(r'<path [^>]*stroke-linecap="round"', document))
+    return [html.unescape(name) for name in names] if curves == 4 * len(names) else []
+
+
 def open_page(browser, report, scheme, picture):
-    """The document after its scripts, and what is wrong."""
+    """Returns the runs that are drawn, and what is wrong."""
     page = report.resolve().as_uri()
     with tempfile.TemporaryDirectory() as profile:
         net_log = pathlib.Path(profile, "net.json")
@@ -47,7 +56,7 @@ def open_page(browser, report, scheme, picture):
         wrong.append(f"the page does not follow the {scheme} scheme")
     if "<td>total</td>" not in dumped.stdout:
         wrong.append("the table of layers is empty: the script did not reach its end")
-    return wrong
+    return runs_drawn(dumped.stdout), wrong
 
 
 def main():
@@ -63,9 +72,9 @@ def main():
     failed = False
     for scheme in PREFERS:
         picture = pictures / f"report-{scheme}.png"
-        wrong = open_page(browser, report, scheme, picture)
+        runs, wrong = open_page(browser, report, scheme, picture)
         failed = failed or bool(wrong)
-        print(f"{scheme}: {picture}", *wrong, sep="\n  ")
+        print(f"{scheme}: {picture}", f"curves of: {', '.join(runs) or 'none'}", *wrong, sep="\n  ")
     return 1 if failed else 0
 
 

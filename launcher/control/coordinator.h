@@ -143,6 +143,8 @@ class Coordinator {
     std::chrono::milliseconds rejoin{60'000};  ///< time that lost hosts have to come back
     /// A host that cannot come ends the run not at once, but when it is known of all others, too.
     bool names_all_missing = false;
+    /// That the run's secret is from, for messages; empty: the run has one of its own.
+    std::string secret_file = {};
     RestartPolicy::Limits restarts;
   };
   Coordinator(TimePoint now, Settings settings);
@@ -315,6 +317,7 @@ class Coordinator {
   [[nodiscard]] Host* find(const std::string& name);
   [[nodiscard]] bool has_any(const Host& host, const std::vector<int>& ranks) const;
   [[nodiscard]] static std::string shown(const Host& host);
+  [[nodiscard]] std::string why_strangers_are_refused() const;
   [[nodiscard]] bool is_in_attempt(const Host& host) const { return host.node >= 0; }
   [[nodiscard]] std::optional<TimePoint> lease_ends(const Host& host) const;
   [[nodiscard]] std::optional<TimePoint> silence_begins(const Host& host) const;
@@ -329,8 +332,6 @@ class Coordinator {
 
   /// A host because of which so many attempts have ended is left out.
   static constexpr int kMostFailures = 3;
-  static constexpr const char* kHasAnotherSecret =
-      "it has another secret; give all hosts the same --run-secret file";
   static constexpr const char* kItsConnectionBroke =
       "its mlaunch has ended, or the connection to it broke";
   static constexpr int kTryAgain = static_cast<int>(ExitCode::try_again);

@@ -102,11 +102,20 @@ void Coordinator::on(const HostRefused& event) {
                                              joined(event.host_name, event.address), event.why)});
 }
 
+std::string Coordinator::why_strangers_are_refused() const {
+  if (settings_.secret_file.empty())
+    return "it has another secret; this run's is known to the hosts that this mlaunch starts alone";
+  return fmt::format(
+      "its secret is not the one in {}; compare its --run-secret file with that, and give all "
+      "hosts the same",
+      settings_.secret_file);
+}
+
 /// Says it once of an address, and of few: anybody may come.
 void Coordinator::on(const StrangerRefused& event) {
   if (strangers_.size() >= kMostRefused || !strangers_.insert(event.address).second) return;
-  actions_.emplace_back(Announce{
-      fmt::format("a host at {} may not take part: {}", event.address, kHasAnotherSecret)});
+  actions_.emplace_back(Announce{fmt::format("a host at {} may not take part: {}", event.address,
+                                             why_strangers_are_refused())});
 }
 
 /// Says why hosts were refused that might be the missing ones: "; a host at 10.0.0.2 may not take

@@ -82,7 +82,7 @@ std::vector<HostView> Coordinator::hosts() const {
   }
   for (const HostRefused& one : refused) add_refused(one);
   for (const std::string& address : strangers_)
-    views.push_back({"", "", address, 0, 0, kIsRefused, kHasAnotherSecret});
+    views.push_back({"", "", address, 0, 0, kIsRefused, why_strangers_are_refused()});
   return views;
 }
 

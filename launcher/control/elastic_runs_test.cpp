@@ -6,6 +6,10 @@
 namespace strata::launcher {
 namespace {
 
+constexpr const char* kOtherSecret =
+    "its secret is not the one in keys/run; compare its --run-secret file with that, and give all "
+    "hosts the same";
+
 TEST_F(ElasticTest, MoreHostsHaveTimeToComeOnceThereAreEnough) {
   open_elastic({"a"});
   EXPECT_EQ(started("a"), std::vector<int>());
@@ -184,8 +188,7 @@ TEST_F(ElasticTest, WhoDoesNotHaveTheSecretIsSaidOnceAndOfFewAddresses) {
       if (const auto told = done<Announce>()) {
         ++said;
         EXPECT_EQ(told->text, "a host at 10.0.0." + std::to_string(address) +
-                                  " may not take part: it has another secret; give all hosts the "
-                                  "same --run-secret file");
+                                  " may not take part: " + kOtherSecret);
       }
     }
   EXPECT_EQ(said, 16);
@@ -194,7 +197,7 @@ TEST_F(ElasticTest, WhoDoesNotHaveTheSecretIsSaidOnceAndOfFewAddresses) {
   EXPECT_EQ(stranger.number, "") << "nobody knows who it is";
   EXPECT_EQ(stranger.address, "10.0.0.9");
   EXPECT_EQ(stranger.state, kIsRefused);
-  EXPECT_EQ(stranger.why, "it has another secret; give all hosts the same --run-secret file");
+  EXPECT_EQ(stranger.why, kOtherSecret);
   tell(AgentSaid{"b", "1", Hello{.host = "b", .agent = "1", .address = "10.0.0.9"}});
   EXPECT_EQ(run_->hosts().size(), 3u + 15u) << "it has been given the secret";
 }
@@ -202,18 +205,20 @@ TEST_F(ElasticTest, WhoDoesNotHaveTheSecretIsSaidOnceAndOfFewAddresses) {
 // Fault 35.
 TEST_F(ElasticTest, WhoWaitedInVainLearnsWhyHostsWereRefused) {
   run_ = std::make_unique<Coordinator>(
-      now_, Coordinator::Settings{.hosts = {"a", "b"}, .least_hosts = 2, .restarts = {}});
+      now_, Coordinator::Settings{
+                .hosts = {"a", "b"}, .least_hosts = 2, .secret_file = "keys/run", .restarts = {}});
   come("a");
   tell(HostRefused{"b", "gpu-2", "10.0.0.2", "it was told --seed 3, this host 4"});
   tell(StrangerRefused{"10.0.0.3"});
   tick_after(seconds(60));
   EXPECT_EQ(done<EndRun>().value().exit_code, 78) << "no other start would let them in";
   EXPECT_EQ(sent<Dismiss>("a").value().exit_code, 78);
-  EXPECT_EQ(done<Announce>().value().text,
-            "1 of 2 hosts are there, and the run needs 2; missing: host b; host b (gpu-2 at "
-            "10.0.0.2) may not take part: it was told --seed 3, this host 4; a host at 10.0.0.3 "
-            "may not take part: it has another secret; give all hosts the same --run-secret file. "
-            "Mend that before it starts again");
+  EXPECT_EQ(
+      done<Announce>().value().text,
+      "1 of 2 hosts are there, and the run needs 2; missing: host b; host b (gpu-2 at "
+      "10.0.0.2) may not take part: it was told --seed 3, this host 4; a host at 10.0.0.3 "
+      "may not take part: its secret is not the one in keys/run; compare its --run-secret file "
+      "with that, and give all hosts the same. Mend that before it starts again");
 }
 
 // Fault 35.

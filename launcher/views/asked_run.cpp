@@ -26,7 +26,10 @@ class EndOfRemoteRun final : public RunEnd {
 std::unique_ptr<ViewWire> connect(ControlModule& module, const ViewOptions::At& at) {
   RunSecret secret = read_run_secret(at.secret);
   secret.key.clear();
-  return module.view({.address = at.address, .port = at.port, .secret = std::move(secret)});
+  return module.view({.address = at.address,
+                      .port = at.port,
+                      .secret = std::move(secret),
+                      .secret_file = at.secret});
 }
 
 }  // namespace

@@ -122,16 +122,18 @@ struct ListenSettings {
 struct AttachSettings {
   std::string address;  ///< name or numeric address of the coordinator's host
   int port = 0;
-  RunSecret secret;    ///< its token and certificate
-  AgreedFacts facts;   ///< as this host was told
-  std::string run_id;  ///< of which ranks have run here; empty: none yet
+  RunSecret secret;              ///< its token and certificate
+  AgreedFacts facts;             ///< as this host was told
+  std::string run_id;            ///< of which ranks have run here; empty: none yet
+  std::string secret_file = {};  ///< that the secret is from, for messages; "-": standard input
 };
 
 /// Where a run is asked from elsewhere.
 struct ViewSettings {
   std::string address;  ///< name or numeric address of the coordinator's host
   int port = 0;
-  RunSecret secret;  ///< its token and certificate
+  RunSecret secret;              ///< its token and certificate
+  std::string secret_file = {};  ///< that it is from, for messages
 };
 
 /// A question that was put to a run. To destroy it is to give it up.

@@ -130,6 +130,10 @@ RunSecret read_run_secret(const std::string& path) {
   return parse_run_secret(read_whole_file(path, kMostBytes), path);
 }
 
+std::string secret_for_people(const std::string& path) {
+  return path == "-" ? "the secret from standard input" : "the secret in " + path;
+}
+
 void write_run_secret(const std::string& path, const RunSecret& secret) {
   const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!file.valid() && errno == EEXIST)

@@ -35,6 +35,9 @@ RunSecret parse_run_secret(std::string_view text, const std::string& source);
 /// read.
 RunSecret read_run_secret(const std::string& path);
 
+/// "the secret in FILE", "the secret from standard input" for "-".
+std::string secret_for_people(const std::string& path);
+
 /// Writes it to a new file (mode 0600). Throws InvalidArgument if the file exists, as hosts of a
 /// run may have read it; HostError if it cannot be made, IoError if it cannot be written.
 void write_run_secret(const std::string& path, const RunSecret& secret);

@@ -18,6 +18,9 @@ class InstructionTimes {
  public:
   virtual ~InstructionTimes() = default;
   [[nodiscard]] virtual InstructionWork work_of(const Program& program, int instruction) const = 0;
+  /// Says whether a rank leaves a collective when its own part ends, as measured parts do: what it
+  /// waited for its peers is in them. Otherwise all leave when the last part ends.
+  [[nodiscard]] virtual bool ranks_leave_alone() const { return false; }
 };
 
 }  // namespace strata::runtime

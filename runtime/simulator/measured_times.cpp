@@ -2,35 +2,66 @@
 
 #include <fmt/core.h>
 #include <algorithm>
+#include <array>
+#include <limits>
 #include <utility>
 
 #include "core/error.h"
+#include "runtime/execute/bound_instruction.h"
 
 namespace strata::runtime {
 namespace {
 
 using PerInstruction = std::vector<std::int64_t>;
 
-/// Finds when each instruction of one run could begin, as far as its rank knows. `last_end_ns`: per
-/// queue the end of what it did before the run, and then of the run.
-PerInstruction ready_times(const RecordedRun& run, std::array<std::int64_t, kQueues>& last_end_ns) {
-  const std::array<std::int64_t, kQueues> border_ns = last_end_ns;
-  PerInstruction ready_ns;
-  for (std::size_t i = 0; i < run.end_ns.size(); ++i) {
-    const Instruction& in = run.program->instructions[i];
-    std::int64_t& of_queue = last_end_ns[static_cast<std::size_t>(in.queue)];
-    std::int64_t ready = std::max(run.started_ns, of_queue);
-    for (const std::int32_t other : in.waits)
-      ready = std::max(ready, run.end_ns[static_cast<std::size_t>(other)]);
-    for (std::size_t q = 0; q < border_ns.size(); ++q)
-      if ((in.border_waits >> q & 1U) != 0) ready = std::max(ready, border_ns[q]);
-    ready_ns.push_back(ready);
-    of_queue = std::max(of_queue, run.end_ns[i]);
-  }
-  return ready_ns;
-}
+using QueueTimes = std::array<std::int64_t, kQueues>;
 
-/// Lets each collective begin when the last rank has come to it.
+/// Goes through the runs of one rank in their order.
+class ReadyTimes {
+ public:
+  ReadyTimes(std::int64_t first_start_ns, CountedFrom from)
+      : from_(from), can_start_ns_(first_start_ns) {}
+
+  /// Finds when each instruction of the next run could begin, as far as its rank knows, or when it
+  /// began. A queue ends its instructions in their order: transfers of a disk are told later than
+  /// they end where an earlier one is under way.
+  PerInstruction of(const RecordedRun& run) {
+    const QueueTimes border_ns = queue_end_ns_;
+    PerInstruction ready_ns, end_ns;
+    std::int64_t inputs_read_ns = 0;
+    for (std::size_t i = 0; i < run.end_ns.size(); ++i) {
+      const Instruction& in = run.program->instructions[i];
+      std::int64_t& of_queue = queue_end_ns_[static_cast<std::size_t>(in.queue)];
+      ready_ns.push_back(std::max(
+          of_queue, from_ == CountedFrom::begin ? run.begin_ns[i] : met_ns(in, end_ns, border_ns)));
+      of_queue = std::max(of_queue, run.end_ns[i]);
+      end_ns.push_back(of_queue);
+      if (reads_staged_input(*run.program, in)) inputs_read_ns = std::max(inputs_read_ns, of_queue);
+    }
+    // Two runs may be under way, so the next one starts when the one before this one has ended.
+    can_start_ns_ = std::max({can_start_ns_, inputs_read_ns, *std::ranges::max_element(border_ns)});
+    return ready_ns;
+  }
+
+ private:
+  /// Returns when all had ended that an instruction waits for. What the host took to start its run
+  /// after it could is no part of it, and so counts as the instruction's own time.
+  [[nodiscard]] std::int64_t met_ns(const Instruction& in, const PerInstruction& end_ns,
+                                    const QueueTimes& border_ns) const {
+    std::int64_t met = can_start_ns_;
+    for (const std::int32_t other : in.waits)
+      met = std::max(met, end_ns[static_cast<std::size_t>(other)]);
+    for (std::size_t q = 0; q < border_ns.size(); ++q)
+      if ((in.border_waits >> q & 1U) != 0) met = std::max(met, border_ns[q]);
+    return met;
+  }
+
+  CountedFrom from_;
+  std::int64_t can_start_ns_;  ///< the next run
+  QueueTimes queue_end_ns_{};  ///< of what each queue did last
+};
+
+/// Lets each collective be ready when the last rank has come to it.
 void meet(const std::vector<Recording>& ranks, std::vector<std::vector<PerInstruction>>& ready_ns) {
   std::vector<std::vector<std::int64_t*>> meetings(ranks.size());  // by rank, in order
   for (std::size_t r = 0; r < ranks.size(); ++r)
@@ -70,11 +101,19 @@ InstructionWork MeasuredTimes::work_of(const Program& program, int instruction) 
   return {std::max<std::int64_t>(1, found->second[place]), {}};
 }
 
-std::vector<std::vector<std::vector<std::int64_t>>> durations(const std::vector<Recording>& ranks) {
+std::int64_t first_start_ns(const std::vector<Recording>& ranks) {
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  for (const Recording& of_rank : ranks)
+    if (!of_rank.empty()) first = std::min(first, of_rank[0].started_ns);
+  return first;
+}
+
+std::vector<std::vector<std::vector<std::int64_t>>> durations(const std::vector<Recording>& ranks,
+                                                              CountedFrom from) {
   std::vector<std::vector<PerInstruction>> ns(ranks.size());  // when ready, then how long
   for (std::size_t r = 0; r < ranks.size(); ++r) {
-    std::array<std::int64_t, kQueues> last_end_ns{};
-    for (const RecordedRun& run : ranks[r]) ns[r].push_back(ready_times(run, last_end_ns));
+    ReadyTimes ready(first_start_ns(ranks), from);
+    for (const RecordedRun& run : ranks[r]) ns[r].push_back(ready.of(run));
   }
   meet(ranks, ns);
   for (std::size_t r = 0; r < ranks.size(); ++r)

@@ -20,6 +20,7 @@ class MeasuredTimes final : public InstructionTimes {
   void set(const Program& program, int instruction, std::int64_t ns);
   /// Throws InvalidArgument for an instruction that was not measured.
   [[nodiscard]] InstructionWork work_of(const Program& program, int instruction) const override;
+  [[nodiscard]] bool ranks_leave_alone() const override { return true; }
 
  private:
   const InstructionTimes* otherwise_;
@@ -29,11 +30,22 @@ class MeasuredTimes final : public InstructionTimes {
 /// The runs that one rank recorded.
 using Recording = std::vector<RecordedRun>;
 
-/// Returns how long each instruction of each run took on each rank, from when it could have begun:
-/// its run was started, its queue was free, all that it waits for had ended, and to a collective
-/// all ranks had come. So the time to wake a thread counts as its own. All ranks of a run on one
-/// clock; throws InvalidArgument where they did not meet equally often.
-std::vector<std::vector<std::vector<std::int64_t>>> durations(const std::vector<Recording>& ranks);
+/// When the time of an instruction begins.
+enum class CountedFrom {
+  /// When it could have begun: its run could be started, its queue was free, all that it waits for
+  /// had ended, and to a collective all ranks had come. So the time to wake a thread counts as its
+  /// own, and what the host took to start a run as that of the instructions that waited for it.
+  ready,
+  begin,  ///< when its queue began it, or the last rank a collective
+};
+
+/// Returns when the first rank started its first run; recordings have one clock.
+std::int64_t first_start_ns(const std::vector<Recording>& ranks);
+
+/// Returns how long each instruction of each run took on each rank. Throws InvalidArgument where
+/// the ranks did not meet equally often.
+std::vector<std::vector<std::vector<std::int64_t>>> durations(
+    const std::vector<Recording>& ranks, CountedFrom from = CountedFrom::ready);
 
 /// Returns per rank the mean over all runs of steps from `first_step` on. `otherwise`: as
 /// MeasuredTimes has it.

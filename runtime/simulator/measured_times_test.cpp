@@ -45,6 +45,62 @@ TEST(MeasuredTimes, WhatARunWaitsForAtTheBorderDoesNotCount) {
   EXPECT_EQ(ns[0][1], (std::vector<std::int64_t>{15, 15}));
 }
 
+TEST(MeasuredTimes, CountedFromItsBeginAnInstructionHasNotWaitedForAThread) {
+  const Program program = two_queues();
+  const Recording first{recorded(program, {2, 10, 10, 45, 60}, {10, 40, 25, 60, 70})};
+  const Recording second{recorded(program, {0, 30, 30, 42, 50}, {30, 42, 35, 50, 51})};
+  const auto ns = durations({first, second}, CountedFrom::begin);
+  EXPECT_EQ(ns[0][0], (std::vector<std::int64_t>{8, 10, 15, 15, 10}));
+  EXPECT_EQ(ns[1][0], (std::vector<std::int64_t>{30, 12, 5, 8, 1}));
+}
+
+TEST(MeasuredTimes, TransfersThatEndBeforeAnEarlierOneAreToldWithIt) {
+  const Program program =
+      hand_made("p", {hand_made(Queue::disk_read, "a"), hand_made(Queue::disk_read, "b"),
+                      hand_made(Queue::compute, "c", {1})});
+  const Recording runs{recorded(program, {0, 1, 31}, {30, 20, 40})};
+  EXPECT_EQ(durations({runs})[0][0], (std::vector<std::int64_t>{30, 1, 10}));
+}
+
+/// Returns the measured and the simulated end of each run of one rank.
+std::vector<std::pair<std::int64_t, std::int64_t>> ends(const std::vector<ReplayedRun>& runs) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> all;
+  for (const ReplayedRun& run : runs) all.emplace_back(run.measured_ns, run.simulated_ns);
+  return all;
+}
+
+using Ends = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
+TEST(Replay, ARankLeavesACollectiveWhenItDid) {
+  const Program program = two_queues();
+  // Rank 0 leaves `sum` 40 later than rank 1, and nothing of rank 1 waits for it.
+  const Recording first{recorded(program, {0, 10, 80, 90, 92}, {10, 80, 90, 92, 95})};
+  const Recording second{recorded(program, {0, 10, 40, 40, 50}, {10, 40, 50, 60, 70})};
+  const auto runs = replay(comm::data_mesh(2), {first, second});
+  EXPECT_EQ(ends(runs[0]), (Ends{{95, 95}}));
+  EXPECT_EQ(ends(runs[1]), (Ends{{70, 70}}));
+}
+
+TEST(Replay, WhatTheHostTookToStartARunIsInIt) {
+  const Program program = hand_made("p", {hand_made(Queue::compute, "a")});
+  RecordedRun late = recorded(program, {150}, {170});
+  late.started_ns = 140;
+  EXPECT_EQ(ends(replay(comm::data_mesh(1), {{recorded(program, {0}, {100}), late}})[0]),
+            (Ends{{100, 100}, {170, 170}}));
+  EXPECT_EQ(ends(replay(comm::data_mesh(1), {{recorded(program, {0}, {100}), late}},
+                        CountedFrom::begin)[0]),
+            (Ends{{100, 100}, {170, 120}}));
+}
+
+TEST(Replay, RanksAreAsFarApartAsTheyStarted) {
+  const Program program = hand_made("p", {hand_made(Queue::compute, "a")});
+  RecordedRun late = recorded(program, {60}, {90});
+  late.started_ns = 50;
+  const auto runs = replay(comm::data_mesh(2), {{recorded(program, {0}, {10})}, {late}});
+  EXPECT_EQ(ends(runs[0]), (Ends{{10, 10}}));
+  EXPECT_EQ(ends(runs[1]), (Ends{{90, 90}}));
+}
+
 TEST(MeasuredTimes, AreMeansOverTheStepsThatCount) {
   const Program program = hand_made("p", {hand_made(Queue::compute, "a")});
   Recording runs;

@@ -9,7 +9,7 @@
 
 namespace strata::runtime {
 
-/// The end of one run of a rank, counted from the start of its first run.
+/// The end of one run of a rank, counted from the first start of a run on any rank.
 struct ReplayedRun {
   std::int64_t step = 0;
   std::int64_t measured_ns = 0, simulated_ns = 0;
@@ -17,7 +17,9 @@ struct ReplayedRun {
 
 /// Starts the recorded runs again on simulated ranks, with the durations of each; per rank. Where
 /// simulated times differ from measured ones, queues, waits or meetings are not as they were.
+/// Counted from `begin`, the steps lack what threads took to wake and the host to start runs.
 std::vector<std::vector<ReplayedRun>> replay(const comm::Mesh& mesh,
-                                             const std::vector<Recording>& ranks);
+                                             const std::vector<Recording>& ranks,
+                                             CountedFrom from = CountedFrom::ready);
 
 }  // namespace strata::runtime

@@ -134,7 +134,8 @@ class SimulatedWorld {
     for (const int slot : ended_) {
       const int rank = host * ranks_per_host_ + slot / kQueues;
       const auto queue = static_cast<Queue>(slot % kQueues);
-      if (const auto& collective = queues_of(rank).running(queue).collective) {
+      const auto& collective = queues_of(rank).running(queue).collective;
+      if (collective && !times_[0]->ranks_leave_alone()) {
         if (!meetings_.end_part(rank, collective->axes)) continue;
         for (const int other : meetings_.ranks(rank, collective->axes)) end(other, queue);
       } else {
@@ -219,6 +220,11 @@ RunNumber SimulatedRank::start(int handle, std::int64_t step) {
   return run;
 }
 
+bool SimulatedRank::takes_another() const {
+  return queues_.started() - queues_.finished() < RankQueues::kInFlight &&
+         (queues_.started() == 0 || queues_.has_read_inputs(queues_.started() - 1));
+}
+
 void SimulatedRank::wait_inputs_read(RunNumber run) {
   STRATA_CHECK(run < queues_.started(), run, queues_.started());
   while (!queues_.has_read_inputs(run)) world_.advance();
@@ -241,5 +247,6 @@ SimulatedRanks::~SimulatedRanks() = default;
 int SimulatedRanks::ranks() const { return world_->ranks(); }
 SimulatedRank& SimulatedRanks::rank(int rank) { return world_->rank(rank); }
 std::int64_t SimulatedRanks::now_ns() const { return world_->now_ns(); }
+void SimulatedRanks::advance() { world_->advance(); }
 
 }  // namespace strata::runtime

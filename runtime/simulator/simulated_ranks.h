@@ -37,6 +37,9 @@ class SimulatedRank final : public Executor {
   void wait(RunNumber run) override;
   void wait_all() override;
 
+  /// Says whether start() would start a Program now, and the inputs of the last one are read: the
+  /// host may fill them for the next.
+  [[nodiscard]] bool takes_another() const;
   void add_observer(Observer& observer) { queues_.observers.push_back(&observer); }
   /// Returns when a run that was waited for ended.
   [[nodiscard]] std::int64_t ended_ns(RunNumber run) const { return queues_.ended_ns(run); }
@@ -53,8 +56,9 @@ class SimulatedRank final : public Executor {
 /// Owns the clock, which starts at 0, and the ranks of a mesh on hosts of `ranks_per_host` each.
 /// Queues, waits and borders are those of the executors; transfers of a disk queue follow one
 /// another, as the drive serves them. A collective begins when all ranks along its axes have come
-/// to it, and ends for all when the last one has done its part. What runs on one host shares its
-/// resources max-min fair. The same calls give the same times, to the nanosecond.
+/// to it, and ends for all when the last one has done its part, or (ranks_leave_alone) for each
+/// when its own part ends. What runs on one host shares its resources max-min fair. The same calls
+/// give the same times, to the nanosecond.
 class SimulatedRanks {
  public:
   /// `times`: one for all ranks, or one for each; they stay.
@@ -67,6 +71,8 @@ class SimulatedRanks {
   [[nodiscard]] int ranks() const;
   [[nodiscard]] SimulatedRank& rank(int rank);
   [[nodiscard]] std::int64_t now_ns() const;
+  /// Lets the clock go on until something ends. Throws InternalError where nothing runs.
+  void advance();
 
  private:
   std::unique_ptr<SimulatedWorld> world_;

@@ -327,8 +327,10 @@ class Hosts(HostsTest):
         self.ranks_of(first, 1)
         self.run_program([str(BIN / "mlaunch"), "secret", "other"])
         wrong = self.run_program(self.command(1, 2, 1, ["true"], secret="other"), expect=78)
-        self.assertIn("host 0 does not let this one in: the coordinator has another certificate", wrong.stderr)
-        self.wait_for_lines(first.stderr, "a host at 127.0.0.1 may not take part: it has another secret; give all hosts the same --run-secret file")
+        self.assertIn(f"host 0 does not let this one in: the secret in other is not that of the run at 127.0.0.1:{self.port} (the certificate differs); "
+                      "compare it with the --run-secret file of host 0, and give all hosts the same", wrong.stderr)
+        self.wait_for_lines(first.stderr, "a host at 127.0.0.1 may not take part: its secret is not the one in secret; "
+                                          "compare its --run-secret file with that, and give all hosts the same")
         refused = self.status_of(first)["hosts"][2:]
         self.assertEqual([(host["host"], host["address"], host["state"]) for host in refused], [("", "127.0.0.1", "refused")])
         taken = self.run_program(self.command(0, 2, 1, ["true"]), expect=69)

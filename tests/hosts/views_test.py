@@ -134,7 +134,8 @@ class Views(HostsTest):
         for secret, part in (("other", "certificate"), ("mixed", "token")):
             for command in ("status", "stop", "logs"):
                 done = self.at(command, secret=secret, expect=78)
-                self.assertIn(f"has another {part}: give --run-secret the file that it was given", done.stderr)
+                self.assertIn(f"the secret in {secret} is not that of the run at localhost:{self.port} (the {part} differs); "
+                              "give --run-secret the file that the run was given", done.stderr)
                 self.assertEqual(len(done.stderr.splitlines()), 1)
         self.assertIsNone(hosts[0].poll())
 

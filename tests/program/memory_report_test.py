@@ -238,13 +238,49 @@ class MemoryReport(ProgramTest):
         self.assertIn("compare: '--jsn' is no flag of it", refused("--jsn", "foreseen", "measured"))
         self.assertEqual(self.run_program([str(BIN / "plan"), "compar", "foreseen", "measured"], expect=USAGE).stderr,
                          "plan: plan has no command compar, did you mean 'compare'? (see plan --help)\n")
-        self.assertRegex(self.compare("-h").stdout, r"\Ausage: plan compare \[--json\] FORESEEN MEASURED\n")
+        self.assertRegex(self.compare("-h").stdout, r"\Ausage: plan compare \[--json\] FORESEEN MEASURED\n       plan compare --page FILE REPORT RUN\.\.\.\n")
         self.assertIn("nowhere holds no memory report: it has no about.json; train --memory-report nowhere writes one", refused("nowhere", "measured"))
         self.assertIn("other is about another model than measured", refused("other", "measured"))
         self.assertIn("other is the report of a plan, and nothing was measured there", refused("other", "other"))
         about = self.read("foreseen/about.json")
         self.write("foreseen/about.json", about.replace('"version": 2', '"version": 1'))
         self.assertIn("foreseen/about.json:2: version: expected 2, found integer 1", refused("foreseen", "measured", code=CONFIGURATION))
+
+    def test_the_steps_of_several_runs_are_drawn_in_one_page(self):
+        for name, steps, rate in (("first", 3, "0.001"), ("second", 2, "0.01"), ("third", 4, "0.001")):
+            self.run_program(train(*QUICK, "--steps", steps, "--lr", rate, "--memory-report", name))
+        self.assertEqual(self.check_page("first/report.html")["compared"], [])
+        done = self.compare("--page", "all.html", "third", "first", "second/steps.csv")
+        self.assertEqual(done.stdout, "page: all.html\n")
+        page = self.check_page("all.html")
+        self.assertEqual((page["name"], page["steps"]["step"]), ("third", [1, 2, 3, 4]))
+        self.assertEqual([(run["name"], run["steps"]["step"]) for run in page["compared"]], [("first", [1, 2, 3]), ("second/steps.csv", [1, 2])])
+        first = self.table("first/steps.csv")
+        for column in ("loss", "learning_rate", "grad_norm", "seconds"):
+            self.assertEqual(page["compared"][0]["steps"][column], [float(row[column]) for row in first])
+        self.assertNotEqual(page["compared"][1]["steps"]["learning_rate"], page["steps"]["learning_rate"][:2])
+        self.run_program(train("--model", "gpt2-tiny", "--steps", "0", "--print-plan", "--memory-report", "plan"))
+        self.compare("--page=plan.html", "plan", "first")
+        self.assertEqual([run["name"] for run in self.check_page("plan.html")["compared"]], ["first"])
+        (self.home / "<b>&").symlink_to("first")
+        self.compare("--page", "odd.html", "third", "<b>&")
+        self.assertEqual(self.check_page("odd.html")["compared"][0]["name"], "<b>&")
+
+        self.write("none.csv", "step,loss\n1,2\n")
+        self.write("old/report.html", "<html></html>")
+        for words, says, code in ((["third", "missing"], "missing: there is no missing; name the directory of train --memory-report of a run", USAGE),
+                                  (["third", "."], ".: there is no ./steps.csv", USAGE),
+                                  (["missing", "first"], "missing: there is no missing/report.html", USAGE),
+                                  (["third"], "compare --page needs a directory of --memory-report and at least one run", USAGE),
+                                  (["--json", "third", "first"], "--page writes a page and no JSON", USAGE),
+                                  (["third", "none.csv"], "none.csv:1: misses the column learning_rate", CONFIGURATION),
+                                  (["third", "plan"], "plan/steps.csv has no steps", CONFIGURATION),
+                                  (["old", "first"], "old/report.html is the page of another version", CONFIGURATION)):
+            self.assertIn(says, self.compare("--page", "new.html", *words, expect=code).stderr)
+        self.assertIn("expected a name that ends with .html", self.compare("--page", "third/steps.csv", "third", "first", expect=USAGE).stderr)
+        self.assertIn("--page needs a file", self.compare("third", "first", "--page", expect=USAGE).stderr)
+        self.assertIn("nowhere/new.html", self.compare("--page", "nowhere/new.html", "third", "first", expect=CANNOT_WRITE).stderr)
+        self.assertFalse((self.home / "new.html").exists())
 
     def test_where_no_report_can_be(self):
         self.write("file", "text")
@@ -279,6 +315,14 @@ class BrowserTest(ProgramTest):
         return subprocess.run([sys.executable, str(CHECK_PAGE), str(self.home / folder / "report.html"), str(self.home / "pictures")],
                               capture_output=True, text=True, timeout=300)
 
+    def drawn(self, folder):
+        """Returns the names of the runs that have curves, which is the same in the light and the dark page."""
+        done = self.check(folder)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        names = set(re.findall(r"\n  curves of: (.*)", done.stdout))
+        self.assertEqual(len(names), 1, done.stdout)
+        return names.pop()
+
     def test_pages_say_no_error_and_ask_for_nothing(self):
         job = ["--model", "gpt2-tiny", "--sequence-length", "32", "--micro-batch", "1", "--threads", "1"]
         self.run_program(train(*job, "--steps", "0", "--print-plan", "--world-size", "2", "--zero", "3", "--memory-report", "planned"))
@@ -286,6 +330,18 @@ class BrowserTest(ProgramTest):
         for folder in ("planned", "run"):
             done = self.check(folder)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_curves_of_several_runs_are_drawn(self):
+        for name in ("first", "second"):
+            self.run_program(train(*QUICK, "--steps", "3", "--memory-report", name))
+            self.assertEqual(self.drawn(name), "this run")
+        self.run_program([str(BIN / "plan"), "compare", "--page", "second/report.html", "second", "first"])
+        self.assertEqual(self.drawn("second"), "second, first")
+        # A file that a user opens in the page.
+        opened = ("<script>const files = new DataTransfer(); files.items.add(new File([%s], 'more.csv'));"
+                  "$('runs').files = files.files; $('runs').dispatchEvent(new Event('change'));</script>" % json.dumps(self.read("first/steps.csv")))
+        self.write("second/report.html", self.read("second/report.html").replace("</body>", opened + "</body>"))
+        self.assertEqual(self.drawn("second"), "second, first, more.csv")
 
     def test_a_broken_page_is_noticed(self):
         self.run_program(train("--model", "gpt2-tiny", "--steps", "0", "--print-plan", "--memory-report", "report"))

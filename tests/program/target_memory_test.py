@@ -282,6 +282,42 @@ class TargetMemory(TargetTest):
             self.write("ds.json", json.dumps({"strata": {"target_memory": wrong}}))
             self.assertIn(f"strata.target_memory: found '{wrong}'", self.run_program(train(*RUN, "--config", "ds.json"), expect=CONFIGURATION).stderr)
 
+    def planned_with_open_keys(self, job, more, *flags):
+        """Returns what two ranks print and measure with a file whose stage and batch are "auto"."""
+        keys = {"train_batch_size": 16, "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", "zero_optimization": {"stage": "auto"}}
+        self.write("ds.json", json.dumps(keys | more))
+        done = self.run_program(mlaunch(2, *job, "--deepspeed", "ds.json", *flags, "--print-config", "--metrics", "metrics", options=["--no-prefix"]))
+        self.assertNotIn("taken as 0", done.stdout + done.stderr)
+        return done.stdout, self.step_metrics("metrics")
+
+    def test_a_stage_and_a_batch_that_a_file_leaves_open_are_chosen(self):
+        """The target is just below the least of stage 0, so that another stage must be chosen."""
+        job = [*RUN, "--allow-offload", "none"]
+        refused = self.run_program(mlaunch(2, *job, *SAMPLES, "--zero", "0", "--target-memory", "20MB"), expect=DOES_NOT_FIT)
+        least = int(re.search(r"the least that works is --target-memory (\d+)MB", refused.stdout + refused.stderr)[1])
+        target = f"{least - 1}MB"
+        said = set()
+        for more, flags in (({}, ["--target-memory", target]),
+                            ({"autotuning": {"enabled": True}}, ["--target-memory", target]),
+                            ({"autotuning": {"enabled": True}, "strata": {"target_memory": target}}, [])):
+            with self.subTest(more, flags=flags):
+                out, lines = self.planned_with_open_keys(job, more, *flags)
+                said.add(re.search(rf"target memory {target} \(balanced\): (.*)", out)[1])
+                self.assertRegex(out, r"\nzero\.stage +[123] +planned \(--target-memory\)")
+                samples = [int(re.search(rf"\n{name} +(\d+) ", out)[1]) for name in ("micro_batch", "accumulation")]
+                self.assertEqual(samples[0] * samples[1], 8)
+                self.assertLessEqual(max(line["peak_rss_bytes"] for line in lines), (least - 1) * MEGABYTE)
+        self.assertEqual(len(said), 1, "the same is asked for, in three ways")
+        chosen = self.run_program(plan(*MODEL, "--threads", "1", "--allow-offload", "none", "--world", "2", "--deepspeed", "ds.json",
+                                       "--write-config", "written.json")).stdout
+        self.assertRegex(chosen, r"(?m)^here +2 ")
+        self.assertIn(json.loads(self.read("written.json"))["zero_optimization"]["stage"], (1, 2, 3))
+
+    def test_what_a_file_leaves_open_stays_where_it_fits(self):
+        out, _ = self.planned_with_open_keys(RUN, {"autotuning": {"enabled": True}})
+        self.assertRegex(out, r"target memory \S+ GiB: the settings fit as they are")
+        self.assertRegex(out, r"\nzero\.stage +0 +auto")
+
 
 class Resumed(TargetTest):
     """A checkpoint keeps the settings that were planned for its run."""

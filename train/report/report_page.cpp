@@ -112,20 +112,6 @@ void write_program(JsonWriter& json, const ProgramTimeline& timeline) {
   json.end_object();
 }
 
-void write_steps(JsonWriter& json, const std::vector<StepRow>& all) {
-  std::vector<StepRow> steps;
-  const std::size_t every = all.size() / kMostSteps + 1;
-  for (std::size_t i = 0; i < all.size(); ++i)
-    if (i % every == 0 || i + 1 == all.size()) steps.push_back(all[i]);
-  json.key("steps").begin_object();
-  write_row(json, "step", steps, [](const StepRow& row) { return row.step; });
-  write_row(json, "loss", steps, [](const StepRow& row) { return row.loss; });
-  write_row(json, "learning_rate", steps, [](const StepRow& row) { return row.learning_rate; });
-  write_row(json, "grad_norm", steps, [](const StepRow& row) { return row.gradient_norm; });
-  write_row(json, "seconds", steps, [](const StepRow& row) { return row.seconds; });
-  json.end_object();
-}
-
 void write_names(JsonWriter& json) {
   write_row(json, "purposes", kAllPurposes, [](Purpose purpose) { return name_of(purpose); });
   write_row(json, "queues", runtime::kAllQueues,
@@ -162,6 +148,20 @@ void put(std::string& text, std::string_view place, std::string_view what) {
 
 }  // namespace
 
+void write_steps(JsonWriter& json, const std::vector<StepRow>& all) {
+  std::vector<StepRow> steps;
+  const std::size_t every = all.size() / kMostSteps + 1;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (i % every == 0 || i + 1 == all.size()) steps.push_back(all[i]);
+  json.key("steps").begin_object();
+  write_row(json, "step", steps, [](const StepRow& row) { return row.step; });
+  write_row(json, "loss", steps, [](const StepRow& row) { return row.loss; });
+  write_row(json, "learning_rate", steps, [](const StepRow& row) { return row.learning_rate; });
+  write_row(json, "grad_norm", steps, [](const StepRow& row) { return row.gradient_norm; });
+  write_row(json, "seconds", steps, [](const StepRow& row) { return row.seconds; });
+  json.end_object();
+}
+
 std::string page_data(const RunReport& report, std::string_view summary) {
   JsonWriter json(0);
   json.begin_object()
@@ -182,6 +182,7 @@ std::string page_data(const RunReport& report, std::string_view summary) {
   json.end_array();
   write_layers(json, report);
   write_steps(json, report.measured.steps);
+  json.key("compared").begin_array().end_array();  // page_with_runs puts other runs there
   json.key("settings").begin_array();
   for (const ResolvedField& field : report.settings)
     json.begin_row()

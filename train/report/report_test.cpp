@@ -15,6 +15,7 @@
 #include "train/engine/memory_report.h"
 #include "train/models/hf_config.h"
 #include "train/report/about_report.h"
+#include "train/report/compared_runs.h"
 #include "train/report/report_directory.h"
 #include "train/report/report_page.h"
 #include "train/report/report_tables.h"
@@ -312,6 +313,15 @@ TEST(Report, ThePageHoldsItsDataWhereNoTextCanEndTheScript) {
   EXPECT_EQ(data.at("device").as_string(), "a <device> & more");
   EXPECT_EQ(data.at("settings").elements()[0].elements()[1].as_string(), "</script><b>\u2028");
   EXPECT_EQ(data.at("programs").size(), 3);
+}
+
+TEST(Report, APageTakesTheStepsOfOtherRuns) {
+  const Planned planned;
+  const TestDirectory home;
+  write_report(home.path(), planned.report(), nullptr);
+  const ComparedRun other{.name = "other", .steps = {{.step = 7, .loss = 1.5, .seconds = 2}}};
+  const std::string page = page_with_runs(home.path(), {other});
+  EXPECT_THAT(page, HasSubstr(R"("compared":[{"name":"other","steps":{"step":[7],"loss":[1.5],)"));
 }
 
 TEST(Report, TheTraceOfAPlanShowsEveryInstructionOnce) {

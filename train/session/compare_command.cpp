@@ -2,55 +2,107 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/error.h"
+#include "core/file.h"
 #include "train/report/compare_reports.h"
+#include "train/report/compared_runs.h"
 
 namespace strata::train {
 namespace {
 
 constexpr std::string_view kHelp =
     R"(usage: plan compare [--json] FORESEEN MEASURED
+       plan compare --page FILE REPORT RUN...
 
 Says how far off a plan was, operation by operation and memory by memory, worst first, from two
 directories of train --memory-report: that of a plan (with --print-plan --steps 0) or of another
 run, and that of a run. Settings in which they differ come first.
 
   --json                      print JSON instead of text
+  --page FILE                 write a page (FILE.html) instead: report.html of REPORT, in which
+                              loss, learning rate, gradient norm and time of the steps of each RUN,
+                              a directory of a report or its steps.csv, are drawn beside its own
 
 Exit status: 0, 2 for a flag that is not known and for directories that hold no reports or reports
-of different models, 74 for an output that cannot be written, 78 for a report of another version.
+of different models, 74 for text or a page that cannot be written, 78 for a report of another
+version.
 )";
+
+struct CompareWords {
+  std::vector<std::string> directories;
+  bool json = false, asks_help = false;
+  std::optional<std::string> page;
+};
+
+CompareWords read_words(std::span<const char* const> words) {
+  CompareWords read;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string_view word = words[i];
+    if (word == "-h" || word == "--help") {
+      read.asks_help = true;
+    } else if (word == "--json") {
+      read.json = true;
+    } else if (word == "--page") {
+      if (i + 1 == words.size()) throw InvalidArgument("compare: --page needs a file to write");
+      read.page = words[++i];
+    } else if (word.starts_with("--page=")) {
+      read.page = word.substr(7);
+    } else if (word.starts_with('-')) {
+      throw InvalidArgument(
+          fmt::format("compare: '{}' is no flag of it; it knows --json, --page and --help: plan "
+                      "compare --help",
+                      word));
+    } else {
+      read.directories.emplace_back(word);
+    }
+  }
+  return read;
+}
+
+void write_page(const CompareWords& words, StandardOutput& output) {
+  if (words.json) throw InvalidArgument("compare: --page writes a page and no JSON; leave one out");
+  if (!words.page->ends_with(".html"))
+    throw InvalidArgument(
+        fmt::format("compare: --page {}: expected a name that ends with .html, which is replaced",
+                    *words.page));
+  if (words.directories.size() < 2)
+    throw InvalidArgument(
+        fmt::format("compare --page needs a directory of --memory-report and at least one run to "
+                    "draw beside it, and found {}: plan compare --page FILE REPORT RUN...",
+                    words.directories.size()));
+  std::vector<ComparedRun> others;
+  for (std::size_t i = 1; i < words.directories.size(); ++i)
+    others.push_back(read_compared_run(words.directories[i]));
+  write_file_atomically(*words.page, page_with_runs(words.directories[0], others));
+  output.print("page: " + *words.page + "\n");
+}
 
 }  // namespace
 
-int compare_command(std::span<const char* const> words, StandardOutput& output) {
-  std::vector<std::string> directories;
-  bool json = false;
-  for (const std::string_view word : words) {
-    if (word == "-h" || word == "--help") {
-      output.print(kHelp);
-      return 0;
-    }
-    if (word == "--json")
-      json = true;
-    else if (word.starts_with('-'))
-      throw InvalidArgument(fmt::format(
-          "compare: '{}' is no flag of it; it knows --json and --help: plan compare --help", word));
-    else
-      directories.emplace_back(word);
+int compare_command(std::span<const char* const> arguments, StandardOutput& output) {
+  const CompareWords words = read_words(arguments);
+  if (words.asks_help) {
+    output.print(kHelp);
+    return 0;
   }
+  if (words.page) {
+    write_page(words, output);
+    return 0;
+  }
+  const std::vector<std::string>& directories = words.directories;
   if (directories.size() != 2)
     throw InvalidArgument(
         fmt::format("compare needs two directories of --memory-report, that of a plan and that of "
                     "a run, and found {}: plan compare FORESEEN MEASURED",
                     directories.size()));
   const StoredReport foreseen = read_report(directories[0]), measured = read_report(directories[1]);
-  output.print(json ? comparison_json(foreseen, measured) : comparison_text(foreseen, measured));
+  output.print(words.json ? comparison_json(foreseen, measured)
+                          : comparison_text(foreseen, measured));
   return 0;
 }
 

@@ -172,7 +172,7 @@ PlanCommandLine parse_plan_command_line(int argc, const char* const* argv) {
 
 std::string plan_help() {
   return R"(usage: plan --model MODEL [flags]
-       plan compare [--json] FORESEEN MEASURED
+       plan compare [--json] FORESEEN MEASURED | --page FILE REPORT RUN...
 
 Says, without weights, data, ranks or a GPU, how a training run would fit into memory, how fast it
 would be and what binds it. Settings of batch, ZeRO, checkpointing and offload that are not given
@@ -198,7 +198,8 @@ are chosen by the planner; all flags of train work (train --help).
   --json                      print JSON instead of text
 
 compare says how far off a plan was, operation by operation, worst first, from two directories of
-train --memory-report: that of a plan (with --print-plan --steps 0) and that of a run.
+train --memory-report: that of a plan (with --print-plan --steps 0) and that of a run. With --page
+it draws the steps of several runs in one page (plan compare -h).
 
 Exit status: 0 if every machine has a plan, 1 if one has none, 2 for a flag or value that is wrong
 by itself, 74 for a file or an output that cannot be written, 78 for settings that contradict one

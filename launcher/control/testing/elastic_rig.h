@@ -15,6 +15,7 @@ class ElasticTest : public CoordinatorTest {
   void open_elastic(const std::vector<std::string>& there) {
     Coordinator::Settings settings{.hosts = {"a", "b", "c"}, .least_hosts = 1, .restarts = {}};
     settings.lease = milliseconds(5000);
+    settings.secret_file = "keys/run";
     settings.join = seconds(300);
     run_ = std::make_unique<Coordinator>(now_, settings);
     for (const std::string& host : there) come(host);

@@ -16,10 +16,18 @@ TEST_F(ControlWireTest, WhoDoesNotBelongToTheRunIsRefused) {
   listen();
   AttachSettings wrong = attach_settings();
   wrong.secret.token = std::string(64, '0');
-  EXPECT_NE(refusal_of(wrong).find("another token"), std::string::npos);
+  const auto differs = [this](const std::string& part) {
+    return "the secret in keys/copy is not that of the run at 127.0.0.1:" + std::to_string(port_) +
+           " (the " + part +
+           " differs); compare it with the --run-secret file of host 0, and give all hosts the "
+           "same";
+  };
+  EXPECT_EQ(refusal_of(wrong), differs("token"));
   wrong = attach_settings();
   wrong.secret.certificate = make_secret().certificate;
-  EXPECT_NE(refusal_of(wrong).find("another certificate"), std::string::npos);
+  EXPECT_EQ(refusal_of(wrong), differs("certificate"));
+  wrong.secret_file = "-";
+  EXPECT_TRUE(refusal_of(wrong).starts_with("the secret from standard input is not that of"));
   wrong = attach_settings();
   wrong.facts.build = "Strata 0.2";
   EXPECT_EQ(refusal_of(wrong),
@@ -80,7 +88,7 @@ TEST_F(ControlWireTest, TheCoordinatorHearsOfAHostWithAnotherSecret) {
       wrong.secret.token = std::string(64, '0');
     else
       wrong.secret.certificate = make_secret().certificate;
-    EXPECT_NE(refusal_of(wrong).find("the coordinator has another"), std::string::npos);
+    EXPECT_NE(refusal_of(wrong).find("is not that of the run at"), std::string::npos);
     const auto stranger = at_server_->next<StrangerRefused>();
     ASSERT_TRUE(stranger);
     EXPECT_EQ(stranger->address, "127.0.0.1");

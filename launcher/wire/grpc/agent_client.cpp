@@ -70,7 +70,10 @@ bool AgentClient::connect_once() {
     come_without_secret(other->certificate);
   events_.put(NotWelcome{
       .reason = fmt::format(
-          "the coordinator has another {}: give all hosts the same --run-secret file", other->part),
+          "{} is not that of the run at {} (the {} differs); compare it with the --run-secret file "
+          "of host 0, and give all hosts the same",
+          secret_for_people(settings_.secret_file),
+          host_and_port(settings_.address, settings_.port), other->part),
       .may_wait = true});
   return true;
 }

@@ -14,13 +14,21 @@
 namespace strata::launcher {
 namespace {
 
+/// The run that is asked.
+struct AskedPlace {
+  ListeningPlace listening;
+  std::string secret_file;
+};
+
 /// Throws for a call that failed.
-[[noreturn]] void refuse(const ListeningPlace& listening, const grpc::Status& status) {
+[[noreturn]] void refuse(const AskedPlace& asked, const grpc::Status& status) {
+  const ListeningPlace& listening = asked.listening;
   const std::string place = host_and_port(listening.address, listening.port);
   if (const auto other = secret_that_differs(status, listening))
-    throw ConfigError(
-        fmt::format("the run at {} has another {}: give --run-secret the file that it was given",
-                    place, other->part));
+    throw ConfigError(fmt::format(
+        "{} is not that of the run at {} (the {} differs); give --run-secret the file that the run "
+        "was given, or a copy of it",
+        secret_for_people(asked.secret_file), place, other->part));
   if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED)
     throw HostError(fmt::format("the run at {} belongs to another version of mlaunch", place));
   if (status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED)
@@ -32,7 +40,7 @@ namespace {
 /// A call, from its beginning to its end.
 class GrpcViewCall final : public ViewCall {
  public:
-  GrpcViewCall(ListeningPlace place, const std::string& token, bool& was_answered)
+  GrpcViewCall(AskedPlace place, const std::string& token, bool& was_answered)
       : place_(std::move(place)), was_answered_(was_answered) {
     context_.AddMetadata(kTokenMetadata, token);
   }
@@ -83,7 +91,7 @@ class GrpcViewCall final : public ViewCall {
     changed_.notify_all();
   }
 
-  const ListeningPlace place_;
+  const AskedPlace place_;
   bool& was_answered_;
   grpc::ClientContext context_;
   proto::StatusRequest status_;
@@ -102,13 +110,15 @@ class GrpcViewCall final : public ViewCall {
 ViewClient::ViewClient(const ViewSettings& settings)
     : token_(settings.secret.token),
       place_{settings.address, settings.port},
+      secret_file_(settings.secret_file),
       stub_(proto::Control::NewStub(
           make_channel({.target = host_and_port(numeric_address(settings.address), settings.port),
                         .certificate = settings.secret.certificate,
                         .most_bytes = static_cast<int>(kMostAnswerBytes)}))) {}
 
 std::unique_ptr<ViewCall> ViewClient::ask(const ViewQuestion& question) {
-  auto call = std::make_unique<GrpcViewCall>(place_, token_, was_answered_);
+  auto call =
+      std::make_unique<GrpcViewCall>(AskedPlace{place_, secret_file_}, token_, was_answered_);
   call->start(*stub_, question);
   return call;
 }

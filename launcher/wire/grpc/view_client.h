@@ -23,6 +23,7 @@ class ViewClient final : public ViewWire {
  private:
   const std::string token_;
   const ListeningPlace place_;
+  const std::string secret_file_;
   const std::unique_ptr<proto::Control::Stub> stub_;
   bool was_answered_ = false;  ///< the run was there
 };

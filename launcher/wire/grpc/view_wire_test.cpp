@@ -15,7 +15,7 @@ namespace {
 class ViewWireTest : public ControlWireTest {
  protected:
   std::unique_ptr<ViewClient> client(const RunSecret& with) {
-    return std::make_unique<ViewClient>(ViewSettings{"localhost", port_, with});
+    return std::make_unique<ViewClient>(ViewSettings{"localhost", port_, with, "keys/run"});
   }
   /// Asks, and answers as the run does; returns the answer.
   std::optional<std::string> asked(ViewClient& client, const ViewQuestion& question,
@@ -85,9 +85,12 @@ TEST_F(ViewWireTest, OtherSecretsAndNobodyAreErrors) {
   listen();
   RunSecret other = secret();
   other.token[0] = other.token[0] == 'a' ? 'b' : 'a';
-  const std::string advice = ": give --run-secret the file that it was given";
-  EXPECT_EQ(failure(other), "78 the run " + place + " has another token" + advice);
-  EXPECT_EQ(failure(make_secret()), "78 the run " + place + " has another certificate" + advice);
+  const auto differs = [&](const std::string& part) {
+    return "78 the secret in keys/run is not that of the run " + place + " (the " + part +
+           " differs); give --run-secret the file that the run was given, or a copy of it";
+  };
+  EXPECT_EQ(failure(other), differs("token"));
+  EXPECT_EQ(failure(make_secret()), differs("certificate"));
   EXPECT_FALSE(at_server_->next<ViewAsked>(milliseconds(50))) << "the run hears none of them";
 }
 

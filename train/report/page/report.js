@@ -51,8 +51,9 @@ function showTip(event, text) {
   tip.style.top = (event.clientY + 18 + box.height > innerHeight ? event.clientY - box.height - 10 : event.clientY + 18) + "px";
 }
 
-// Curves of this run and of those that are opened beside it.
-const runs = data.steps.step.length ? [{ name: "this run", steps: data.steps }] : [];
+// Curves of this run, of those that it is compared with, and of those that are opened beside it.
+const runs = data.steps.step.length ? [{ name: data.name ?? "this run", steps: data.steps }] : [];
+runs.push(...data.compared);
 
 function readSteps(name, text) {
   const [head, ...rows] = text.trim().split(/\r?\n/).map(line => line.split(","));

@@ -76,7 +76,7 @@ class ControlWireTest : public testing::Test {
   AttachSettings attach_settings() const {
     RunSecret for_agents = secret();
     for_agents.key.clear();
-    return {"127.0.0.1", port_, for_agents, facts(), ""};
+    return {"127.0.0.1", port_, for_agents, facts(), "", "keys/copy"};
   }
   static AgreedFacts facts() {
     return {"Strata 0.1", {{"--nnodes", "2"}}, {"train", "--zero", "3"}};

@@ -1,0 +1,87 @@
+// A page with the steps of several runs.
+#include "train/report/compared_runs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "core/error.h"
+#include "core/json.h"
+#include "core/testing/test_directory.h"
+
+namespace strata::train {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kHead = "step,loss,learning_rate,grad_norm,seconds,tokens_per_second\n";
+
+class ComparedRuns : public ::testing::Test {
+ protected:
+  std::string write(const std::string& name, const std::string& text) {
+    const std::filesystem::path path = home_ / name;
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path) << text;
+    return path.string();
+  }
+  template <typename Call>
+  std::string refusal(const Call& call) {
+    try {
+      call();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "not refused";
+  }
+  TestDirectory home_;
+};
+
+TEST_F(ComparedRuns, StepsAreReadFromAFolderOrAFile) {
+  const std::string file = write("run/steps.csv", std::string(kHead) + "3,nan,0.01,2,0.5,100\n");
+  for (const std::string& path : {file, home_ / "run"}) {
+    const ComparedRun run = read_compared_run(path);
+    EXPECT_EQ(run.name, path);
+    ASSERT_EQ(run.steps.size(), 1U);
+    EXPECT_EQ(run.steps[0].step, 3);
+    EXPECT_TRUE(std::isnan(run.steps[0].loss));
+    EXPECT_EQ(run.steps[0].gradient_norm, 2);
+  }
+}
+
+TEST_F(ComparedRuns, WhatHasNoStepsIsRefused) {
+  const auto read = [&](const std::string& path) {
+    return refusal([&] { (void)read_compared_run(path); });
+  };
+  EXPECT_THAT(read(home_ / "gone"), HasSubstr("name the directory of train --memory-report"));
+  EXPECT_THAT(read(write("none.csv", kHead)), HasSubstr("none.csv has no steps"));
+  EXPECT_THAT(read(write("other.csv", "a,b\n1,2\n")), HasSubstr("misses the column step"));
+}
+
+TEST_F(ComparedRuns, ThePageHoldsThemWhereNoTextCanEndTheScript) {
+  write("run/report.html", R"(<script>{"model":"a \"compared\":[]","compared":[],"z":1}</script>)");
+  const ComparedRun other{.name = "</script>", .steps = {{.step = 7, .loss = 1.5, .seconds = 2}}};
+  const std::string page = page_with_runs(home_ / "run", {other, other});
+  ASSERT_TRUE(page.starts_with("<script>") && page.ends_with("</script>"));
+  const JsonValue data = parse_json(page.substr(8, page.size() - 17), "page", {});
+  EXPECT_EQ(data.at("name").as_string(), home_ / "run");
+  EXPECT_EQ(data.at("model").as_string(), "a \"compared\":[]");
+  const std::vector<JsonValue> runs = data.at("compared").elements();
+  ASSERT_EQ(runs.size(), 2U);
+  EXPECT_EQ(runs[1].at("name").as_string(), "</script>");
+  EXPECT_EQ(runs[1].at("steps").at("loss").elements()[0].as_number(), 1.5);
+  EXPECT_EQ(page.find("</script>"), page.size() - 9);
+}
+
+TEST_F(ComparedRuns, OtherPagesAreRefused) {
+  EXPECT_THAT(refusal([&] { (void)page_with_runs(home_ / "run", {}); }),
+              HasSubstr("there is no " + (home_ / "run/report.html")));
+  write("run/report.html", "<html></html>");
+  EXPECT_THAT(refusal([&] { (void)page_with_runs(home_ / "run", {}); }),
+              HasSubstr("is the page of another version of Strata"));
+}
+
+}  // namespace
+}  // namespace strata::train
