@@ -1,6 +1,8 @@
 """Training over hosts in namespaces of their own: the same bits as on one host, whatever dies on the way."""
 import json
 import os
+import pathlib
+import re
 import signal
 import time
 import unittest
@@ -49,6 +51,15 @@ class Training(Namespaces):
         late = ["sh", "-c", '[ "$RANK" = 0 ] || sleep 65; exec "$@"', "sh"]
         ends = [self.ended(host) for host in self.launch([1, 1], [*late, *self.train("--zero", 3, "--steps", 2)])]
         self.assertEqual([end[0] for end in ends], [0, 0], ends)
+
+    def test_unlike_processors_are_noted(self):
+        self.write("cpuinfo", re.sub(r"(?m)^(model name\s*:).*$", r"\1 Some Other CPU", pathlib.Path("/proc/cpuinfo").read_text()))
+        other = ["sh", "-c", '[ "$RANK" = 0 ] || mount --bind cpuinfo /proc/cpuinfo; exec "$@"', "sh"]
+        for prefix, noted in ((other, True), ([], False)):
+            ends = [self.ended(host) for host in self.launch([1, 1], [*prefix, *self.train("--steps", 2)])]
+            self.assertEqual([end[0] for end in ends], [0, 0], ends)
+            self.assertEqual(bool(re.search("hosts have different processors .*Some Other CPU.*: the bits depend on which of them computes what",
+                                            "".join(ends[0][1:]))), noted, ends)
 
     @staticmethod
     def is_train(pid):
