@@ -120,4 +120,11 @@ std::vector<Choices> alternatives(const Choices& asked, const Freedom& free,
   return Listing(asked, free, frame, own_device).run();
 }
 
+bool is_listed_part(const Choices& choices) {
+  return std::ranges::any_of(state_homes(), [&](const StateHomes& homes) {
+    return homes.optimizer == choices.optimizer && homes.part == choices.optimizer_part &&
+           homes.parameters == choices.parameters;
+  });
+}
+
 }  // namespace strata::plan

@@ -27,4 +27,8 @@ struct Freedom {
 std::vector<Choices> alternatives(const Choices& asked, const Freedom& free,
                                   const runtime::Plan& frame, bool own_device);
 
+/// True if alternatives with these homes of state have this share of the optimizer's off the
+/// device.
+bool is_listed_part(const Choices& choices);
+
 }  // namespace strata::plan

@@ -94,6 +94,11 @@ class BudgetSearch {
   [[nodiscard]] std::optional<PlannedStep> fitting_step(
       const Choices& choices, const MemoryLimits& limits,
       compile::Effort effort = compile::Effort::full);
+  /// The same by rough Programs, listed among the attempts.
+  [[nodiscard]] std::optional<PlannedStep> attempted_step(const Choices& choices,
+                                                          const MemoryLimits& limits) {
+    return attempted(choices, limits, estimates_->guess(choices).seconds);
+  }
   /// Returns `step`, which rough Programs led to, with those that a run would make.
   [[nodiscard]] PlannedStep settled(PlannedStep step);
 
@@ -123,11 +128,15 @@ class BudgetSearch {
   template <typename NeedsOf>
   [[nodiscard]] std::optional<Choices> with_least_again(Choices choices, const MemoryLimits& limits,
                                                         const NeedsOf& needs_of) const;
+  template <typename NeedsOf>
+  [[nodiscard]] Choices with_part_held(const Choices& choices, MemoryLimits limits,
+                                       const NeedsOf& needs_of) const;
+  [[nodiscard]] std::vector<Choices> held_alternatives(const MemoryLimits& limits) const;
   bool corrects_like(const Choices& choices);
   [[nodiscard]] std::optional<MemoryNeeds> lacking_like(const Choices& choices) const;
   [[nodiscard]] bool is_corrected(const Choices& choices) const;
   [[nodiscard]] Choices with_fastest_again(const Choices& choices);
-  [[nodiscard]] std::optional<Entry> guessed_entry(const Choices& choices, std::size_t order,
+  [[nodiscard]] std::optional<Entry> guessed_entry(const Choices& asked, std::size_t order,
                                                    const MemoryLimits& limits);
   [[nodiscard]] bool may_work();
   /// Returns the seconds of a step, with a charge where it writes to a drive, which wears, and
@@ -137,17 +146,19 @@ class BudgetSearch {
   [[nodiscard]] MemoryLimits roomy(MemoryLimits limits) const;
   [[nodiscard]] std::vector<Entry> guessed(const MemoryLimits& limits);
   bool set_bound(Entry& entry);
+  bool set_held_bound(Entry& entry, const MemoryLimits& limits);
   [[nodiscard]] std::optional<Entry> bounded(Entry entry, const MemoryLimits& limits);
   [[nodiscard]] bool leaves_drive_empty(const Choices& choices);
   [[nodiscard]] bool divides(const MemoryLimits& limits) const;
   [[nodiscard]] Quick quickly(const Entry& entry, const MemoryLimits& limits);
-  [[nodiscard]] std::optional<Entry> with_more_again(const Entry& entry, const compile::Fit& fit,
-                                                     const MemoryLimits& limits);
+  [[nodiscard]] std::optional<Entry> with_less_needed(const Entry& entry, const compile::Fit& fit,
+                                                      const MemoryLimits& limits);
   [[nodiscard]] std::optional<PlannedStep> attempted(const Choices& choices,
                                                      const MemoryLimits& limits,
                                                      double guessed_seconds);
   [[nodiscard]] PlannedStep polished(PlannedStep best);
   [[nodiscard]] PlannedStep with_finer_part(PlannedStep best);
+  [[nodiscard]] PlannedStep with_parameters_away(PlannedStep best);
   [[nodiscard]] PlannedStep with_less_offload(PlannedStep best);
   [[nodiscard]] bool may_get_actions(const Choices& choices) const;
   [[nodiscard]] std::optional<PlannedStep> with_solved(const PlannedStep& step, Choices kept,
@@ -162,12 +173,15 @@ class BudgetSearch {
   using LeastRank = std::pair<std::int64_t, std::int64_t>;
   [[nodiscard]] LeastRank least_rank(const MemoryNeeds& needs, const MemoryLimits& limits) const;
   template <typename NeedsOf, typename RankOf>
-  [[nodiscard]] std::vector<Entry> small_guesses(const NeedsOf& needs_of,
+  [[nodiscard]] std::vector<Entry> small_guesses(const std::vector<Choices>& all,
+                                                 const NeedsOf& needs_of,
                                                  const RankOf& rank_of) const;
   [[nodiscard]] PlannedStep without_plan(const Entry& entry, const MemoryNeeds& needs) const;
   [[nodiscard]] std::vector<Entry> small_bounds(const MemoryLimits& limits);
   [[nodiscard]] std::optional<Small> small_scheduled(const MemoryLimits& limits);
   [[nodiscard]] PlannedStep scheduled_smallest(const Small& least, const MemoryLimits& limits);
+  [[nodiscard]] PlannedStep lowered(PlannedStep smallest, MemoryLimits tight,
+                                    std::int64_t too_little);
   /// Returns the Programs of the Plan that find_plan finds for a rank like any other; they may not
   /// fit.
   [[nodiscard]] compile::Compiled find_programs(const Choices& choices, const MemoryLimits& limits,
@@ -194,8 +208,8 @@ class BudgetSearch {
   using LackKey = std::tuple<int, bool, std::int64_t, Home, Home, bool>;
   [[nodiscard]] static LackKey lack_key(const Choices& choices);
   std::map<LackKey, MemoryNeeds> lacking_;
-  /// Bytes of the device that guesses lacked at least, as schedules tell that did not fit with all
-  /// recomputation that may be.
+  /// The fewest bytes of the device that guesses lacked, as schedules tell that did not fit with
+  /// all recomputation that may be.
   std::map<LackKey, std::int64_t> least_lacking_;
   bool complete_ = true;
 };

@@ -146,21 +146,29 @@ BudgetSearch::Quick BudgetSearch::quickly(const Entry& entry, const MemoryLimits
   return {std::move(tried), {}};
 }
 
-/// Returns `entry` with more recomputation, after it did not fit for the reason in `fit`; nullopt
-/// if there is no more.
-std::optional<BudgetSearch::Entry> BudgetSearch::with_more_again(const Entry& entry,
-                                                                 const compile::Fit& fit,
-                                                                 const MemoryLimits& limits) {
+/// Returns `entry` with less of the optimizer's state off the device if host memory was too little,
+/// else with more recomputation, after it did not fit for the reason in `fit`; nullopt if there is
+/// neither.
+std::optional<BudgetSearch::Entry> BudgetSearch::with_less_needed(const Entry& entry,
+                                                                  const compile::Fit& fit,
+                                                                  const MemoryLimits& limits) {
   const Choices& tried = entry.choices;
   const MemoryNeeds guess = estimates_->guess(tried).needs;
   const MemoryNeeds needed = needed_by(fit);
   MemoryNeeds& lacking = lacking_[lack_key(tried)];
   lacking.device = std::max(lacking.device, needed.device - guess.device);
   lacking.host = std::max(lacking.host, needed.host - guess.host);
+  if (needed.host > 0)  // less of the optimizer's state may be held
+    if (auto fewer = guessed_entry(tried, entry.order, limits);
+        fewer && fewer->choices.optimizer_part < tried.optimizer_part)
+      return fewer;
   const double part = again_part_of(tried);
   if (!free_.saved || part == 1) {
-    if (needed.device > 0 && !divides(limits))
-      least_lacking_.insert_or_assign(lack_key(tried), needed.device - guess.device);
+    if (needed.device > 0 && !divides(limits)) {
+      const std::int64_t more = needed.device - guess.device;
+      const auto [at, fresh] = least_lacking_.try_emplace(lack_key(tried), more);
+      at->second = std::min(at->second, more);
+    }
     return {};
   }
   Entry more = guessed_entry(tried, entry.order, limits).value_or(entry);
@@ -239,7 +247,7 @@ std::vector<BudgetSearch::Tried> BudgetSearch::try_all(const MemoryLimits& limit
     else
       attempts_.back().lacks = needed_by(quick.fit).host > 0 ? "host memory" : "device memory";
     if (!quick.tried) {
-      if (auto more = with_more_again(*next, quick.fit, limits)) open.push(*more);
+      if (auto more = with_less_needed(*next, quick.fit, limits)) open.push(*more);
       continue;
     }
     const bool faster = tried.empty() || quick.tried->price * kNoFaster < best;
@@ -293,7 +301,7 @@ std::vector<PlannedStep> BudgetSearch::fastest_ones(const MemoryLimits& limits) 
   for (const Finalist& one : last)
     if (one.is_polished) seen_.push_back(one.step);
   const Finalist& first = last.front();
-  PlannedStep step = with_finer_part(first.step);
+  PlannedStep step = with_parameters_away(with_finer_part(first.step));
   const bool is_polished = first.is_polished && step.choices == first.step.choices;
   step = with_less_offload(is_polished ? std::move(step) : polished(std::move(step)));
   std::vector<PlannedStep> all = std::exchange(seen_, {});

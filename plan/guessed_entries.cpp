@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "plan/budget_entry.h"
+#include "plan/held_part.h"
 
 namespace strata::plan {
 namespace {
@@ -51,6 +52,28 @@ std::optional<Choices> BudgetSearch::with_least_again(Choices choices, const Mem
   return choices;
 }
 
+/// Returns the choices with as much optimizer state off the device as `needs_of` says that host
+/// memory and drives hold with as much recomputation as may be, where that is less than they say.
+template <typename NeedsOf>
+Choices BudgetSearch::with_part_held(const Choices& choices, MemoryLimits limits,
+                                     const NeedsOf& needs_of) const {
+  if (!own_device_ || !free_.optimizer) return choices;
+  limits.device_bytes = kUnlimited;
+  return with_held_part(choices, [&](Choices some) {
+    if (free_.saved) set_again_part(some, 1);
+    return fits(needs_of(some), limits);
+  });
+}
+
+/// Returns the alternatives, those that host memory or drives do not hold with as much of the
+/// optimizer's state there as these do.
+std::vector<Choices> BudgetSearch::held_alternatives(const MemoryLimits& limits) const {
+  std::vector<Choices> held;
+  const auto guess = [&](const Choices& choices) { return estimates_->guess(choices).needs; };
+  for (const Choices& choices : all_) held.push_back(with_part_held(choices, limits, guess));
+  return held;
+}
+
 /// Replaces the guess of what `entry` needs and takes by a bound. False if its choices exclude one
 /// another.
 bool BudgetSearch::set_bound(Entry& entry) {
@@ -60,6 +83,20 @@ bool BudgetSearch::set_bound(Entry& entry) {
   entry.least = bound->needs;
   entry.is_bound = true;
   return true;
+}
+
+/// The same, with less of the optimizer's state off the device where host memory or drives turn out
+/// to hold less than was guessed.
+bool BudgetSearch::set_held_bound(Entry& entry, const MemoryLimits& limits) {
+  if (!set_bound(entry)) return false;
+  const MemoryNeeds guess = estimates_->guess(entry.choices).needs;
+  const MemoryNeeds more{.host = entry.least.host - guess.host};
+  const Choices held = with_part_held(entry.choices, limits, [&](const Choices& choices) {
+    return corrected(estimates_->guess(choices).needs, more);
+  });
+  if (held == entry.choices) return true;
+  entry.choices = held;
+  return set_bound(entry);
 }
 
 /// Returns `entry` with a share of recomputation with which it fits, known from compiling; nullopt
@@ -176,12 +213,14 @@ Choices BudgetSearch::with_fastest_again(const Choices& choices) {
   return fastest;
 }
 
-/// Returns the choices with as little recomputation as is guessed to fit and leaves some room, or
-/// more where that makes them faster; nullopt if they are unlikely to fit at all.
-std::optional<BudgetSearch::Entry> BudgetSearch::guessed_entry(const Choices& choices,
+/// Returns `asked` with as little recomputation as is guessed to fit and leaves some room, or more
+/// where that makes it faster, and with no more of the optimizer's state off the device than other
+/// memories hold; nullopt if that is unlikely to fit at all.
+std::optional<BudgetSearch::Entry> BudgetSearch::guessed_entry(const Choices& asked,
                                                                std::size_t order,
                                                                const MemoryLimits& limits) {
   const auto needs_of = [&](const Choices& some) { return corrected_guess(some); };
+  const Choices choices = with_part_held(asked, limits, needs_of);
   Entry entry{.choices = choices, .order = order};
   auto fitting = with_least_again(choices, roomy(limits), needs_of);
   if (!fitting) fitting = with_least_again(choices, limits, needs_of);
@@ -216,8 +255,9 @@ std::vector<BudgetSearch::Entry> BudgetSearch::guessed(const MemoryLimits& limit
   if (divides(limits)) return entries;
   // Choices that are guessed to be too large are tried again with guesses corrected, unless others
   // with an equal key are guessed to fit: compiling those corrects these.
+  const auto guess = [&](const Choices& choices) { return estimates_->guess(choices).needs; };
   for (const std::size_t i : too_large) {
-    Choices least = all_[i];
+    Choices least = with_part_held(all_[i], limits, guess);
     if (free_.saved) set_again_part(least, 1);
     MemoryNeeds needs = estimates_->guess(least).needs;
     needs.device = scaled(needs.device, kLeastOfGuess);

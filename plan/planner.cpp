@@ -14,6 +14,10 @@ using runtime::Tier;
 
 /// Halvings of the range of budgets, on a logarithmic scale.
 constexpr int kBudgetSteps = 6;
+/// Settings that are taken back in turn where guesses say that steps become faster, and the part of
+/// a step by which they must say so.
+constexpr int kMostTakenBack = 3;
+constexpr double kNotablyFaster = 0.02;
 
 /// The share of the budget that a strategy uses, and the slowest steps that it allows.
 struct Aims {
@@ -36,6 +40,7 @@ class Planning {
 
   PlannerAnswer run() {
     choose();
+    take_back_what_hinders();
     answer_.attempts = search_.attempts();
     if (answer_.chosen) foresee_unlimited();
     // Records stay in host memory only as far as a limit says: with one, steps may be faster.
@@ -229,6 +234,61 @@ class Planning {
     answer_.nearest = search_.nearest(limits_);
   }
 
+  /// Says what it would do to take back each setting of what was chosen: as it was compiled, if it
+  /// was, else as guessed.
+  [[nodiscard]] std::vector<PricedChange> reasons() {
+    const PlannedStep& chosen = *answer_.chosen;
+    PriceList prices(search_.estimates(), request_.search, limits_);
+    std::vector<PricedChange> all = prices.taken_back(
+        {chosen.choices, by_share_->choices,
+         by_share_->forecast.step_seconds - chosen.forecast.step_seconds},
+        request_.asked, [&](const Choices& choices) { return search_.corrected_guess(choices); });
+    for (PricedChange& reason : all)
+      for (const auto& [choices, step] : taken_back_)
+        if (choices == reason.choices) set_compiled(reason, step);
+    return all;
+  }
+
+  void set_compiled(PricedChange& reason, const std::optional<PlannedStep>& step) const {
+    const PlannedStep& chosen = *answer_.chosen;
+    reason.fits = step.has_value();
+    if (!step) return;
+    reason.needs = step->needs;
+    reason.more = {step->needs.device - chosen.needs.device, step->needs.host - chosen.needs.host,
+                   step->needs.disk - chosen.needs.disk};
+    reason.seconds = step->forecast.step_seconds - chosen.forecast.step_seconds;
+    reason.without_seconds = chosen.forecast.step_seconds;
+  }
+
+  /// True if the strategy would rather have `step` than what was chosen.
+  [[nodiscard]] bool is_better(const PlannedStep& step) const {
+    const PlannedStep& chosen = *answer_.chosen;
+    const bool wants_memory =
+        request_.strategy == Strategy::aggressive || request_.strategy == Strategy::maximum;
+    return step.forecast.step_seconds < chosen.forecast.step_seconds &&
+           (!wants_memory || scarce_bytes(step.needs, request_.search.machine) <=
+                                 scarce_bytes(chosen.needs, request_.search.machine));
+  }
+
+  /// Compiles what is guessed to fit and to be faster without one of the settings that were made,
+  /// and takes it if it is: guesses may have ruled it out before others corrected them.
+  void take_back_what_hinders() {
+    for (int tries = 0; tries < kMostTakenBack && answer_.chosen && !answer_.is_asked; ++tries) {
+      const std::vector<PricedChange> all = reasons();
+      const auto hinders = std::ranges::find_if(all, [&](const PricedChange& reason) {
+        return reason.fits && reason.slowdown() < -kNotablyFaster &&
+               std::ranges::find(taken_back_, reason.choices, &TakenBack::first) ==
+                   taken_back_.end();
+      });
+      if (hinders == all.end()) return;
+      std::optional<PlannedStep> step = search_.attempted_step(hinders->choices, limits_);
+      taken_back_.emplace_back(hinders->choices, step);
+      if (!step || !is_better(*step)) continue;
+      step = search_.settled(std::move(*step));
+      choose({*step, *step});
+    }
+  }
+
   [[nodiscard]] const Choices& changed_in_advice() const {
     if (!answer_.nearest) return request_.asked;
     return limits_.lacking(answer_.nearest->needs, true).device == 0 ? answer_.nearest->choices
@@ -237,13 +297,8 @@ class Planning {
 
   /// Says what each setting of the answer is for, or what a refusal could be changed by.
   void explain() {
+    if (answer_.chosen && !answer_.is_asked) answer_.reasons = reasons();
     PriceList prices(search_.estimates(), request_.search, limits_);
-    const auto corrected = [&](const Choices& choices) { return search_.corrected_guess(choices); };
-    if (answer_.chosen && !answer_.is_asked)
-      answer_.reasons = prices.taken_back(
-          {answer_.chosen->choices, by_share_->choices,
-           by_share_->forecast.step_seconds - answer_.chosen->forecast.step_seconds},
-          request_.asked, corrected);
     if (answer_.refusal != PlannerRefusal::too_large) return;
     answer_.changes = prices.single_changes(changed_in_advice(), request_.farthest_told);
     if (answer_.nearest && limits_.lacking(answer_.nearest->needs, true).disk > 0)
@@ -259,6 +314,8 @@ class Planning {
   std::optional<BudgetSearch> untargeted_;
   PlannerAnswer answer_;
   std::optional<PlannedStep> by_share_;  ///< what was chosen before it got actions
+  using TakenBack = std::pair<Choices, std::optional<PlannedStep>>;
+  std::vector<TakenBack> taken_back_;  ///< what was compiled without one setting, if it fits
 };
 
 }  // namespace

@@ -331,6 +331,31 @@ TEST_F(PlanRun, SharesOfStateThatLeaveTheDeviceAreFinerThanQuarters) {
   EXPECT_GT(finer, 0);
 }
 
+TEST_F(PlanRun, WhereHostMemoryBindsAsMuchStateLeavesTheDeviceAsItHolds) {
+  Freedom fixed;
+  fixed.micro_batch = fixed.order = fixed.sums = fixed.activations = false;
+  fixed.saved = fixed.parameters = false;
+  set_again_part(asked_, 1);
+  const Choices asked = asked_;
+  asked_.optimizer = Home::host;
+  asked_.optimizer_part = 15.0 / 16;
+  const MemoryNeeds needs = plan(runtime::kUnlimited).chosen->needs;
+  asked_ = asked;
+  disk_bytes_ = 0;
+  fixed.farthest = Home::host;
+  for (const double host : {1.0, 1.03}) {
+    frame_.host_bytes = std::llround(host * static_cast<double>(needs.host));
+    const double enough = static_cast<double>(needs.device) / share_of_budget(Strategy::balanced);
+    const PlannerAnswer answer =
+        plan(std::llround(std::ceil(1.01 * enough)), Strategy::balanced, fixed);
+    ASSERT_TRUE(answer.chosen) << host;
+    EXPECT_LE(answer.chosen->needs.host, frame_.host_bytes);
+    const PlannerAnswer least = plan(1, Strategy::balanced, fixed);
+    EXPECT_LE(bytes(*least.smallest), needs.device) << host;
+    EXPECT_LE(least.smallest->needs.host, frame_.host_bytes);
+  }
+}
+
 TEST_F(PlanRun, ContradictionsAreRefused) {
   asked_.updates = runtime::Updates::gradient;
   model_.control.set("clip", 1.0);

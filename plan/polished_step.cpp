@@ -62,6 +62,28 @@ PlannedStep BudgetSearch::with_finer_part(PlannedStep best) {
   return best;
 }
 
+/// Sends parameters of `best` to host memory, where the host's updates leave them, and keeps as
+/// much more of the optimizer's state on the device as has room there then: the host updates less.
+PlannedStep BudgetSearch::with_parameters_away(PlannedStep best) {
+  const Choices& found = best.choices;
+  if (!own_device_ || !free_.parameters || !free_.optimizer || free_.farthest == Home::device ||
+      found.parameters != Home::device || found.optimizer == Home::device)
+    return best;
+  std::optional<Choices> away;
+  Choices other = found;
+  other.parameters = Home::host;
+  if (free_.activations) other.activations = Home::device;
+  for (; other.optimizer_part > 0; other.optimizer_part -= kNearParts) {
+    if (!fits(corrected_guess(other), roomy(best.limits))) break;
+    away = other;
+  }
+  if (!away || !may_work()) return best;
+  const double guessed = estimates_->guess(*away).seconds;
+  if (price_of(*away, guessed) >= price_of(best)) return best;
+  std::optional<PlannedStep> step = attempted(*away, best.limits, guessed);
+  return step && price_of(*step) * kNoFaster < price_of(best) ? std::move(*step) : best;
+}
+
 /// Brings saved values, sums of gradients, parameters or optimizer state of `best` back from a
 /// drive to host memory, and to the device, with more recomputation in their place, where steps are
 /// as fast: what does not move cannot wait, and drives wear out.

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "plan/held_part.h"
 #include "plan/neighbours.h"
 
 namespace strata::plan {
@@ -124,6 +125,7 @@ PricedChange PriceList::priced(Setting setting, const Choices& choices,
 
 void PriceList::set_price(PricedChange& change, const StepEstimate& with,
                           const StepEstimate& without) const {
+  change.needs = with.needs;
   change.more = {with.needs.device - without.needs.device, with.needs.host - without.needs.host,
                  with.needs.disk - without.needs.disk};
   change.seconds = with.seconds - without.seconds;
@@ -232,11 +234,16 @@ bool PriceList::is_less(const MemoryNeeds& needs, const MemoryNeeds& least) cons
 /// Returns those of the alternatives that are guessed to need least, if that is less than `than`.
 std::optional<Choices> PriceList::smallest_of(const Choices& asked, const Freedom& free,
                                               const Choices& than) {
+  const auto hold_beside = [&](const Choices& choices) {
+    const MemoryNeeds lacking = limits_.lacking(estimates_.guess(choices).needs, own_device_);
+    return lacking.host == 0 && lacking.disk == 0;
+  };
   MemoryNeeds least = estimates_.guess(than).needs;
   std::optional<Choices> best;
   for (Choices& choices : alternatives(asked, free, search_.plan, own_device_)) {
     if (free.saved) set_again_part(choices, 1);
     if (!estimates_.problems(choices).empty()) continue;
+    if (own_device_ && free.optimizer) choices = with_held_part(choices, hold_beside);
     const MemoryNeeds needs = estimates_.guess(choices).needs;
     if (!is_less(needs, least)) continue;
     least = needs;

@@ -34,6 +34,7 @@ struct PricedChange {
   Setting setting = Setting::stage;
   Choices choices;             ///< with the change
   MemoryNeeds more;            ///< that they need, beyond what is needed without; negative: less
+  MemoryNeeds needs;           ///< what they need in all
   double seconds = 0;          ///< of a step, beyond those without; negative: fewer
   double without_seconds = 0;  ///< of a step without the change
   bool fits = true;            ///< as far as guesses tell

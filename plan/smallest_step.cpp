@@ -47,13 +47,14 @@ BudgetSearch::LeastRank BudgetSearch::least_rank(const MemoryNeeds& needs,
   return {lacking.disk + (own_device_ ? lacking.host : 0), scarce_bytes(needs, search_.machine)};
 }
 
-/// Returns the alternatives with as much recomputation as may be, and what `needs_of` says that
-/// they need, those first that `rank_of` puts first.
+/// Returns `all` with as much recomputation as may be, and what `needs_of` says that they need,
+/// those first that `rank_of` puts first.
 template <typename NeedsOf, typename RankOf>
-std::vector<BudgetSearch::Entry> BudgetSearch::small_guesses(const NeedsOf& needs_of,
+std::vector<BudgetSearch::Entry> BudgetSearch::small_guesses(const std::vector<Choices>& all,
+                                                             const NeedsOf& needs_of,
                                                              const RankOf& rank_of) const {
   std::vector<Entry> guessed;
-  for (Choices choices : all_) {
+  for (Choices choices : all) {
     if (free_.saved) set_again_part(choices, 1);
     guessed.push_back({.choices = choices, .least = needs_of(choices)});
   }
@@ -80,20 +81,18 @@ std::vector<BudgetSearch::Entry> BudgetSearch::small_bounds(const MemoryLimits& 
   const auto rank = [&](const Entry& entry) { return least_rank(entry.least, limits); };
   std::vector<Entry> bounds;
   std::size_t holding = 0;
-  std::map<KindOfSums, int> of_kind;  // that hold
+  std::map<KindOfSums, int> of_kind;  // that are guessed to suffice
   LeastRank least;
-  for (Entry& entry : small_guesses(guess, guessed_rank)) {
+  for (Entry& entry : small_guesses(held_alternatives(limits), guess, guessed_rank)) {
     const auto [lacking, scarce] = guessed_rank(entry.least);
     const bool is_decided = lacking > 0 ? holding > 0 || bounds.size() >= kSmallOnes
                                         : holding >= kSmallOnes && scarce >= least.second &&
                                               of_kind[kind_of(entry.choices)] >= kOfEachKind;
     if (bounds.size() == kMostBounds) break;
     if (is_decided) continue;
-    if (!set_bound(entry)) continue;
-    if (rank(entry).first == 0) {
-      ++holding;
-      ++of_kind[kind_of(entry.choices)];
-    }
+    if (!set_held_bound(entry, limits)) continue;
+    if (lacking == 0) ++of_kind[kind_of(entry.choices)];
+    if (rank(entry).first == 0) ++holding;
     least = bounds.empty() ? rank(entry) : std::min(least, rank(entry));
     bounds.push_back(std::move(entry));
   }
@@ -134,7 +133,7 @@ std::optional<PlannedStep> BudgetSearch::nearest(const MemoryLimits& limits) {
   };
   const auto guess = [&](const Choices& choices) { return corrected_guess(choices); };
   std::vector<Entry> bounds;
-  for (Entry& entry : small_guesses(guess, rank_of)) {
+  for (Entry& entry : small_guesses(all_, guess, rank_of)) {
     if (bounds.size() == kSmallOnes) break;
     if (set_bound(entry)) bounds.push_back(std::move(entry));
   }
@@ -170,14 +169,28 @@ PlannedStep BudgetSearch::scheduled_smallest(const Small& least, const MemoryLim
     scarce = std::max(scaled(scarce, 1.01), told ? shortage->floor_bytes : 0);
   }
   if (!smallest) return without_plan(least.entry, least.entry.least);
-  for (int tries = 0; tries < kMostBudgets && own_device_; ++tries) {
-    scarce = scaled(smallest->needs.device, kNoLess);
-    if (scarce <= too_little) break;
-    std::optional<PlannedStep> smaller = fitting_step(choices, tight);
-    if (!smaller) break;
-    smallest = std::move(smaller);
+  if (!own_device_) return std::move(*smallest);
+  return lowered(std::move(*smallest), tight, too_little);
+}
+
+/// Compiles `smallest` within less and less memory of the device, until kNoLess of what it needs is
+/// too little. Each budget that does lets the next be twice as far below; one that does not is
+/// followed by the nearest one.
+PlannedStep BudgetSearch::lowered(PlannedStep smallest, MemoryLimits tight,
+                                  std::int64_t too_little) {
+  double part = kNoLess;
+  for (;;) {
+    tight.device_bytes = scaled(smallest.needs.device, part);
+    std::optional<PlannedStep> smaller;
+    if (tight.device_bytes > too_little) smaller = fitting_step(smallest.choices, tight);
+    if (smaller) {
+      smallest = std::move(*smaller);
+      part *= part;
+      continue;
+    }
+    too_little = std::max(too_little, tight.device_bytes);
+    if (std::exchange(part, kNoLess) == kNoLess) return smallest;
   }
-  return std::move(*smallest);
 }
 
 }  // namespace strata::plan

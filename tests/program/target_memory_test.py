@@ -530,21 +530,42 @@ class Plan(TargetTest):
         self.assertAlmostEqual(float(chosen), float(taken), delta=0.01 * float(taken))
 
     def test_records_that_stay_in_host_memory_are_guessed_there(self):
-        """A 7B on the drive of a host of 128 GB keeps nearly all of its state in host memory."""
-        asked = ["--model", "qwen2.5-7b", "--bf16", "--target-memory", "24GB", "--hardware", "rtx4090"]
+        """A 7B on the drive of a host of 64 GB keeps as much of its state in host memory as has room there."""
+        asked = ["--model", "qwen2.5-7b", "--bf16", "--target-memory", "24GB", "--hardware", "rtx4090,memory=64GB"]
         (found,) = json.loads(self.run_program(plan(*asked, "--json")).stdout)
         self.assertIn("--offload-optimizer nvme", found["flags"])
         (reason,) = [reason for reason in found["reasons"] if reason["setting"] == "optimizer"]
         self.assertLess(abs(reason["disk_bytes"] + found["disk_bytes"]), 0.1 * 2**30)
         self.assertLess(-reason["seconds"], found["seconds_per_step"])
 
+    def test_as_much_state_leaves_the_device_as_host_memory_holds(self):
+        """All of it is more than the host has, and a quarter less more than the device has."""
+        asked = ["--model", "qwen2.5-7b", "--bf16", "--state-recipe", "bf16-sr", "--target-memory", "24GB", "--hardware", "rtx4090,memory=64GB,disk=none"]
+        (found,) = json.loads(self.run_program(plan(*asked, "--json")).stdout)
+        self.assertTrue(found["fits"])
+        self.assertLessEqual(found["host_bytes"], 0.95 * 64e9)
+        self.assertRegex(found["flags"], r"--offload-ratio 0\.\d+")
+
     def test_a_refusal_names_the_memory_that_is_short(self):
-        qwen = ["--model", "qwen2.5-7b", "--bf16", "--target-memory", "24GB", "--allow-offload", "host", "--hardware"]
+        qwen = ["--model", "qwen2.5-7b", "--bf16", "--target-memory", "24GB", "--allow-offload", "host", "--offload-optimizer", "cpu", "--hardware"]
         done = self.run_program(plan(*qwen, "rtx4090"), expect=1)
         self.assertRegex(done.stdout, r"the nearest plan, with .*, and the host has 113\.25 GiB to give, \d+\.\d+ MiB too little "
                                       r"\(--host-memory \d+MB gives that, and leaves 5\.\d+ GiB to others; ")
         told = re.search(r"--host-memory \d+MB", done.stdout)[0].split()
-        self.assertIn("--offload-optimizer cpu", self.run_program(plan(*qwen, "rtx4090", *told)).stdout)
+        self.assertIn("target memory 24GB (balanced): ", self.run_program(plan(*qwen, "rtx4090", *told)).stdout)
+
+    def test_a_refusal_of_a_strategy_that_demands_speed_names_what_works(self):
+        """More host memory alone would be refused again, for slow steps; and what a drive would do is what it does."""
+        qwen = ["--model", "qwen2.5-7b", "--bf16", "--hardware", "rtx4090"]
+        asked = [*qwen, "--offload-optimizer", "cpu", "--allow-offload", "host", "--target-memory", "24GB"]
+        refused = self.run_program(plan(*asked, "--strategy", "conservative"), expect=1).stdout
+        told = re.search(r"too little \((--strategy balanced --host-memory \d+MB) gives that", refused)[1].split()
+        self.assertIn("target memory 24GB (balanced): ", self.run_program(plan(*asked, *told)).stdout)
+        refused = self.run_program(plan(*qwen, "--target-memory", "20GB", "--strategy", "conservative"), expect=1).stdout
+        freed = re.search(r"without --strategy conservative, with --nvme-path DIR: about --target-memory (\d+MB) would do", refused)[1]
+        smallest = re.search(r"--strategy maximum works with --target-memory (\d+MB)", refused)[1]
+        for works in ([freed], [smallest, "--strategy", "maximum", "--allow-offload", "host"]):
+            self.run_program(plan(*qwen, "--target-memory", *works))
 
     def test_a_refusal_names_no_target_that_other_memories_forbid(self):
         llama = ["--model", "llama-2-7b", "--bf16", "--target-memory", "24GB", "--hardware"]
@@ -582,7 +603,8 @@ class Plan(TargetTest):
         given = json.loads(self.read("saves.json"))
         batch = ["--micro-batch", given["train_micro_batch_size_per_gpu"], "--accumulation", given["gradient_accumulation_steps"]]
         self.run_program(train(*RUN, *batch, "--plan", "saves.plan"))  # that saves nothing, and needs less
-        done = self.run_program(plan("--model", "qwen2.5-7b", "--bf16", "--target-memory", "24GB", "--hardware", "rtx4090", "--write-config", "drive.json"))
+        done = self.run_program(plan("--model", "qwen2.5-7b", "--bf16", "--target-memory", "24GB", "--hardware", "rtx4090,memory=64GB",
+                                     "--write-config", "drive.json"))
         self.assertIn("drive.json: the settings use a drive and name no folder there; give plan --nvme-path DIR", done.stderr)
 
     def test_a_written_config_repeats_its_plan(self):

@@ -54,7 +54,7 @@ compile::TrainingModel training_model(const ProgramRequest& request) {
   const TrainOptions& options = request.options;
   compile::TrainingModel model;
   model.build = [request](const BatchShape& shape, ModelUse use) {
-    request.beat();  // a model is built for each Plan that is compiled
+    request.beat();  // a search builds one Graph or more for each Plan that it compiles
     BuiltModel built = build_model(request.model, shape, use);
     apply_weight_decay(built.graph.units, request.options);
     return built;

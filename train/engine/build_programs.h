@@ -24,7 +24,7 @@ struct ProgramRequest {
   runtime::SaveMemory saving = runtime::SaveMemory::none;
   bool scheduled = true;                             ///< Plan::scheduled
   std::vector<std::int64_t> shorter_sequences = {};  ///< Plan::shorter_sequences
-  Beat beat = {};  ///< told of each Plan that is compiled: searches compile many
+  Beat beat = {};  ///< told of each Graph that is built: searches build many
 };
 
 /// The ways of saving that the options allow, the one that disturbs training least first.

@@ -187,16 +187,17 @@ static std::string ended_early_text(std::string_view missed) {
       missed);
 }
 
-/// How fast a step could be if memory had no limit, with which settings: they may differ in more
-/// than what saves memory.
+/// Compares with the step that would be fastest if memory had no limit, and names its settings:
+/// they may differ in more than what saves memory.
 static std::string unlimited_text(const PlannedRun& planned, const MemoryBudget& budget) {
   const plan::PlannerAnswer& answer = planned.answer;
   const std::string flags = short_flags(planned.unlimited_changes);
   return fmt::format(
-      "\n  without a limit a step would take {:.3g} s{}, so this one is {:.0f} % slower, and need "
-      "{}",
+      "\n  with memory without limit a step would take {:.3g} s{} and need {}; within the target "
+      "it "
+      "takes {:.3g} times as long",
       answer.unlimited->forecast.step_seconds, flags.empty() ? "" : " with " + flags,
-      100 * (answer.slowdown(*answer.chosen) - 1), needs_text(answer.unlimited->needs, budget));
+      needs_text(answer.unlimited->needs, budget), answer.slowdown(*answer.chosen));
 }
 
 std::string describe_planned(const PlannedRun& planned, const ResolvedConfig& config,
@@ -263,10 +264,15 @@ static std::string what_would_help(const PlannedRun& planned, const ResolvedConf
          changes_text(planned.answer.changes, config.options, budget.machine);
 }
 
+/// True if the strategy may refuse what fits, because its steps are slow.
+static bool demands_speed(const ResolvedConfig& config) {
+  return std::isfinite(plan::most_slowdown(config.options.target.strategy));
+}
+
 /// "the host has 113.25 GiB to give, 256.00 MiB too little": what the host of a device and its
 /// drives lack of `lacking`, for all of its ranks; "": nothing.
 static std::string lacking_text(const plan::MemoryNeeds& lacking, const plan::MemoryNeeds& needs,
-                                const MemoryBudget& budget) {
+                                const ResolvedConfig& config, const MemoryBudget& budget) {
   const auto all = [&](std::int64_t of_rank) { return of_rank * budget.local_ranks; };
   std::string text;
   if (lacking.host > 0) {
@@ -276,9 +282,10 @@ static std::string lacking_text(const plan::MemoryNeeds& lacking, const plan::Me
     const std::int64_t needed = round_up(all(needs.host), kRound);
     if (needed <= budget.most_host_bytes)
       text += fmt::format(
-          " (--host-memory {} gives that, and leaves {} to others; without it a twentieth stays "
+          " ({}--host-memory {} gives that, and leaves {} to others; without it a twentieth stays "
           "free)",
-          byte_size_text(needed), format_bytes(budget.most_host_bytes - needed));
+          demands_speed(config) ? "--strategy balanced " : "", byte_size_text(needed),
+          format_bytes(budget.most_host_bytes - needed));
   }
   if (lacking.disk > 0)
     text += fmt::format("{}its drives have {}, {} too little", text.empty() ? "" : ", and ",
@@ -298,7 +305,7 @@ static std::string nearest_text(plan::PlannedStep nearest, const ResolvedConfig&
     short_of.push_back(fmt::format(
         "{} has {}", budget.machine.host_is_device() ? "each process on this host" : "the device",
         format_bytes(budget.most_bytes)));
-  if (const std::string text = lacking_text(lacking, nearest.needs, budget); !text.empty())
+  if (const std::string text = lacking_text(lacking, nearest.needs, config, budget); !text.empty())
     short_of.push_back(text);
   const std::int64_t limit = needed_host_limit(nearest, config, budget);
   const bool lacks_limit_alone = limit > 0 && short_of.empty();
@@ -376,7 +383,7 @@ static std::string least_text(const plan::PlannerAnswer& answer, const ResolvedC
   if (lacks_other && least_target(*nearest, config, budget) < least)
     text += fmt::format("; with --target-memory {}, {}",
                         byte_size_text(least_target(*nearest, config, budget)),
-                        lacking_text(lacking, nearest->needs, budget));
+                        lacking_text(lacking, nearest->needs, config, budget));
   return text;
 }
 

@@ -146,13 +146,14 @@ std::string changes_text(const std::vector<plan::PricedChange>& changes, const T
   return text;
 }
 
-/// The needs of what freeing a setting reaches.
+/// The needs of what freeing a setting reaches. A schedule saves about as many bytes of the device
+/// as that of `smallest` does; of the memories beside it, choices take what they need without one.
 static plan::PlannedStep reached_by(const plan::PricedChange& freed,
-                                    const plan::PlannedStep& smallest) {
-  plan::PlannedStep smaller{.needs = smallest.needs};
-  smaller.needs.device += freed.more.device;
-  smaller.needs.host += freed.more.host;
-  smaller.needs.disk += freed.more.disk;
+                                    const plan::PlannedStep& smallest,
+                                    const machine::Machine& machine) {
+  plan::PlannedStep smaller{.needs = freed.needs};
+  smaller.needs.device = smallest.needs.device + freed.more.device;
+  if (machine.host_is_device()) smaller.needs.host = smallest.needs.host + freed.more.host;
   return smaller;
 }
 
@@ -160,7 +161,7 @@ static plan::PlannedStep reached_by(const plan::PricedChange& freed,
 /// than that of a target would still be short.
 static std::string reached_text(const plan::PlannedStep& smallest, const plan::PricedChange& freed,
                                 const ResolvedConfig& config, const MemoryBudget& budget) {
-  const plan::PlannedStep smaller = reached_by(freed, smallest);
+  const plan::PlannedStep smaller = reached_by(freed, smallest, budget.machine);
   const plan::MemoryNeeds lacking = lacking_beside(smaller.needs, budget);
   if (plan::all_bytes(lacking) > 0)
     return fmt::format(
@@ -183,7 +184,7 @@ std::vector<plan::PricedChange> forbidden_targets(const PlannedRun& planned,
   const std::optional<plan::PlannedStep>& smallest = planned.answer.smallest;
   if (smallest && is_to_be_had(*smallest, config, budget))
     std::erase_if(forbidden, [&](const plan::PricedChange& freed) {
-      return least_target(reached_by(freed, *smallest), config, budget) >=
+      return least_target(reached_by(freed, *smallest, budget.machine), config, budget) >=
              least_target(*smallest, config, budget);
     });
   return forbidden;

@@ -1,5 +1,6 @@
 #include "train/run/planning_beat.h"
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <utility>
@@ -8,7 +9,8 @@ namespace strata::train {
 
 PlanningBeat::PlanningBeat(Hear hear, Beat further)
     : hear_(std::move(hear)),
-      beat_([hear = hear_, further = std::move(further), plans = std::make_shared<std::int64_t>(0),
+      beat_([hear = hear_, further = std::move(further),
+             plans = std::make_shared<std::atomic<std::int64_t>>(0),
              begin = std::chrono::steady_clock::now()] {
         const std::chrono::duration<double> since = std::chrono::steady_clock::now() - begin;
         hear(PlanningProgress{++*plans, since.count()});

@@ -11,17 +11,18 @@ namespace strata::train {
 
 /// How far a search for settings is.
 struct PlanningProgress {
-  std::int64_t plans = 0;  ///< that were compiled so far; how many are still to come is not known
-  double seconds = 0;      ///< since it began
+  std::int64_t graphs = 0;  ///< that were built so far, several for each Plan that is compiled; how
+                            ///< many are still to come is not known
+  double seconds = 0;       ///< since it began
 };
 
-/// Counts the Plans that a search compiles, as long as it lives.
+/// Counts the Graphs that a search builds, as long as it lives.
 class PlanningBeat {
  public:
-  /// Is told of each Plan that is compiled and, by nothing, that the search is over.
+  /// Is told of each Graph that is built, on any thread, and, by nothing, that the search is over.
   using Hear = std::function<void(const std::optional<PlanningProgress>&)>;
 
-  /// Tells `hear` and `further`, the rank's own beat, on the thread that compiles.
+  /// Tells `hear` and `further`, the rank's own beat, on the thread that builds.
   explicit PlanningBeat(Hear hear, Beat further = {});
   PlanningBeat(const PlanningBeat&) = delete;
   PlanningBeat& operator=(const PlanningBeat&) = delete;

@@ -7,7 +7,7 @@ namespace strata::train {
 void PlanningLine::show(const PlanningProgress& progress) {
   constexpr double kSilentSeconds = 10;
   const std::string time = fmt::format("{:.0f} s", progress.seconds);
-  const std::string done = fmt::format("{} Plans compiled", progress.plans);
+  const std::string done = fmt::format("{} Graphs built", progress.graphs);
   if (console_.rewrites()) return console_.show_progress({"planning", time, done});
   if (noted_ || progress.seconds < kSilentSeconds) return;
   noted_ = true;

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace strata::train {
@@ -36,34 +37,35 @@ class PlanningLineTest : public testing::Test {
 TEST_F(PlanningLineTest, RewritesOneLineOfATerminalAndRemovesIt) {
   Console screen = console(true);
   PlanningLine line(screen);
-  line.show({.plans = 7, .seconds = 1.2});
+  line.show({.graphs = 7, .seconds = 1.2});
   line.finish();
-  EXPECT_EQ(printed(), "\r\033[Kplanning  1 s  7 Plans compiled\r\033[K");
+  EXPECT_EQ(printed(), "\r\033[Kplanning  1 s  7 Graphs built\r\033[K");
 }
 
 TEST_F(PlanningLineTest, NotesOnceInALogThatPlanningGoesOn) {
   Console log = console(false);
   PlanningLine line(log);
-  line.show({.plans = 7, .seconds = 9.9});
-  line.show({.plans = 80, .seconds = 10.1});
-  line.show({.plans = 90, .seconds = 20});
+  line.show({.graphs = 7, .seconds = 9.9});
+  line.show({.graphs = 80, .seconds = 10.1});
+  line.show({.graphs = 90, .seconds = 20});
   line.finish();
-  EXPECT_EQ(printed(), "note: planning goes on after 10 s: 80 Plans compiled\n");
+  EXPECT_EQ(printed(), "note: planning goes on after 10 s: 80 Graphs built\n");
 }
 
-TEST(PlanningBeatTest, CountsPlansAndTellsTheEnd) {
+TEST(PlanningBeatTest, CountsGraphsOfAllThreadsAndTellsTheEnd) {
   std::vector<std::int64_t> heard;
   int further = 0;
   {
     const PlanningBeat planning(
-        [&](const auto& progress) { heard.push_back(progress ? progress->plans : -1); },
+        [&](const auto& progress) { heard.push_back(progress ? progress->graphs : -1); },
         Beat([&] { ++further; }));
     const Beat copy = planning.beat();
     planning.beat()();
     copy();
+    std::thread([&] { copy(); }).join();
   }
-  EXPECT_EQ(further, 2);
-  EXPECT_THAT(heard, ElementsAre(1, 2, -1));
+  EXPECT_EQ(further, 3);
+  EXPECT_THAT(heard, ElementsAre(1, 2, 3, -1));
 }
 
 }  // namespace

@@ -1,0 +1,33 @@
+#include "plan/held_part.h"
+
+#include <cmath>
+
+#include "plan/alternatives.h"
+
+namespace strata::plan {
+namespace {
+
+/// Shares go in steps of 1 / kParts.
+constexpr int kParts = 16;
+
+}  // namespace
+
+Choices with_held_part(const Choices& choices, const std::function<bool(const Choices&)>& hold) {
+  // Parameters on a drive move as a whole, and their state with them.
+  if (choices.optimizer == Home::device || choices.parameters == Home::disk || hold(choices))
+    return choices;
+  const auto with = [&](int parts) {
+    Choices fewer = choices;
+    fewer.optimizer_part = static_cast<double>(parts) / kParts;
+    return fewer;
+  };
+  int held = 0, too_many = static_cast<int>(std::ceil(choices.optimizer_part * kParts));
+  while (too_many - held > 1) {
+    const int middle = (held + too_many) / 2;
+    (hold(with(middle)) ? held : too_many) = middle;
+  }
+  if (held == 0 || is_listed_part(with(held))) return choices;
+  return with(held);
+}
+
+}  // namespace strata::plan
