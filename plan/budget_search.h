@@ -159,7 +159,7 @@ class BudgetSearch {
   [[nodiscard]] PlannedStep polished(PlannedStep best);
   [[nodiscard]] PlannedStep with_finer_part(PlannedStep best);
   [[nodiscard]] PlannedStep with_parameters_away(PlannedStep best);
-  [[nodiscard]] PlannedStep with_less_offload(PlannedStep best);
+  [[nodiscard]] PlannedStep with_less_offload(PlannedStep best, bool keeps_parameters);
   [[nodiscard]] bool may_get_actions(const Choices& choices) const;
   [[nodiscard]] std::optional<PlannedStep> with_solved(const PlannedStep& step, Choices kept,
                                                        double enough);

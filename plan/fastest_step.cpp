@@ -301,9 +301,13 @@ std::vector<PlannedStep> BudgetSearch::fastest_ones(const MemoryLimits& limits) 
   for (const Finalist& one : last)
     if (one.is_polished) seen_.push_back(one.step);
   const Finalist& first = last.front();
-  PlannedStep step = with_parameters_away(with_finer_part(first.step));
+  PlannedStep step = with_finer_part(first.step);
+  const Home parameters = step.choices.parameters;
+  step = with_parameters_away(std::move(step));
+  const bool sent_them_away = step.choices.parameters != parameters;
   const bool is_polished = first.is_polished && step.choices == first.step.choices;
-  step = with_less_offload(is_polished ? std::move(step) : polished(std::move(step)));
+  step =
+      with_less_offload(is_polished ? std::move(step) : polished(std::move(step)), sent_them_away);
   std::vector<PlannedStep> all = std::exchange(seen_, {});
   std::ranges::stable_sort(all, {}, [&](const PlannedStep& one) { return price_of(one); });
   all.insert(all.begin(), std::move(step));

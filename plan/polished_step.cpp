@@ -86,8 +86,9 @@ PlannedStep BudgetSearch::with_parameters_away(PlannedStep best) {
 
 /// Brings saved values, sums of gradients, parameters or optimizer state of `best` back from a
 /// drive to host memory, and to the device, with more recomputation in their place, where steps are
-/// as fast: what does not move cannot wait, and drives wear out.
-PlannedStep BudgetSearch::with_less_offload(PlannedStep best) {
+/// as fast: what does not move cannot wait, and drives wear out. Parameters that were sent away
+/// just now, since that made the step faster, stay there.
+PlannedStep BudgetSearch::with_less_offload(PlannedStep best, bool keeps_parameters) {
   const double enough = price_of(best) * kNoFaster;
   const auto take_back = [&](bool is_free, const auto& bring) {
     Choices nearer = best.choices;
@@ -109,7 +110,7 @@ PlannedStep BudgetSearch::with_less_offload(PlannedStep best) {
   }
   take_back(free_.activations, [](Choices& c) { c.activations = Home::device; });
   take_back(free_.sums, [](Choices& c) { c.sums_away = false; });
-  take_back(free_.parameters, [](Choices& c) { c.parameters = Home::device; });
+  take_back(free_.parameters && !keeps_parameters, [](Choices& c) { c.parameters = Home::device; });
   take_back(free_.optimizer && best.choices.parameters == Home::device, [&](Choices& c) {
     c.optimizer = Home::device;
     c.optimizer_part = 1;
