@@ -148,7 +148,9 @@ void require_sums(const Seat& seat) {
   if (added <= kernels::kMaxContributions) return;
   throw ConfigError(fmt::format(
       "{} ranks {} add gradients together, and at most {} can: start fewer on a host (-np), or "
-      "ranks on several hosts by mlaunch (--hostfile, --nnodes), whose hosts add their own first",
+      "ranks on several hosts by mlaunch (--hostfile, --nnodes; plan --hosts), whose hosts add "
+      "their "
+      "own first",
       added, two_levels ? "of one host" : "in one level", kernels::kMaxContributions));
 }
 

@@ -15,7 +15,7 @@
 namespace strata {
 
 /// Calls `run(context, output)`, which returns the exit code. Text that `output` lost is an error
-/// then. `name` precedes messages on the terminal.
+/// then, and its exit code follows in place of 0. `name` precedes messages on the terminal.
 template <typename Run>
 int program_main(const char* name, const Run& run) {
   std::optional<StatusPage> status;
@@ -27,11 +27,13 @@ int program_main(const char* name, const Run& run) {
     return static_cast<int>(code);
   };
   try {
+    open_closed_streams();
     const RankContext context = rank_context_from_environment();
     if (context.status_fd >= 0) status = StatusPage::open(context.status_fd);
     StandardOutput output;
-    const int code = run(context, output);
-    output.finish();
+    const int code = output.exit_code_after(run(context, output), [&](const Error& error) {
+      (void)fail(error.exit_code(), error.what());
+    });
     if (status) status->set_phase(Phase::done);  // set for any code: a returned code is no failure
     return code;
   } catch (const Error& error) {

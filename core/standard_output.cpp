@@ -1,5 +1,6 @@
 #include "core/standard_output.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -7,14 +8,24 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/system_call.h"
 #include "core/unique_fd.h"
 
 namespace strata {
 
 bool reader_has_gone(int fd, int error_number) {
-  if (error_number == EPIPE) return true;
+  if (error_number == EPIPE || error_number == EBADF) return true;
   pollfd entry{fd, POLLOUT, 0};  // a terminal that has gone fails with EIO, as a broken disk does
   return ::poll(&entry, 1, 0) > 0 && (entry.revents & (POLLERR | POLLHUP)) != 0;
+}
+
+void open_closed_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(stream, F_GETFD) >= 0) continue;
+    // open(2) takes the lowest number that is free.
+    if (::open("/dev/null", O_RDWR) != stream)
+      throw_system_error("opening /dev/null in place of a closed standard stream");
+  }
 }
 
 void StandardOutput::note_failure(int error_number) {
@@ -43,7 +54,7 @@ void StandardOutput::finish() {
   // Network file systems may say only now that a disk is full: each close(2) of the file waits for
   // it, and the stream itself stays usable.
   UniqueFd copy(::dup(::fileno(stream_)));
-  if (copy.valid() && ::close(copy.release()) != 0) note_failure(errno);
+  if (copy.valid() && ::close(copy.release()) != 0 && errno != EINTR) note_failure(errno);
   throw_if_lost();
 }
 

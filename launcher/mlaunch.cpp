@@ -140,10 +140,11 @@ int run(const std::vector<std::string>& arguments, StandardOutput& output) {
 
 int main(int argc, char** argv) {
   try {
+    strata::open_closed_streams();
     strata::StandardOutput output;
     const int code = strata::launcher::run({argv + 1, argv + argc}, output);
-    output.finish();
-    return code;
+    return output.exit_code_after(
+        code, [](const strata::Error& error) { strata::launcher::print_error(error.what()); });
   } catch (const strata::Error& error) {
     strata::launcher::print_error(error.what());
     return static_cast<int>(error.exit_code());

@@ -158,15 +158,16 @@ int Supervisor::run() {
     reports_.work();
     output_.write();
   }
-  if (views_) views_->end(*exit_code_);
   if (views_ && parts_.wire) parts_.wire->end_run(*exit_code_);
   if (parts_.wire) parts_.wire->close(kLastWordsToHosts);
   wait_for_starters();
+  output_.write_last_words(user_signal_ != 0);
+  // What starts an agent of its own reads that one's output, and says what became of it.
+  if (!is_agent(run_) || is_joining(run_)) exit_code_ = output_.exit_code_after(*exit_code_);
+  if (views_) views_->end(*exit_code_);
   output_.note(fmt::format("the run ends with exit code {}", *exit_code_));
   output_.write_last_words(user_signal_ != 0);
   reports_.finish();
-  if (!is_agent(run_)) exit_code_ = output_.exit_code_after(*exit_code_);
-  output_.write_last_words(user_signal_ != 0);
   return *exit_code_;
 }
 

@@ -134,15 +134,16 @@ std::string Coordinator::why_refused() const {
 
 /// True if too few hosts would be let in even if all that have not come did: others were refused
 /// for what does not go away by itself. Who was refused without the number of a host is taken for
-/// one of those that miss; a stranger may be anybody. A run that has had ranks may have them again:
-/// its hosts agreed once, and who was refused was none of them.
+/// one of those that miss; a stranger may be anybody. A host that was let in may come back, and a
+/// run that has had ranks may have them again: who was refused was none of these.
 bool Coordinator::would_be_refused_again() const {
   if (attempt() >= 0 || newest_ >= 0) return false;
   const auto stays = [](const HostRefused& one) { return one.exit_code != kTryAgain; };
   std::ptrdiff_t missing = 0, refused = 0;
   for (const Host& host : hosts_) {
     missing += host.connected ? 0 : 1;
-    if (!is_refused(host)) continue;
+    const bool was_let_in = !host.former.empty() || !host.agent.empty();
+    if (was_let_in || !is_refused(host)) continue;
     refused += stays(*std::ranges::find(refused_, host.name, &HostRefused::host)) ? 1 : 0;
   }
   const auto of_no_host = std::ranges::count_if(refused_, [&](const HostRefused& one) {

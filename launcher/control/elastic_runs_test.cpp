@@ -248,6 +248,7 @@ TEST_F(ElasticTest, AnotherStartIsAskedForWhereItMayHelp) {
       {"strange numbers are no more than hosts that miss", 2, {other_build, no_host, other}, 78},
       {"a host of a number that is there may be a leftover", 4, {wrong_number}, 75},
       {"the one that was there has gone", 4, {there_already, ConnectionBroke{"a", "1"}}, 75},
+      {"a was let in once", 4, {wrong_number, ConnectionBroke{"a", "1"}}, 75},
   };
   for (const Case& one : cases) {
     forget();

@@ -231,7 +231,7 @@ bool HangWatch::take_progress(std::span<const RankState> ranks) {
     const bool beat = std::exchange(before.beats, rank.beats) != rank.beats;
     const bool ran = std::exchange(before.switches, rank.switches) != rank.switches;
     const bool is_held_again = std::exchange(before.held, rank.held) && rank.held;
-    if (beat || ran) {
+    if (beat || (ran && !rank.frozen)) {  // signals count as switches of a frozen one
       before.held_since.reset();
       before.is_slowed |= is_held_again;
     }

@@ -57,8 +57,9 @@ std::string_view name_of(Hang::Kind kind);
 
 /// A run hangs if none of its ranks has got anything done for a time that depends on the phase and
 /// on how long pauses in that phase usually are or are foreseen, or if a rank's process may not
-/// run. A process that runs between its stops (cpulimit) is slow, and does not hang, even if it
-/// does not beat meanwhile: it is in a long instruction, or waits. A rank that does not beat
+/// run. A process that runs between its stops (cpulimit) is slow and not taken for a stopped one,
+/// even if it does not beat meanwhile: it is in a long instruction, or waits. If no rank gets
+/// anything done it is blamed as any other would be. A rank that does not beat
 /// because it waits for another one is no sign of a hang while that one beats. Ranks that are done
 /// count until their processes have ended. Programs that never beat may take as long as they like,
 /// but may not be stopped.

@@ -36,7 +36,7 @@ struct RankState {
   bool held = false;              ///< stopped by a signal, or in a frozen control group
   bool traced = false;            ///< a debugger is on it
   bool frozen = false;            ///< held, and by a control group
-  std::uint64_t switches = 0;     ///< grows whenever it is held anew; 0: not known
+  std::uint64_t switches = 0;     ///< grows whenever it is stopped anew; 0: not known
   bool unread = false;            ///< its output is not read now, so that it may wait in a write
   std::int64_t work_ns = 0;       ///< in which it waited for no other rank; 0: not known
   std::int64_t worked_steps = 0;  ///< over which work_ns was added up

@@ -13,8 +13,8 @@ struct ProcessState {
   bool stopped = false;  ///< by a signal, or by its terminal
   bool frozen = false;  ///< in a frozen control group, as a scheduler or a container engine does it
   bool traced = false;  ///< a debugger is on it
-  /// How often its first thread has left a core: each time that it is stopped or frozen anew, and
-  /// never while it stays so.
+  /// How often its first thread has left a core: each time that it is stopped anew, and never while
+  /// it stays so. One that is frozen leaves it also for each signal that comes meanwhile.
   std::uint64_t switches = 0;
   std::string thaw = {};  ///< frozen: the shell's command that thaws the group
 

@@ -73,7 +73,7 @@ std::string view_help(const std::string& command) {
             "yet, 2 there is\nno such run, 69 it cannot be reached, 74 the answer cannot be "
             "printed, 78 its secret is another one.\n"
           : "Exit codes: 0 done, 2 there is no such run or rank, 69 it cannot be reached, 74 it "
-            "cannot be printed,\n78 its secret is another one.\n";
+            "is not printed,\n78 its secret is another one.\n";
   return first + kElsewhere + "    -h, --help       this text\n\n" + codes +
          "It sees runs that mlaunch supervises itself, not those of --launcher mpi. A program "
          "that is called\n" +

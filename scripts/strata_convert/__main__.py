@@ -131,7 +131,9 @@ def code_of_main():
 
 
 def code_after_output(code):
-    """Returns 74 in place of 0 if standard output does not take what was printed. A reader that has gone misses nothing."""
+    """Returns 74 in place of 0 if standard output does not take what was printed. A reader that has gone misses nothing, and nobody reads a closed one."""
+    if sys.stdout is None:
+        return code
     try:
         sys.stdout.flush()
     except OSError as error:

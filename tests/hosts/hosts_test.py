@@ -366,6 +366,14 @@ class Hosts(HostsTest):
         third = self.start_host(self.command(2, 3, 1, ["true"]))
         self.assertEqual([self.ended(host)[0] for host in (first, early, third)], [0, 0, 0])
 
+    def test_a_host_says_that_its_standard_output_is_lost(self):
+        first = self.start_host(self.command(0, 2, 1, ["echo", "hi"]))
+        second = self.start_host(["sh", "-c", 'exec "$@" > /dev/full', "sh", *self.command(1, 2, 1, ["echo", "hi"])])
+        self.assertEqual(self.ended(first)[0], 0)
+        code, _, said = self.ended(second)
+        self.assertEqual(code, 74, said)
+        self.assertIn("standard output is not whole: No space left on device", said)
+
     def test_a_mistake_in_the_arguments_of_train_waits_for_no_host(self):
         for node in range(2):
             done = self.run_program(["env", "RANK=1", *self.command(node, 2, 1, ["train", "--stepz", "3"])], expect=2, limit_s=SOON_S)

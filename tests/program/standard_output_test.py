@@ -60,7 +60,7 @@ class EveryProgram(StandardOutputTest):
                     check([str(BIN / program), *arguments])
 
     def test_no_program_is_left_out(self):
-        built = {path.name for path in BIN.iterdir() if path.is_file() and os.access(path, os.X_OK)}
+        built = {path.name for path in BIN.iterdir() if path.is_file() and os.access(path, os.X_OK) and not path.name.endswith("_bench")}
         self.assertEqual(built - PRINT_NOTHING - set(COMMANDS), set())
 
     def test_a_full_disk_is_an_error(self):
@@ -90,11 +90,19 @@ class EveryProgram(StandardOutputTest):
         for name in ("full.json", "closed.json"):
             self.assertEqual(self.read(name), self.read("read.json"))
 
+    def test_nobody_reads_a_closed_stream(self):
+        def check(command):
+            done = self.print_to(subprocess.DEVNULL, ["sh", "-c", 'exec "$@" >&-', "sh", *command])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.stderr.count("lost"), 0, done.stderr)
+        self.for_each(check)
+
     def test_other_ends_keep_their_own_code(self):
         with open(self.home / "out/step-00000002/model.safetensors", "r+b") as file:
             file.truncate(100)
-        for command, code in ((["inspect", "verify", "out/step-00000002"], 65), (["plan", *PLAN[:-1], "1MB"], IO),
-                              (["inspect", "verify", "nowhere"], 65), (["plan", "--no-such-flag"], 2)):
+        for command, code in ((["inspect", "verify", "out/step-00000002"], 65), (["plan", *PLAN[:-1], "1MB"], 1),
+                              (["inspect", "verify", "nowhere"], 65), (["plan", "--no-such-flag"], 2),
+                              (["mlaunch", "-np", "1", "sh", "-c", "echo hi; exit 3"], 3)):
             with self.subTest(command=command):
                 done = self.print_to_a_full_disk([str(BIN / command[0]), *command[1:]])
                 self.assertEqual(done.returncode, code, done.stderr)
@@ -123,6 +131,25 @@ class Training(StandardOutputTest):
                 "mlaunch: all ranks are done, but standard output is not whole: No space left on device"])
             self.resumes()
 
+    def test_the_log_has_the_code_that_follows(self):
+        done = self.print_to_a_full_disk([str(BIN / "mlaunch"), "--log-dir", "logs", "-np", "1", "echo", "hi"])
+        self.assertEqual(done.returncode, IO, done.stderr)
+        [log] = self.home.glob("logs/*/mlaunch.log")
+        self.assertIn(f"the run ends with exit code {IO}", log.read_text())
+
+    def test_streams_that_are_closed_take_no_file(self):
+        for command in (train(*self.JOB), mlaunch(2, *self.JOB, "--overwrite-output-dir")):
+            with self.subTest(command=command):
+                self.assertEqual(self.print_to(subprocess.DEVNULL, ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *command]).returncode, 0)
+                self.resumes()
+
+    def test_a_largest_size_of_files_ends_no_training(self):
+        limited = ["sh", "-c", 'ulimit -f 32; exec "$@"', "sh"]
+        with open(self.home / "said", "w") as said:
+            done = self.print_to(said, [*limited, *train("--steps", "300", "--sequence-length", "16", "--threads", "1", "--steps-per-print", "1")])
+        self.assertEqual(done.returncode, IO, done.stderr)
+        self.assertIn("train: all steps are done, but: standard output: text is lost: File too large", done.stderr)
+
     def test_nobody_reads(self):
         for command in (train(*self.JOB), mlaunch(1, *self.JOB, "--overwrite-output-dir")):
             done = self.print_to_a_closed_pipe(command)
@@ -134,7 +161,7 @@ class Training(StandardOutputTest):
 class Views(StandardOutputTest):
     def start_run(self):
         run = self.start(mlaunch(1, "--steps", "1000000", "--sequence-length", "16", "--threads", "1"))
-        self.wait_until(lambda: "step 1/" in self.run_program([str(BIN / "mlaunch"), "logs"], expect=0).stdout, "a step")
+        self.wait_until(lambda: "step 1/" in self.print_to(subprocess.PIPE, [str(BIN / "mlaunch"), "logs"]).stdout, "a step")
         return run
 
     def ask(self, *arguments):

@@ -12,9 +12,10 @@ void LateFailures::add(ExitCode code, const std::string& message) {
   listeners_.warn(message + "; training goes on");
 }
 
-void LateFailures::throw_if_any() const {
+void LateFailures::throw_if_any(bool has_saved) const {
   if (count_ == 0) return;
-  std::string text = "all steps are done and saved, but: " + first_;
+  std::string text =
+      fmt::format("all steps are done{}, but: {}", has_saved ? " and saved" : "", first_);
   if (count_ > 1) text += fmt::format(" (and {} more, said when they came)", count_ - 1);
   throw Error(code_, text);
 }

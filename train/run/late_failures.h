@@ -29,8 +29,9 @@ class LateFailures {
     }
   }
 
-  /// Throws at the end one error with the first failure's exit code and message.
-  void throw_if_any() const;
+  /// Throws at the end, once everything is saved if the run saves, one error with the first
+  /// failure's exit code and message.
+  void throw_if_any(bool has_saved) const;
 
  private:
   const RunListeners& listeners_;

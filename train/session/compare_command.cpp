@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,7 +31,7 @@ run, and that of a run. Settings in which they differ come first.
 
 Exit status: 0, 2 for a flag that is not known and for directories that hold no reports or reports
 of different models, 74 for text or a page that cannot be written, 78 for a report of another
-version.
+version and steps that cannot be read.
 )";
 
 struct CompareWords {
@@ -75,6 +76,10 @@ void write_page(const CompareWords& words, StandardOutput& output) {
         fmt::format("compare --page needs a directory of --memory-report and at least one run to "
                     "draw beside it, and found {}: plan compare --page FILE REPORT RUN...",
                     words.directories.size()));
+  const std::filesystem::path own = std::filesystem::path(words.directories[0]) / "report.html";
+  if (std::filesystem::weakly_canonical(*words.page) == std::filesystem::weakly_canonical(own))
+    throw InvalidArgument(fmt::format(
+        "compare: --page {} is the page of that report itself; name another file", *words.page));
   std::vector<ComparedRun> others;
   for (std::size_t i = 1; i < words.directories.size(); ++i)
     others.push_back(read_compared_run(words.directories[i]));

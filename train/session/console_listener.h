@@ -15,7 +15,8 @@ namespace strata::train {
 /// Text that standard output did not take costs no step: from StepDone and Closing its IoError is
 /// thrown, once. So the run warns when it happens, saves all, and ends with the error's code, as
 /// where metrics are lost: who reads the text later, and the script that waits for it, must learn
-/// that it is not whole, and a run that is started again because of it finds all its steps done.
+/// that it is not whole, and a run with --output that is started again because of it finds all its
+/// steps done.
 class ConsoleListener {
  public:
   ConsoleListener(Console& console, const RankContext& context, StatusPage& status)

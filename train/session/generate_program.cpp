@@ -92,10 +92,11 @@ int run(int argc, char** argv, std::span<const ModelFamily> own, StandardOutput&
 
 int generate_program(int argc, char** argv, std::span<const ModelFamily> own) {
   try {
+    open_closed_streams();
     StandardOutput output;
-    const int code = run(argc, argv, own, output);
-    output.finish();
-    return code;
+    return output.exit_code_after(run(argc, argv, own, output), [](const Error& error) {
+      std::fprintf(stderr, "generate: %s\n", error.what());
+    });
   } catch (const Error& error) {
     std::fprintf(stderr, "generate: %s\n", error.what());
     return static_cast<int>(error.exit_code());

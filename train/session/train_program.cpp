@@ -67,9 +67,11 @@ ExitCode run(std::optional<RunRequest> request, RunListeners& listeners, Console
 }  // namespace
 
 int train_program(int argc, char** argv, std::span<const ModelFamily> own) {
-  // Pipes often close together with a terminal; printing must not end the last save then.
-  std::signal(SIGPIPE, SIG_IGN);
+  // Pipes often close together with a terminal, and files may have a largest size (ulimit -f):
+  // printing must not end the last save then.
+  for (const int number : {SIGPIPE, SIGXFSZ}) std::signal(number, SIG_IGN);
   try {
+    open_closed_streams();
     RankContext context = rank_context_from_environment();
     Console console(context);
     StatusPage page = status_page_of(context);

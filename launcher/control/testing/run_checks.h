@@ -42,8 +42,9 @@ class RunChecks {
   /// Returns since when nothing has been wrong with the host.
   [[nodiscard]] Time well_since(int host) const { return trouble_until_.at(index(host)); }
   void note_failed_rank(StartId id, int rank) { failed_ranks_.insert({id, rank}); }
-  void note_hung_rank(StartId id, int rank, bool is_stopped) {
+  void note_hung_rank(StartId id, int rank, bool is_stopped, bool was_slowed) {
     (is_stopped ? stopped_ranks_ : hung_ranks_).insert({id, rank});
+    if (was_slowed) slowed_ranks_.insert({id, rank});
   }
   /// All ranks are in a collective for ever.
   void note_network_hangs(StartId id) { network_hangs_.insert(id); }
@@ -114,6 +115,8 @@ class RunChecks {
   std::set<std::pair<StartId, int>> failed_ranks_;
   std::set<std::pair<StartId, int>> stopped_ranks_;
   std::set<std::pair<StartId, int>> hung_ranks_;  ///< in another way
+  std::set<std::pair<StartId, int>>
+      slowed_ranks_;  ///< of them, those that ran between stops before
   std::set<StartId> network_hangs_;
   struct Start {
     StartId id;

@@ -56,7 +56,8 @@ bool SimulatedRanks::hang_one() {
     stop(rank);
   else
     rank.hold = world > 2 && draws_.chance(40) ? Group::Hold::in_another : Group::Hold::behind;
-  checks_.note_hung_rank(group->id, rank.number, rank.hold == Group::Hold::stopped);
+  checks_.note_hung_rank(group->id, rank.number, rank.hold == Group::Hold::stopped,
+                         rank.slowed_until != Time());
   return true;
 }
 

@@ -68,12 +68,15 @@ bool AgentClient::connect_once() {
   // One with another token was heard of as it was refused.
   if (!other->certificate.empty() && !std::exchange(has_come_, true))
     come_without_secret(other->certificate);
+  const std::string place = host_and_port(settings_.address, settings_.port);
+  // An mlaunch that started this agent made the secret for its own run.
   events_.put(NotWelcome{
-      .reason = fmt::format(
-          "{} is not that of the run at {} (the {} differs); compare it with the --run-secret file "
-          "of host 0, and give all hosts the same",
-          secret_for_people(settings_.secret_file),
-          host_and_port(settings_.address, settings_.port), other->part),
+      .reason =
+          settings_.secret_file == "-"
+              ? fmt::format("another run listens at {}", place)
+              : fmt::format("{} is not that of the run at {} (the {} differs); compare it "
+                            "with the --run-secret file of host 0, and give all hosts the same",
+                            secret_for_people(settings_.secret_file), place, other->part),
       .may_wait = true});
   return true;
 }
