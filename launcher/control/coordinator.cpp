@@ -172,6 +172,8 @@ void Coordinator::forward_signals(const Host& host, std::size_t first) {
 
 void Coordinator::on(const RanksHang& event) {
   if (state_ != State::running) return;
+  // Ranks that a user ends die one after the other: the last one is none that hangs.
+  if (user_signal_ == SIGINT || user_signal_ == SIGQUIT) return;
   // Where a host is silent, either it answers soon, or it is lost and no rank hangs.
   if (has_old_states()) return;
   Hang hang = event.hang;

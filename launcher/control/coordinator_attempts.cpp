@@ -370,8 +370,10 @@ AttemptEnd Coordinator::end_of_attempt(const AttemptReport& report) const {
   end.out_of_memory =
       ending == Ending{Ending::Kind::killed, SIGKILL} && host.facts->out_of_memory_kills > 0;
   end.step = rank.step;
-  end.is_kept_out =
-      end.exit_code == static_cast<int>(ExitCode::host) && rank.step < 0 && last_step_ >= 0;
+  const bool is_unready = end.exit_code == static_cast<int>(ExitCode::host) ||
+                          end.exit_code == static_cast<int>(ExitCode::io);
+  const bool has_begun_before = last_step_ >= 0 || report.attempt > 0;
+  end.is_kept_out = is_unready && rank.step < 0 && has_begun_before;
   // Any rank may be the first to tell of a cause that all share, such as bad data.
   end.signature = ending.describe() + ": " + rank.error;
   return end;

@@ -41,6 +41,18 @@ TEST_F(CoordinatorTest, BlamesNoRankForTheSilenceOfAHost) {
   EXPECT_FALSE(run_->is_running());
 }
 
+// Fault 8.
+TEST_F(CoordinatorTest, BlamesNoRankOnceTheUserHasEndedAll) {
+  for (const auto& [signal, is_blamed] :
+       {std::pair(SIGINT, false), {SIGQUIT, false}, {SIGTERM, true}}) {
+    open({"a", "b"});
+    forget();
+    tell(RunSignal{signal});
+    tell(RanksHang{{.rank = 0}});
+    EXPECT_EQ(done<Announce>().has_value(), is_blamed) << "ranks may hang while they save";
+  }
+}
+
 TEST_F(CoordinatorTest, AsksForWhatHoldsRanksThatWaitToo) {
   open({"a", "b"});
   tell(RanksHang{{.kind = Hang::Kind::behind, .rank = 1, .waiting = {0}}});

@@ -62,6 +62,10 @@ RestartPolicy::Decision RestartPolicy::judge(TimePoint now, const AttemptEnd& en
             .why =
                 "the ranks cannot start again after the failed save or read that ended them "
                 "before, as the error above says; mend that first"};
+  // What was asked of a host is too much for it, and was so before anything was done.
+  if (end.exit_code == static_cast<int>(ExitCode::host) && end.step < 0 && !end.is_kept_out &&
+      !limits_.without_commit)
+    return ends;
   if (end.out_of_memory && before != ends_.rend() && before->out_of_memory &&
       before->step == end.step)
     return ends_since(fmt::format(

@@ -161,6 +161,29 @@ TEST_F(RestartPolicyTest, EndsARunThatAFullDiskKeepsOutAfterItsFailedSave) {
 }
 
 // Fault 37.
+TEST_F(RestartPolicyTest, EndsARunWhoseDiskIsFullToTheLastByte) {
+  AttemptEnd kept_out = killed(-1, 40);
+  kept_out.exit_code = static_cast<int>(ExitCode::io);
+  kept_out.is_kept_out = true;
+  EXPECT_TRUE(after(killed(57, 40)).restart);
+  EXPECT_TRUE(after(kept_out).restart) << "a disk may have been away for a moment";
+  const auto decision = after(kept_out);
+  EXPECT_FALSE(decision.restart);
+  EXPECT_EQ(decision.exit_code, static_cast<int>(ExitCode::io));
+}
+
+// Fault 37.
+TEST_F(RestartPolicyTest, EndsARunThatAHostRefusesAtItsFirstStart) {
+  AttemptEnd refused = killed(-1, 10);
+  refused.exit_code = static_cast<int>(ExitCode::host);
+  const auto decision = after(refused);
+  EXPECT_FALSE(decision.restart) << "it goes on from a checkpoint, and has done nothing";
+  EXPECT_EQ(decision.exit_code, static_cast<int>(ExitCode::host));
+  RestartPolicy asked({.without_commit = true});
+  EXPECT_TRUE(asked.after(now_, refused).restart) << "--max-restarts was typed";
+}
+
+// Fault 37.
 TEST_F(RestartPolicyTest, StartsThatWereKeptOutBreakNoRowOfEqualFailures) {
   policy_ = RestartPolicy({.most_restarts = 9});
   AttemptEnd kept_out = killed(-1, 45);

@@ -87,6 +87,17 @@ std::string last_lines(const std::string& text) {
   return text.substr(begin, end - begin);
 }
 
+/// Leaves out the notes of a program, which are no errors.
+std::string without_notes(const std::string& text) {
+  std::string kept;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size() - 1) + 1;
+    if (!text.substr(begin).starts_with("note: ")) kept += text.substr(begin, end - begin);
+    begin = end;
+  }
+  return kept;
+}
+
 std::string memory_text(std::int64_t bytes) {
   constexpr std::int64_t kMiB = 1 << 20;
   if (bytes < 100 * kMiB) return "";  // too little to be the cause
@@ -95,7 +106,7 @@ std::string memory_text(std::int64_t bytes) {
 
 std::string error_text(const FailureFacts& facts) {
   if (!facts.spawn_error.empty()) return facts.spawn_error;
-  const std::string tail = last_lines(facts.error_tail);
+  const std::string tail = last_lines(without_notes(facts.error_tail));
   // The standard error of a single rank is on the screen right above: do not repeat it.
   const bool on_screen =
       facts.ranks == 1 && (facts.error.empty() || tail.find(facts.error) != std::string::npos);

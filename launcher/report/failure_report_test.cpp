@@ -182,6 +182,15 @@ TEST(FailureReport, DoesNotRepeatWhatASingleRankJustPrinted) {
   EXPECT_TRUE(contains(failure_report(facts), "something"));
 }
 
+TEST(FailureReport, TakesNoNoteForTheErrorOfARankThatWasKilled) {
+  FailureFacts facts = killed_in_a_collective();
+  facts.error_tail = "note: times of another machine are not used\nout of luck\nnote: bye";
+  const std::string report = failure_report(facts);
+  EXPECT_FALSE(contains(report, "not used"));
+  EXPECT_FALSE(contains(report, "bye"));
+  EXPECT_TRUE(contains(report, "out of luck"));
+}
+
 TEST(FailureReport, KeepsTheLastTenLinesAndNoEscapeSequences) {
   FailureFacts facts = killed_in_a_collective();
   for (int i = 0; i < 30; ++i) facts.error_tail += "line" + std::to_string(i) + "\x1b[31m\n";

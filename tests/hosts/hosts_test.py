@@ -366,6 +366,15 @@ class Hosts(HostsTest):
         third = self.start_host(self.command(2, 3, 1, ["true"]))
         self.assertEqual([self.ended(host)[0] for host in (first, early, third)], [0, 0, 0])
 
+    def test_the_doctor_refuses_hosts_that_start_in_different_folders(self):
+        (self.home / "other").mkdir()
+        doctor = [str(BIN / "doctor"), "--hosts", "--output", "out"]
+        first = self.start_host(self.command(0, 2, 1, doctor))
+        second = self.start_host(["sh", "-c", 'cd other && exec "$@"', "sh", *self.command(1, 2, 1, doctor, secret=str(self.home / "secret"))])
+        code, said, error = self.ended(first)
+        self.assertEqual((code, self.ended(second)[0]), (69, 69), said + error)
+        self.assertIn(f"host 0's file is not seen there, which is {self.home}/other here and {self.home} on host 0", said)
+
     def test_a_host_says_that_its_standard_output_is_lost(self):
         first = self.start_host(self.command(0, 2, 1, ["echo", "hi"]))
         second = self.start_host(["sh", "-c", 'exec "$@" > /dev/full', "sh", *self.command(1, 2, 1, ["echo", "hi"])])

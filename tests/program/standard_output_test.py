@@ -85,7 +85,7 @@ class EveryProgram(StandardOutputTest):
     def test_what_else_was_asked_for_is_done(self):
         plan = [str(BIN / "plan"), *PLAN]
         self.print_to_a_full_disk([*plan, "--write-config", "full.json"])
-        self.print_to_a_closed_pipe([*plan, "--write-config", "closed.json"], restore_signals=False)
+        self.print_to_a_closed_pipe([*plan, "--write-config", "closed.json"])
         self.run_program([*plan, "--write-config", "read.json"])
         for name in ("full.json", "closed.json"):
             self.assertEqual(self.read(name), self.read("read.json"))

@@ -127,15 +127,20 @@ void HostsCheck::offer_folder() {
 
 void HostsCheck::look_at_folder() {
   if (is_first() || folder_.empty()) return;
+  // A run looks where its own working directory leads, which may be another one on each host.
+  const fs::path offered = folder_, folder = existing(output_) / offered.filename();
   try {
-    if (read_whole_file(folder_ + "/word", kMostFileBytes) != context_.run_id)
+    if (read_whole_file(folder / "word", kMostFileBytes) != context_.run_id)
       links_.no_file = "another file than host 0's is there";
   } catch (const Error&) {
     links_.no_file = "host 0's file is not seen there";
+    if (folder != offered)
+      links_.no_file += fmt::format(", which is {} here and {} on host 0",
+                                    folder.parent_path().string(), offered.parent_path().string());
   }
   if (!links_.no_file.empty()) return;
   try {
-    (void)OutputLock::join(folder_);
+    (void)OutputLock::join(folder);
   } catch (const HostError&) {
     links_.no_lock = "a lock of host 0 is not seen there";
   } catch (const Error& error) {

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/file_system.h"
 #include "core/integer.h"
+#include "core/nearest_name.h"
 #include "train/checkpoint/checkpoint_directory.h"
 #include "train/checkpoint/checkpoint_reader.h"
 #include "train/config/settings.h"
@@ -33,6 +34,8 @@ void require_resume_target(const std::string& resume, const std::optional<Restar
   if (restart || same_word(resume, "never") || leaves_choice(resume)) return;
   std::error_code missing;
   if (std::filesystem::is_directory(resume, missing)) return;
+  if (const std::string word = suggestion(resume, {"auto", "required", "never"}); !word.empty())
+    throw InvalidArgument("--resume " + resume + ": there is no such folder" + word);
   PosixFileSystem files;
   (void)CheckpointReader(files, resume);  // throws what it says of a folder that is not there
 }

@@ -159,8 +159,8 @@ PlanCommandLine parse_plan_command_line(int argc, const char* const* argv) {
   }
   const std::size_t machines = std::max<std::size_t>(parsed.hardware.size(), 1);
   if (problems.empty() && parsed.prices.size() > 1 && parsed.prices.size() != machines)
-    problems = fmt::format("--price: found {} prices for {} machines; give one, or one for each",
-                           parsed.prices.size(), machines);
+    problems = fmt::format("--price: found {} prices for {} machine{}; give one, or one for each",
+                           parsed.prices.size(), machines, machines == 1 ? "" : "s");
   if (problems.empty() && parsed.hosts > 0 && parsed.hardware.empty())
     problems = "--hosts needs --hardware: this machine is one host";
   if (problems.empty() && !parsed.config_to_write.empty() &&

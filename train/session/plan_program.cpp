@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <span>
@@ -376,6 +377,8 @@ int run(const PlanCommandLine& line, const RankContext& context, std::span<const
 }  // namespace
 
 int plan_program(int argc, char** argv, std::span<const ModelFamily> own) {
+  // Files that were asked for are written, whoever reads the text: plan --write-config F | head -1.
+  std::signal(SIGPIPE, SIG_IGN);
   return program_main("plan", [&](const RankContext& context, StandardOutput& output) {
     if (context.rank != 0) return 0;  // one rank plans for all
     if (argc > 1 && std::string_view(argv[1]) == "compare")

@@ -27,6 +27,8 @@ std::optional<std::string> RestartRules::after(const AttemptReport& report) {
       ends_[ends_.size() - 2].exit_code == static_cast<int>(ExitCode::io))
     return "a disk failed, and keeps the ranks out";
   if (end.kept_out) return {};
+  if (end.exit_code == static_cast<int>(ExitCode::host) && end.step < 0 && !limits_.without_commit)
+    return "a host is not ready, and has not been before";
   // Starts that were kept out say nothing of the run, but what was committed when they ended
   // counts.
   std::vector<std::size_t> counted;
@@ -68,8 +70,9 @@ RestartRules::End RestartRules::judge(const AttemptReport& report) const {
     end.could_start = failed.spawn_error.empty();
     end.out_of_memory =
         rank.ending == Ending{Ending::Kind::killed, SIGKILL} && host.facts->out_of_memory_kills > 0;
-    end.kept_out =
-        end.exit_code == static_cast<int>(ExitCode::host) && rank.step < 0 && last_step_ >= 0;
+    const bool unready = end.exit_code == static_cast<int>(ExitCode::host) ||
+                         end.exit_code == static_cast<int>(ExitCode::io);
+    end.kept_out = unready && rank.step < 0 && (last_step_ >= 0 || report.attempt > 0);
     end.what = rank.ending.value_or(Ending{}).describe();
   }
   return end;

@@ -43,8 +43,10 @@ CoordinatorServer::CoordinatorServer(const ListenSettings& settings)
   builder.RegisterService(this);
   server_ = builder.BuildAndStart();
   if (server_ == nullptr || port == 0)
-    throw HostError(fmt::format("cannot listen at {}: is its secret a whole one?",
-                                host_and_port(settings_.address, settings_.port)));
+    throw HostError(
+        fmt::format("cannot listen at {}: another process took the port at this moment, or the "
+                    "secret is no whole one",
+                    host_and_port(settings_.address, settings_.port)));
 }
 
 CoordinatorServer::~CoordinatorServer() { close(std::chrono::milliseconds(0)); }
