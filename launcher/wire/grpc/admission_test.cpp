@@ -27,7 +27,9 @@ TEST_F(ControlWireTest, WhoDoesNotBelongToTheRunIsRefused) {
   wrong.secret.certificate = make_secret().certificate;
   EXPECT_EQ(refusal_of(wrong), differs("certificate"));
   wrong.secret_file = "-";
-  EXPECT_TRUE(refusal_of(wrong).starts_with("the secret from standard input is not that of"));
+  EXPECT_EQ(refusal_of(wrong), "another run listens at 127.0.0.1:" + std::to_string(port_) +
+                                   ": the secret from standard input is not its own (the "
+                                   "certificate differs)");
   wrong = attach_settings();
   wrong.facts.build = "Strata 0.2";
   EXPECT_EQ(refusal_of(wrong),

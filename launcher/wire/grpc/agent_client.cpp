@@ -69,11 +69,12 @@ bool AgentClient::connect_once() {
   if (!other->certificate.empty() && !std::exchange(has_come_, true))
     come_without_secret(other->certificate);
   const std::string place = host_and_port(settings_.address, settings_.port);
-  // An mlaunch that started this agent made the secret for its own run.
+  // An mlaunch that started this agent made the secret for its own run, and has no file of it.
   events_.put(NotWelcome{
       .reason =
           settings_.secret_file == "-"
-              ? fmt::format("another run listens at {}", place)
+              ? fmt::format("another run listens at {}: {} is not its own (the {} differs)", place,
+                            secret_for_people("-"), other->part)
               : fmt::format("{} is not that of the run at {} (the {} differs); compare it "
                             "with the --run-secret file of host 0, and give all hosts the same",
                             secret_for_people(settings_.secret_file), place, other->part),
