@@ -16,7 +16,7 @@ import unittest
 
 from programs import BIN, HAS_MPI, LIMIT_S, ProgramTest, children, living, mlaunch, mpirun, train
 
-DATA, HOST, IO, TRY_AGAIN, CONFIGURATION = 65, 69, 74, 75, 78
+USAGE, DATA, HOST, IO, TRY_AGAIN, CONFIGURATION = 2, 65, 69, 74, 75, 78
 JOB = ["--device", "cpu", "--sequence-length", "16", "--micro-batch", "1", "--threads", "1", "--output", "out"]
 STANDING = ["--async-save", "false"]  # every checkpoint that is due is written
 STEPS = 6
@@ -116,6 +116,12 @@ class SameResult(ResumeTest):
         done = self.run_program(train(*JOB, "--steps", "4", "--resume", "auto", "--lr", "3e-4"))
         self.assertIn("this run trains otherwise than the checkpoint's did: optimizer.weight_decay 0.1 there, 0.0 here, "
                       "scheduler.type cosine there, constant here\n", done.stderr)
+
+    def test_a_misspelt_word_is_no_folder(self):
+        for word, code, said in (("atuo", USAGE, "--resume atuo: there is no such folder, did you mean 'auto'?"),
+                                 ("nowhere", DATA, "nowhere: there is no such folder")):
+            done = self.run_program(train(*JOB, *steps(4), "--resume", word), expect=code)
+            self.assertIn(said, done.stderr)
 
     def test_another_model_is_named_before_its_data(self):
         self.run_program(train(*JOB, *steps(2)))
