@@ -2,6 +2,7 @@
 // line, which the launcher prints if there is one.
 #pragma once
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <optional>
@@ -27,6 +28,8 @@ int program_main(const char* name, const Run& run) {
     return static_cast<int>(code);
   };
   try {
+    // A file that may not grow (ulimit -f) is an error then, and does not end the program.
+    std::signal(SIGXFSZ, SIG_IGN);
     open_closed_streams();
     const RankContext context = rank_context_from_environment();
     if (context.status_fd >= 0) status = StatusPage::open(context.status_fd);

@@ -49,6 +49,7 @@ class Supervisor {
   void wait_for_starters();
   void watch_coordinator();
   void leave(int exit_code, const std::string& why);
+  void note_lost_output();
   void leave_by_signal();
   void keep_logs();
   void open_views();
@@ -158,17 +159,25 @@ int Supervisor::run() {
     reports_.work();
     output_.write();
   }
-  if (views_ && parts_.wire) parts_.wire->end_run(*exit_code_);
+  const int code_of_ranks = *exit_code_;
+  output_.write();
+  note_lost_output();
+  if (views_) views_->end(*exit_code_);
+  if (views_ && parts_.wire) parts_.wire->end_run(code_of_ranks);
   if (parts_.wire) parts_.wire->close(kLastWordsToHosts);
   wait_for_starters();
-  output_.write_last_words(user_signal_ != 0);
-  // What starts an agent of its own reads that one's output, and says what became of it.
-  if (!is_agent(run_) || is_joining(run_)) exit_code_ = output_.exit_code_after(*exit_code_);
-  if (views_) views_->end(*exit_code_);
   output_.note(fmt::format("the run ends with exit code {}", *exit_code_));
   output_.write_last_words(user_signal_ != 0);
   reports_.finish();
+  note_lost_output();  // of what was printed last
+  output_.write_last_words(user_signal_ != 0);
   return *exit_code_;
+}
+
+/// Lets the exit code say that standard output is not whole. What starts an agent of its own reads
+/// that one's output, and says what became of it.
+void Supervisor::note_lost_output() {
+  if (!is_agent(run_) || is_joining(run_)) exit_code_ = output_.exit_code_after(*exit_code_);
 }
 
 void Supervisor::wait_for_something() {

@@ -372,7 +372,8 @@ AttemptEnd Coordinator::end_of_attempt(const AttemptReport& report) const {
   end.step = rank.step;
   const bool is_unready = end.exit_code == static_cast<int>(ExitCode::host) ||
                           end.exit_code == static_cast<int>(ExitCode::io);
-  const bool has_begun_before = last_step_ >= 0 || report.attempt > 0;
+  // An earlier coordinator of the run may have known its steps.
+  const bool has_begun_before = last_step_ >= 0 || (report.attempt > 0 && committed_ >= 0);
   end.is_kept_out = is_unready && rank.step < 0 && has_begun_before;
   // Any rank may be the first to tell of a cause that all share, such as bad data.
   end.signature = ending.describe() + ": " + rank.error;

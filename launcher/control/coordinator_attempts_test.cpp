@@ -36,6 +36,35 @@ TEST_F(CoordinatorTest, EndsWellWhenAllRanksHave) {
   EXPECT_FALSE(done<TellReport>());
 }
 
+// Fault 37.
+TEST_F(CoordinatorTest, GivesUpARunThatCannotBeginThreeTimes) {
+  run_ = std::make_unique<Coordinator>(
+      now_, Coordinator::Settings{.hosts = {"a"},
+                                  .restarts = {.most_restarts = 6, .without_commit = true}});
+  hello("a");
+  AttemptFacts refused = killed(0, -1, -1);
+  refused.exit_code = 69;
+  refused.ranks[0].ending = Ending{Ending::Kind::exited, 69};
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    ASSERT_FALSE(done<EndRun>()) << attempt;
+    ended("a", refused);
+  }
+  EXPECT_EQ(done<EndRun>().value().exit_code, 93) << "the run has got nowhere, and is not kept out";
+}
+
+// Fault 37.
+TEST_F(CoordinatorTest, ADiskThatKeepsARunOutIsNoFailureOfTheRun) {
+  open({"a"});
+  ended("a", killed(0, 57, 40));
+  AttemptFacts full = killed(0, -1, 40);
+  full.exit_code = 74;
+  full.ranks[0].ending = Ending{Ending::Kind::exited, 74};
+  ended("a", full);
+  ASSERT_FALSE(done<EndRun>()) << "a disk may have been away for a moment";
+  ended("a", full);
+  EXPECT_EQ(done<EndRun>().value().exit_code, 74);
+}
+
 TEST_F(CoordinatorTest, StopsOthersWhenARankFailsAndStartsAgainWhenNoneIsLeft) {
   open({"a", "b"});
   forget();

@@ -141,9 +141,9 @@ bool Coordinator::would_be_refused_again() const {
   const auto stays = [](const HostRefused& one) { return one.exit_code != kTryAgain; };
   std::ptrdiff_t missing = 0, refused = 0;
   for (const Host& host : hosts_) {
-    missing += host.connected ? 0 : 1;
-    const bool was_let_in = !host.former.empty() || !host.agent.empty();
-    if (was_let_in || !is_refused(host)) continue;
+    if (!host.former.empty() || !host.agent.empty()) continue;  // it was let in
+    ++missing;
+    if (!is_refused(host)) continue;
     refused += stays(*std::ranges::find(refused_, host.name, &HostRefused::host)) ? 1 : 0;
   }
   const auto of_no_host = std::ranges::count_if(refused_, [&](const HostRefused& one) {

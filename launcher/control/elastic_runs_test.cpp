@@ -231,6 +231,9 @@ TEST_F(ElasticTest, AnotherStartIsAskedForWhereItMayHelp) {
   const HostRefused wrong_number{"a", "x", "", ""};
   const HostRefused there_already{"a", "", "10.0.0.5", "host a is there already", false, 75};
   const StrangerRefused stranger{"10.0.0.3"};
+  const auto comes = [](const std::string& host) {
+    return AgentSaid{host, "1", Hello{.host = host, .agent = "1"}};
+  };
   struct Case {
     std::string why;
     int least;
@@ -248,6 +251,10 @@ TEST_F(ElasticTest, AnotherStartIsAskedForWhereItMayHelp) {
       {"strange numbers are no more than hosts that miss", 2, {other_build, no_host, other}, 78},
       {"a host of a number that is there may be a leftover", 4, {wrong_number}, 75},
       {"the one that was there has gone", 4, {there_already, ConnectionBroke{"a", "1"}}, 75},
+      {"a was let in once, and another may not be meant for it",
+       4,
+       {ConnectionBroke{"a", "1"}, no_host, comes("b"), comes("c"), comes("d")},
+       75},
       {"a was let in once", 4, {wrong_number, ConnectionBroke{"a", "1"}}, 75},
   };
   for (const Case& one : cases) {

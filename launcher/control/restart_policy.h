@@ -15,7 +15,7 @@ struct AttemptEnd {
   bool was_asked = false;   ///< the user or a scheduler ended it, or the run is done
   bool could_start = true;  ///< false: a rank's program could not be started
   bool done = false;        ///< the failed rank had done and saved its work
-  /// Ranks of an attempt after the first could not begin, as their host or the output folder was
+  /// Ranks of a run that had got somewhere could not begin, as their host or the output folder was
   /// not ready (69 or 74 before a step): a host that is gone may hold its lock for a time, or a
   /// disk is full.
   bool is_kept_out = false;

@@ -87,13 +87,15 @@ std::string last_lines(const std::string& text) {
   return text.substr(begin, end - begin);
 }
 
-/// Leaves out the notes of a program, which are no errors.
-std::string without_notes(const std::string& text) {
+/// Leaves out the notes of a program, which are no errors, with their lines that are indented.
+std::string without_notes(std::string_view text) {
   std::string kept;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size() - 1) + 1;
-    if (!text.substr(begin).starts_with("note: ")) kept += text.substr(begin, end - begin);
-    begin = end;
+  bool in_note = false;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
+    in_note = text.starts_with("note: ") || (in_note && text.starts_with(' '));
+    if (!in_note) kept += text.substr(0, end);
+    text.remove_prefix(end);
   }
   return kept;
 }

@@ -184,9 +184,11 @@ TEST(FailureReport, DoesNotRepeatWhatASingleRankJustPrinted) {
 
 TEST(FailureReport, TakesNoNoteForTheErrorOfARankThatWasKilled) {
   FailureFacts facts = killed_in_a_collective();
-  facts.error_tail = "note: times of another machine are not used\nout of luck\nnote: bye";
+  facts.error_tail =
+      "note: times of another machine are not used\n  as they are old\nout of luck\nnote: bye";
   const std::string report = failure_report(facts);
   EXPECT_FALSE(contains(report, "not used"));
+  EXPECT_FALSE(contains(report, "are old"));
   EXPECT_FALSE(contains(report, "bye"));
   EXPECT_TRUE(contains(report, "out of luck"));
 }

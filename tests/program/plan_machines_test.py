@@ -143,7 +143,7 @@ class PlanMachines(ProgramTest):
                             (["--target-memory", "24GB", "--target-memory", "12GB"], "--target-memory 24GB and --target-memory 12GB: two values"),
                             (["--target-memory", "24,000MB"], "found '24,000MB', where a comma separates targets, and one of them has no unit"),
                             (["--target-memory", "24G"], "found '24G', which has two readings; write 24GB (powers of 1000) or 24GiB (of 1024)"),
-                            (["--world", "8"], "8 ranks: the machine of --hardware has 1 device; --hardware rtx4090,devices=8 has more on a host, and hosts=N")):
+                            (["--world", "8"], "8 ranks: the machine of --hardware has 1 device; --hardware rtx4090,devices=8 has more on a host, and rtx4090,hosts=N,network=RATE")):
             self.assertIn(said, self.plan(*job, *words, expect=2).stderr)
         self.plan(*job, "--world", "1", "--world-size", "1")
         self.assertIn("target memory 24GB", self.plan(*job, "--target-memory", "24 gb").stdout)

@@ -128,10 +128,14 @@ void HostsCheck::offer_folder() {
 void HostsCheck::look_at_folder() {
   if (is_first() || folder_.empty()) return;
   // A run looks where its own working directory leads, which may be another one on each host.
-  const fs::path offered = folder_, folder = existing(output_) / offered.filename();
+  const fs::path offered = folder_;
+  fs::path folder;
   try {
+    folder = existing(output_) / offered.filename();
     if (read_whole_file(folder / "word", kMostFileBytes) != context_.run_id)
       links_.no_file = "another file than host 0's is there";
+  } catch (const fs::filesystem_error& error) {
+    links_.no_file = "it cannot be looked at: " + error.code().message();
   } catch (const Error&) {
     links_.no_file = "host 0's file is not seen there";
     if (folder != offered)

@@ -80,8 +80,8 @@ void place_on_hardware(machine::Machine& hardware, RunRequest& request) {
       world > devices && !hardware.host_is_device())
     throw InvalidArgument(fmt::format(
         "{} ranks: the machine of --hardware has {} {}; --hardware {},devices={} has more "
-        "on a host, and hosts=N, or plan --hosts N, has more hosts",
-        world, devices, devices == 1 ? "device" : "devices", hardware.name, world));
+        "on a host, and {},hosts=N,network=RATE has more hosts",
+        world, devices, devices == 1 ? "device" : "devices", hardware.name, world, hardware.name));
   const int spread = (world + hardware.hosts - 1) / hardware.hosts;
   context.local_world = std::max(std::min(world, hardware.devices), spread);
   hardware.hosts = (world + context.local_world - 1) / context.local_world;  // used ones

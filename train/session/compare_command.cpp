@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "core/error.h"
@@ -76,10 +77,14 @@ void write_page(const CompareWords& words, StandardOutput& output) {
         fmt::format("compare --page needs a directory of --memory-report and at least one run to "
                     "draw beside it, and found {}: plan compare --page FILE REPORT RUN...",
                     words.directories.size()));
-  const std::filesystem::path own = std::filesystem::path(words.directories[0]) / "report.html";
-  if (std::filesystem::weakly_canonical(*words.page) == std::filesystem::weakly_canonical(own))
-    throw InvalidArgument(fmt::format(
-        "compare: --page {} is the page of that report itself; name another file", *words.page));
+  for (const std::string& directory : words.directories) {
+    std::error_code none;  // a file that is not there is another one
+    if (std::filesystem::equivalent(*words.page, std::filesystem::path(directory) / "report.html",
+                                    none))
+      throw InvalidArgument(
+          fmt::format("compare: --page {} is the page of the report {} itself; name another file",
+                      *words.page, directory));
+  }
   std::vector<ComparedRun> others;
   for (std::size_t i = 1; i < words.directories.size(); ++i)
     others.push_back(read_compared_run(words.directories[i]));

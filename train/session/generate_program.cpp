@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 #include <string>
 
@@ -92,6 +93,7 @@ int run(int argc, char** argv, std::span<const ModelFamily> own, StandardOutput&
 
 int generate_program(int argc, char** argv, std::span<const ModelFamily> own) {
   try {
+    std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow (ulimit -f) is an error then
     open_closed_streams();
     StandardOutput output;
     return output.exit_code_after(run(argc, argv, own, output), [](const Error& error) {

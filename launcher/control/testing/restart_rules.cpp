@@ -72,7 +72,8 @@ RestartRules::End RestartRules::judge(const AttemptReport& report) const {
         rank.ending == Ending{Ending::Kind::killed, SIGKILL} && host.facts->out_of_memory_kills > 0;
     const bool unready = end.exit_code == static_cast<int>(ExitCode::host) ||
                          end.exit_code == static_cast<int>(ExitCode::io);
-    end.kept_out = unready && rank.step < 0 && (last_step_ >= 0 || report.attempt > 0);
+    end.kept_out =
+        unready && rank.step < 0 && (last_step_ >= 0 || (report.attempt > 0 && known_ >= 0));
     end.what = rank.ending.value_or(Ending{}).describe();
   }
   return end;
