@@ -260,19 +260,11 @@ class Planning {
     reason.without_seconds = chosen.forecast.step_seconds;
   }
 
-  /// True if the strategy would rather have `step` than what was chosen.
-  [[nodiscard]] bool is_better(const PlannedStep& step) const {
-    const PlannedStep& chosen = *answer_.chosen;
-    const bool wants_memory =
-        request_.strategy == Strategy::aggressive || request_.strategy == Strategy::maximum;
-    return step.forecast.step_seconds < chosen.forecast.step_seconds &&
-           (!wants_memory || scarce_bytes(step.needs, request_.search.machine) <=
-                                 scarce_bytes(chosen.needs, request_.search.machine));
-  }
-
   /// Compiles what is guessed to fit and to be faster without one of the settings that were made,
-  /// and takes it if it is: guesses may have ruled it out before others corrected them.
+  /// and takes it if it is: guesses may have ruled it out before others corrected them. Strategies
+  /// that want the least memory would compare a step within the target with one within less.
   void take_back_what_hinders() {
+    if (request_.strategy == Strategy::aggressive || request_.strategy == Strategy::maximum) return;
     for (int tries = 0; tries < kMostTakenBack && answer_.chosen && !answer_.is_asked; ++tries) {
       const std::vector<PricedChange> all = reasons();
       const auto hinders = std::ranges::find_if(all, [&](const PricedChange& reason) {
@@ -283,9 +275,8 @@ class Planning {
       if (hinders == all.end()) return;
       std::optional<PlannedStep> step = search_.attempted_step(hinders->choices, limits_);
       taken_back_.emplace_back(hinders->choices, step);
-      if (!step || !is_better(*step)) continue;
-      step = search_.settled(std::move(*step));
-      choose({*step, *step});
+      if (step && step->forecast.step_seconds < answer_.chosen->forecast.step_seconds)
+        choose(finished(search_, {*step}));
     }
   }
 

@@ -269,6 +269,14 @@ static bool demands_speed(const ResolvedConfig& config) {
   return std::isfinite(plan::most_slowdown(config.options.target.strategy));
 }
 
+/// Names a strategy that demands no speed, and takes no smaller part of a target: "--strategy
+/// balanced "; "" if the one that is asked demands none.
+static std::string_view without_demand(const ResolvedConfig& config) {
+  if (!demands_speed(config)) return "";
+  return config.options.target.strategy == plan::Strategy::aggressive ? "--strategy maximum "
+                                                                      : "--strategy balanced ";
+}
+
 /// "the host has 113.25 GiB to give, 256.00 MiB too little": what the host of a device and its
 /// drives lack of `lacking`, for all of its ranks; "": nothing.
 static std::string lacking_text(const plan::MemoryNeeds& lacking, const plan::MemoryNeeds& needs,
@@ -284,7 +292,7 @@ static std::string lacking_text(const plan::MemoryNeeds& lacking, const plan::Me
       text += fmt::format(
           " ({}--host-memory {} gives that, and leaves {} to others; without it a twentieth stays "
           "free)",
-          demands_speed(config) ? "--strategy balanced " : "", byte_size_text(needed),
+          without_demand(config), byte_size_text(needed),
           format_bytes(budget.most_host_bytes - needed));
   }
   if (lacking.disk > 0)

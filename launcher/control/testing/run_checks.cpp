@@ -234,10 +234,12 @@ void RunChecks::check_hang(const AttemptReport& report) const {
   if (starts_.back().placement.host_of(rank) != report.failed_host)
     throw CheckFailed("culprit", fmt::format("rank {} is on another host", rank));
   const bool is_network = hang.kind == Hang::Kind::in_it;
-  // A message that comes late in its stream may leave a word of a failure behind.
-  if (is_network && !network_hangs_.contains(newest()) && scenario_.network.reordered_percent == 0)
+  // A message that comes late in its stream may leave a word of a failure behind: then all wait, or
+  // who is left gets nothing done.
+  const bool may_be_in_order = scenario_.network.reordered_percent == 0;
+  if (is_network && !network_hangs_.contains(newest()) && may_be_in_order)
     throw CheckFailed("culprit", "the network is blamed, and carries all");
-  if (is_network) return;
+  if (is_network || (hang.kind == Hang::Kind::alone && !may_be_in_order)) return;
   const bool is_stopped = stopped_ranks_.contains({newest(), rank});
   if (!is_stopped && !hung_ranks_.contains({newest(), rank}))
     throw CheckFailed("culprit", fmt::format("rank {} does not hang", rank));
