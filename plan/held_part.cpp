@@ -7,8 +7,8 @@
 namespace strata::plan {
 namespace {
 
-/// Shares go in steps of 1 / kParts.
-constexpr int kParts = 16;
+/// Shares go in sixteenths.
+constexpr int kSixteenths = 16;
 
 }  // namespace
 
@@ -18,10 +18,10 @@ Choices with_held_part(const Choices& choices, const std::function<bool(const Ch
     return choices;
   const auto with = [&](int parts) {
     Choices fewer = choices;
-    fewer.optimizer_part = static_cast<double>(parts) / kParts;
+    fewer.optimizer_part = static_cast<double>(parts) / kSixteenths;
     return fewer;
   };
-  int held = 0, too_many = static_cast<int>(std::ceil(choices.optimizer_part * kParts));
+  int held = 0, too_many = static_cast<int>(std::ceil(choices.optimizer_part * kSixteenths));
   while (too_many - held > 1) {
     const int middle = (held + too_many) / 2;
     (hold(with(middle)) ? held : too_many) = middle;

@@ -13,7 +13,10 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <string_view>
+#include <utility>
 
 #include "core/check.h"
 #include "core/error.h"
@@ -166,6 +169,23 @@ const char* name_of(dnnl_cpu_isa_t isa) {
   }
 }
 
+/// Returns `limit`, or what the environment asks oneDNN for if that is less. (To ask oneDNN itself
+/// would settle it.)
+dnnl_cpu_isa_t asked_of_onednn(dnnl_cpu_isa_t limit) {
+  constexpr std::pair<std::string_view, dnnl_cpu_isa_t> kNames[] = {
+      {"SSE41", dnnl_cpu_isa_sse41},
+      {"AVX", dnnl_cpu_isa_avx},
+      {"AVX2", dnnl_cpu_isa_avx2},
+      {"AVX512_CORE", dnnl_cpu_isa_avx512_core},
+      {"AVX512_CORE_VNNI", dnnl_cpu_isa_avx512_core_vnni},
+      {"AVX512_CORE_BF16", dnnl_cpu_isa_avx512_core_bf16}};
+  const char* asked = std::getenv("ONEDNN_MAX_CPU_ISA");
+  if (asked == nullptr) asked = std::getenv("DNNL_MAX_CPU_ISA");
+  for (const auto& [name, isa] : kNames)
+    if (asked != nullptr && name == asked && (isa & ~limit) == 0) return isa;
+  return limit;
+}
+
 }  // namespace
 
 std::string CpuFeatures::to_string() const {
@@ -205,6 +225,7 @@ void limit_libraries(const CpuFeatures& features) {
   if (!features.avx512_bf16) limit = dnnl_cpu_isa_avx512_core_vnni;
   if (!features.avx512) limit = dnnl_cpu_isa_avx2;
   if (!features.avx2) limit = dnnl_cpu_isa_sse41;
+  limit = asked_of_onednn(limit);
   // Refused once oneDNN has run; then an earlier call must have set the same limit.
   if (dnnl_set_max_cpu_isa(limit) != dnnl_success)
     STRATA_CHECK((dnnl_get_effective_cpu_isa() & ~limit) == 0,
