@@ -25,7 +25,7 @@ class StandardOutput {
  public:
   explicit StandardOutput(std::FILE* stream = stdout) : stream_(stream) {}
 
-  /// What cannot be written is lost; the next text is tried nonetheless, for disks become free.
+  /// Text that cannot be written is lost; the next one is tried nonetheless, for disks become free.
   void print(std::string_view text);
   /// False once text was lost, also where nobody reads it: who would print on and on should end.
   [[nodiscard]] bool takes_text() const { return takes_text_; }

@@ -62,7 +62,7 @@ RestartPolicy::Decision RestartPolicy::judge(TimePoint now, const AttemptEnd& en
             .why =
                 "the ranks cannot start again after the failed save or read that ended them "
                 "before, as the error above says; mend that first"};
-  // What was asked of a host is too much for it, and was so before anything was done.
+  // A host that refuses the first start would refuse the next one: nothing was done in between.
   if (end.exit_code == static_cast<int>(ExitCode::host) && end.step < 0 && !end.is_kept_out &&
       !limits_.without_commit)
     return ends;

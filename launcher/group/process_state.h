@@ -1,4 +1,4 @@
-// Whether a process may run and does, as /proc and its control groups tell.
+// Reads from /proc and from control groups whether a process may run, and does.
 #pragma once
 
 #include <sys/types.h>

@@ -1,4 +1,4 @@
-// What ranks get from mlaunch, where their output goes, and what mlaunch refuses to start.
+// Tests what ranks get from mlaunch, where their output goes, and what mlaunch refuses to start.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

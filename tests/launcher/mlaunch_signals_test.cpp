@@ -1,4 +1,4 @@
-// What signals to mlaunch, and its own death, do to the processes of a run.
+// Tests what signals to mlaunch, and its own death, do to the processes of a run.
 #include <gtest/gtest.h>
 #include <signal.h>
 

@@ -85,7 +85,7 @@ class SavedState {
   };
 
   [[nodiscard]] std::size_t index_of_rank() const { return static_cast<std::size_t>(rank_); }
-  /// What bytes_arriving_in and leaving_bytes say, of each rank.
+  /// Return what bytes_arriving_in and leaving_bytes say, of each rank.
   [[nodiscard]] std::vector<std::int64_t> arriving_each(std::span<const RoutedPiece> pieces) const;
   [[nodiscard]] std::vector<std::int64_t> leaving_each() const;
 

@@ -17,7 +17,7 @@
 namespace strata::train {
 namespace {
 
-/// What to go on from.
+/// The text to go on from.
 struct Prompt {
   std::string text;
   bool as_bytes = false;  ///< each is a token

@@ -140,7 +140,7 @@ std::optional<Refusal> CoordinatorServer::refusal(const Hello& hello,
         "host {} is there already ({}), and answers: give each host a --node-rank of "
         "its own",
         hello.host, other->host_name());
-    // What follows an agent that has just died may come before that is seen.
+    // An agent that follows one that has just died may come before that is seen.
     return Refusal{text, text, static_cast<int>(ExitCode::try_again)};
   }
   if (std::ranges::find(settings_.hosts, hello.host) == settings_.hosts.end()) {

@@ -1,4 +1,4 @@
-// What options change in the input of the passes: Plan, attributes of the optimizer and of
+// Lists what options change in the input of the passes: Plan, attributes of the optimizer and of
 // step_control, weight decay, first loss scale.
 #pragma once
 
