@@ -335,13 +335,14 @@ class BrowserTest(ProgramTest):
         for name in ("first", "second"):
             self.run_program(train(*QUICK, "--steps", "3", "--memory-report", name))
             self.assertEqual(self.drawn(name), "this run")
-        self.run_program([str(BIN / "plan"), "compare", "--page", "second/report.html", "second", "first"])
-        self.assertEqual(self.drawn("second"), "second, first")
+        (self.home / "both").mkdir()
+        self.run_program([str(BIN / "plan"), "compare", "--page", "both/report.html", "second", "first"])
+        self.assertEqual(self.drawn("both"), "second, first")
         # A file that a user opens in the page.
         opened = ("<script>const files = new DataTransfer(); files.items.add(new File([%s], 'more.csv'));"
                   "$('runs').files = files.files; $('runs').dispatchEvent(new Event('change'));</script>" % json.dumps(self.read("first/steps.csv")))
-        self.write("second/report.html", self.read("second/report.html").replace("</body>", opened + "</body>"))
-        self.assertEqual(self.drawn("second"), "second, first, more.csv")
+        self.write("both/report.html", self.read("both/report.html").replace("</body>", opened + "</body>"))
+        self.assertEqual(self.drawn("both"), "second, first, more.csv")
 
     def test_a_broken_page_is_noticed(self):
         self.run_program(train("--model", "gpt2-tiny", "--steps", "0", "--print-plan", "--memory-report", "report"))
