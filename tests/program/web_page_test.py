@@ -83,6 +83,7 @@ class WebPage(Pages):
         self.assertEqual(code, 200)
         for line in text.splitlines():
             self.assertTrue(line.startswith("# ") or SAMPLE.fullmatch(line), line)
+        self.wait_until(lambda: {"strata_loss", "strata_tokens_per_second"} <= self.figures().keys(), "a step of the second start")
         figures = self.figures()
         self.assertEqual(figures["strata_restarts_total"], "1")
         self.assertEqual(figures["strata_up"], "1")
