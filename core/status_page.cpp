@@ -24,7 +24,7 @@ namespace strata {
 namespace {
 
 constexpr std::uint64_t kPageMagic = 0x6567'6170'5441'5453;  // "STATpage"
-constexpr std::uint32_t kVersion = 8;
+constexpr std::uint32_t kVersion = 9;
 constexpr const char* kSameBuild = "; start programs and launcher from the same build";
 constexpr std::array<std::string_view, 11> kPhaseNames{"starting", "loading", "planning", "forward",
                                                        "backward", "update",  "evaluate", "running",
@@ -71,6 +71,7 @@ StatusPage StatusPage::create(int rank, int attempt) {
   data->attempt = attempt;
   data->phase_since_ns.store(boot_time_ns(), std::memory_order_relaxed);
   data->committed_step.store(-1, std::memory_order_relaxed);
+  data->failed_save_step.store(-1, std::memory_order_relaxed);
   data->loss.store(std::numeric_limits<double>::quiet_NaN(), std::memory_order_relaxed);
   data->lease_until_ns.store(kNoLeaseEnd, std::memory_order_relaxed);
   data->magic = kPageMagic;
@@ -162,6 +163,19 @@ void StatusPage::set_quiet(double seconds) {
 void StatusPage::set_committed(std::int64_t step, std::string_view folder) {
   copy_text(data_->checkpoint, folder);
   data_->committed_step.store(step, std::memory_order_release);
+  beat();
+}
+
+void StatusPage::set_failed_save(std::int64_t step, std::string_view why) {
+  copy_text(data_->failed_save, why);
+  if (data_->failed_save_step.load(std::memory_order_relaxed) < 0)
+    data_->saves_fail_since_ns.store(boot_time_ns(), std::memory_order_relaxed);
+  data_->failed_save_step.store(step, std::memory_order_release);
+  beat();
+}
+
+void StatusPage::forget_failed_save() {
+  data_->failed_save_step.store(-1, std::memory_order_release);
   beat();
 }
 

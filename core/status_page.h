@@ -57,6 +57,10 @@ struct StatusPageData {
   std::atomic<std::int64_t> work_ns;       ///< in which this rank waited for no other; 0: not known
   std::atomic<std::int64_t> worked_steps;  ///< over which work_ns was added up
   EventRing events;                        ///< instructions and collectives, the last ones
+  /// Step of the newest checkpoint that could not be written; -1: none, or one was since.
+  std::atomic<std::int64_t> failed_save_step;
+  std::atomic<std::int64_t> saves_fail_since_ns;  ///< boot_time_ns of the first such failure
+  char failed_save[1024];                         ///< why, of the newest one
 
   // What follows is written by the launcher.
   std::atomic<std::int64_t> lease_until_ns;  ///< boot_time_ns; after it the rank must not commit
@@ -97,6 +101,10 @@ class StatusPage {
   void beat();
   void set_quiet(double seconds);
   void set_committed(std::int64_t step, std::string_view folder);
+  /// Tells the launcher that the checkpoint of `step` could not be written; forget_failed_save()
+  /// that one could. One thread at a time.
+  void set_failed_save(std::int64_t step, std::string_view why);
+  void forget_failed_save();
   void set_rates(double loss, double tokens_per_second);
   /// Adds the seconds of one step in which this rank waited for no other.
   void add_work(double seconds);

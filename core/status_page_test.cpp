@@ -57,6 +57,23 @@ TEST(StatusPage, KeepsTheFirstErrorAndCutsLongTexts) {
   EXPECT_EQ(std::string(page.data().error), std::string(sizeof(StatusPageData::error) - 1, 'x'));
 }
 
+TEST(StatusPage, TellsSinceWhenSavesFail) {
+  StatusPage page = StatusPage::create(0);
+  EXPECT_EQ(page.data().failed_save_step.load(), -1);
+  page.set_failed_save(10, "no space");
+  const std::int64_t first = page.data().saves_fail_since_ns.load();
+  EXPECT_GT(first, 0);
+  page.data().saves_fail_since_ns = 1;
+  page.set_failed_save(20, "still no space");
+  EXPECT_EQ(page.data().failed_save_step.load(), 20);
+  EXPECT_STREQ(page.data().failed_save, "still no space");
+  EXPECT_EQ(page.data().saves_fail_since_ns.load(), 1) << "the first of the row counts";
+  page.forget_failed_save();
+  EXPECT_EQ(page.data().failed_save_step.load(), -1);
+  page.set_failed_save(30, "no space");
+  EXPECT_GE(page.data().saves_fail_since_ns.load(), first) << "another row";
+}
+
 TEST(StatusPage, ShowsNoControlCharacters) {
   StatusPage page = StatusPage::create(0);
   page.set_instruction(1, "a\x1b[2Jb");

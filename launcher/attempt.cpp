@@ -210,6 +210,7 @@ EndedRank Attempt::ended_rank(int rank) const {
           .collective_name = ranks_.collective_name(rank),
           .peak_rss_bytes = ranks_.peak_rss_bytes(rank),
           .phase_seconds = 1e-9 * static_cast<double>(boot_time_ns() - page.phase_since_ns.load()),
+          .save_failure = ranks_.save_failure(rank),
           .stays = machine_.gave_up() ? why_it_stays(rank) : ""};
 }
 

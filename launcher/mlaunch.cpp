@@ -7,6 +7,7 @@
 #include <exception>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/error.h"
@@ -99,6 +100,13 @@ std::optional<int> run_command(const std::vector<std::string>& arguments, Standa
   return {};
 }
 
+/// Returns the words that may have been meant by the program's name: only the first word is one.
+std::vector<std::string_view> words_for(const std::vector<std::string>& arguments,
+                                        const Options& options) {
+  if (arguments.front() != options.command.front()) return {};
+  return {"status", "stop", "logs", "secret"};
+}
+
 int run(const std::vector<std::string>& arguments, StandardOutput& output) {
   if (const auto code = run_command(arguments, output)) return *code;
   Run run;
@@ -113,7 +121,8 @@ int run(const std::vector<std::string>& arguments, StandardOutput& output) {
   check_network_interface(run.options, surroundings);
   for (const std::string& note : run.options.notes) print_error("note: " + note);
   // Another host would wait in vain for one that ends here: it learns of it when ranks start.
-  if (run.options.hosts.coordinates) run.program_path = find_program(run.options.command.front());
+  if (run.options.hosts.coordinates)
+    run.program_path = find_program(run.options.command.front(), words_for(arguments, run.options));
   if (run.options.hosts.are_several()) check_program_arguments(run.options);
   run.run_id = make_run_id();
   const auto devices = choose_devices(run.options.devices, devices_of_host());

@@ -18,6 +18,8 @@ constexpr std::size_t kAnswerBytes = std::size_t{256} << 10;
 constexpr std::chrono::seconds kFollows{1};
 /// ... and has this time to ask for what was printed last.
 constexpr std::chrono::milliseconds kLastQuestions{300};
+/// It is known so exactly when a run that was killed was seen last.
+constexpr std::chrono::seconds kBetweenRecords{60};
 /// The last answer is sent without waiting for its reader.
 constexpr std::size_t kLastAnswerBytes = std::size_t{64} << 10;
 
@@ -35,7 +37,19 @@ RunViews::RunViews(const Run& run, const Coordinator& coordinator, RecentOutput&
 
 void RunViews::open_socket() {
   const auto open_folder = [] { return ControlFolder::make(ControlFolder::places().front()); };
+  if (socket_) socket_->remove_record();
+  recorded_.reset();
   socket_.emplace(open_folder, run_.run_id, answers_);
+}
+
+/// Keeps what is to be known of the run if this process is killed.
+void RunViews::keep_record(const RunStatus& status) {
+  if (!socket_) return;
+  if (recorded_ && recorded_->attempt == status.attempt &&
+      recorded_->committed == status.committed && now_ < recorded_->when + kBetweenRecords)
+    return;
+  recorded_ = {status.attempt, status.committed, now_};
+  socket_->keep_record(record_json(status, std::chrono::system_clock::now()));
 }
 
 void RunViews::open_page(int port) {
@@ -107,8 +121,11 @@ void RunViews::work(TimePoint now) {
   now_ = now;
   fetches_ = !fetch_ || *fetch_ <= now;
   if (fetches_) fetch_.reset();
-  if (progress_.next_look() <= now)
-    progress_.look(now, std::chrono::system_clock::now(), current());
+  if (progress_.next_look() <= now) {
+    const RunStatus status = current();
+    progress_.look(now, std::chrono::system_clock::now(), status);
+    keep_record(status);
+  }
   if (socket_) socket_->work(now);
   if (page_) page_->work();
   std::erase_if(questions_, [this](const ViewAsked& asked) {
@@ -139,11 +156,11 @@ void RunViews::await_followers(const std::string& line) {
   }
 }
 
-void RunViews::end(int exit_code) {
+void RunViews::end(int exit_code, const std::vector<int>& killed) {
   ended_ = true;
   const std::string line =
       ended_json(current(), {exit_code, std::chrono::system_clock::now(), coordinator_.committed(),
-                             coordinator_.checkpoint()});
+                             coordinator_.checkpoint(), killed});
   await_followers(line);
   if (socket_) socket_->end(line);
   for (const ViewAsked& asked : std::exchange(questions_, {}))

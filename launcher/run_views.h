@@ -52,14 +52,16 @@ class RunViews {
     hosts_.take(now, event.host, event.agent, event.piece);
   }
 
-  /// Answers all that wait for the end, which has come with this exit code. Waits a moment for
+  /// Answers all that wait for the end, which has come with this exit code; `killed`: ranks that
+  /// were asked to end and had to be killed. Waits a moment for
   /// those who follow the run's output and are between two questions. Nothing works afterwards.
-  void end(int exit_code);
+  void end(int exit_code, const std::vector<int>& killed);
 
  private:
   [[nodiscard]] RunStatus status() const;
   [[nodiscard]] RunStatus current() const;
   void add_ranks(RunStatus& status) const;
+  void keep_record(const RunStatus& status);
   std::optional<std::string> logs(const AskLogs& asked, bool ended);
   void await_followers(const std::string& line);
   std::vector<std::string> fetch_output(const std::optional<int>& rank);
@@ -76,6 +78,13 @@ class RunViews {
   RunProgress progress_;
   std::unique_ptr<WebServer> page_;  ///< null: nobody asked for it
   std::optional<ControlSocket> socket_;
+  /// What a record says that changes seldom, and when it was kept.
+  struct Recorded {
+    int attempt = -1;
+    std::int64_t committed = -1;
+    TimePoint when{};
+  };
+  std::optional<Recorded> recorded_;   ///< nullopt: nothing is kept of the run yet
   std::vector<ViewAsked> questions_;   ///< from other hosts, that are not answered yet
   TimePoint now_{};                    ///< of the last work()
   std::optional<TimePoint> fetch_;     ///< when lines of other hosts are fetched again

@@ -20,6 +20,7 @@
 #include "launcher/group/descendants.h"
 #include "launcher/group/signals.h"
 #include "launcher/report/failure_report.h"
+#include "launcher/report/run_report.h"
 #include "launcher/run_output.h"
 #include "launcher/run_views.h"
 #include "launcher/several_hosts.h"
@@ -94,6 +95,7 @@ class Supervisor {
   std::unique_ptr<Attempt> attempt_;  ///< null between attempts
   std::string resume_;  ///< what their newest checkpoint is for; empty: they have made none
   std::optional<RunViews> views_;  ///< of the run's coordinator
+  std::vector<int> killed_;        ///< ranks that were asked to end, and did not
   int user_signal_ = 0;            ///< with which the user ended the run; 0: none
   std::optional<int> exit_code_;
 };
@@ -162,7 +164,7 @@ int Supervisor::run() {
   const int code_of_ranks = *exit_code_;
   output_.write();
   note_lost_output();
-  if (views_) views_->end(*exit_code_);
+  if (views_) views_->end(*exit_code_, killed_);
   if (views_ && parts_.wire) parts_.wire->end_run(code_of_ranks);
   if (parts_.wire) parts_.wire->close(kLastWordsToHosts);
   wait_for_starters();
@@ -239,9 +241,11 @@ std::string Supervisor::stop(bool at_once) {
                                           : " asks the ranks to save and end"));
     tell(CoordinatorEvent(RunSignal{run_.ended_by.signal}));
   }
+  const std::chrono::milliseconds grace = run_.options.grace;
   const bool watches = run_.options.hang_timeout != std::chrono::seconds(0);
-  return stop_json({run_.run_id, was_asked, run_.options.grace,
-                    watches ? HangWatch::kHeld : run_.options.grace, look()});
+  return stop_json({run_.run_id, was_asked, grace,
+                    watches ? std::min<std::chrono::milliseconds>(HangWatch::kHeld, grace) : grace,
+                    look()});
 }
 
 /// Tells how the ranks are.
@@ -290,6 +294,7 @@ void Supervisor::act(const ControlAction& action) {
     parts_.wire->send(*to_coordinator);
   } else if (const auto* told = std::get_if<TellReport>(&action)) {
     reports_.tell(told->report);
+    killed_ = killed_ranks(told->report);
   } else if (const auto* words = std::get_if<Announce>(&action)) {
     say(words->text);
   } else if (const auto* gave_up = std::get_if<KeepEvidence>(&action)) {

@@ -94,9 +94,10 @@ What you see
     which one, how it ended, where it was, its error and what to do. mlaunch ends with that rank's
     exit code (128 + signal when it was killed). Ctrl-C ends the ranks, a second Ctrl-C kills them.
     SIGTERM lets them stop by themselves: those that save what they have and end with code 75 were
-    stopped on request, and so was mlaunch. A second SIGTERM ends them as Ctrl-C does. SIGUSR1 and
-    SIGUSR2 are passed on. Rank 0 reads mlaunch's standard input unless that is a terminal; other
-    ranks read nothing.
+    stopped on request, and so was mlaunch. Those that have not ended when the grace is over are
+    killed, which it says; its code is 75, too. A second SIGTERM ends them as Ctrl-C does. SIGUSR1
+    and SIGUSR2 are passed on. Rank 0 reads mlaunch's standard input unless that is a terminal;
+    other ranks read nothing.
 
 Exit codes
     0 done   2 wrong command line   65 bad stored data   69 this machine cannot do it

@@ -43,12 +43,14 @@ std::vector<std::string> programs_in(const std::string& directory) {
                                    : "chmod +x " + name + ", or start its interpreter"));
 }
 
-[[noreturn]] void refuse_name(const std::string& name, const std::string& first_directory) {
+[[noreturn]] void refuse_name(const std::string& name, const std::string& first_directory,
+                              const std::vector<std::string_view>& words) {
   std::error_code error;
   if (fs::exists(name, error) && !fs::is_directory(name, error)) refuse_path("./" + name);
   const std::vector<std::string> names = programs_in(first_directory);
-  const std::string close =
-      suggestion(name, std::vector<std::string_view>(names.begin(), names.end()));
+  std::vector<std::string_view> meant(words);
+  meant.insert(meant.end(), names.begin(), names.end());
+  const std::string close = suggestion(name, meant);
   std::string message =
       "program " + name + " is neither in " + first_directory + " nor in $PATH" + close;
   constexpr std::size_t kFewNames = 20;
@@ -62,7 +64,8 @@ std::vector<std::string> programs_in(const std::string& directory) {
 }  // namespace
 
 std::string find_program(const std::string& name, const std::string& first_directory,
-                         const std::string& search_path) {
+                         const std::string& search_path,
+                         const std::vector<std::string_view>& words) {
   if (name.find('/') != std::string::npos) {
     if (!is_executable(name)) refuse_path(name);
     return name;
@@ -74,13 +77,13 @@ std::string find_program(const std::string& name, const std::string& first_direc
     const fs::path path = fs::path(directory.empty() ? "." : directory) / name;
     if (is_executable(path)) return path;
   }
-  refuse_name(name, first_directory);
+  refuse_name(name, first_directory, words);
 }
 
-std::string find_program(const std::string& name) {
+std::string find_program(const std::string& name, const std::vector<std::string_view>& words) {
   const char* search_path = std::getenv("PATH");
-  return find_program(name, own_directory(),
-                      search_path != nullptr ? search_path : "/usr/bin:/bin");
+  return find_program(name, own_directory(), search_path != nullptr ? search_path : "/usr/bin:/bin",
+                      words);
 }
 
 }  // namespace strata::launcher

@@ -2,16 +2,20 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace strata::launcher {
 
 /// Returns `name` itself when it contains a slash; else the executable of that name in
 /// `first_directory`, else in the colon-separated `search_path`. Throws InvalidArgument that says
-/// where it looked and what is there.
+/// where it looked, what is there, and which program or which of `words`, that are commands of
+/// mlaunch, may be meant.
 std::string find_program(const std::string& name, const std::string& first_directory,
-                         const std::string& search_path);
+                         const std::string& search_path,
+                         const std::vector<std::string_view>& words = {});
 
 /// Looks beside mlaunch first, then in $PATH.
-std::string find_program(const std::string& name);
+std::string find_program(const std::string& name, const std::vector<std::string_view>& words = {});
 
 }  // namespace strata::launcher

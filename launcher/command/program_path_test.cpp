@@ -34,9 +34,10 @@ class ProgramPath : public ::testing::Test {
   std::string find(const std::string& name) const {
     return find_program(name, root_ / "own", "/nowhere:" + (root_ / "path").string());
   }
-  std::string refusal(const std::string& name) const {
+  std::string refusal(const std::string& name,
+                      const std::vector<std::string_view>& words = {}) const {
     try {
-      find(name);
+      (void)find_program(name, root_ / "own", "/nowhere:" + (root_ / "path").string(), words);
     } catch (const InvalidArgument& error) {
       return error.what();
     }
@@ -59,6 +60,12 @@ TEST_F(ProgramPath, NamesTheNearestProgram) {
   for (const char* name : {"trian", "trai"})
     EXPECT_NE(refusal(name).find("did you mean 'train'?"), std::string::npos) << name;
   EXPECT_NE(refusal("generate").find("there are: train"), std::string::npos);
+  EXPECT_NE(refusal("statsu", {"status", "stop"}).find("did you mean 'status'?"),
+            std::string::npos);
+  EXPECT_EQ(refusal("statsu").find("did you mean"), std::string::npos);
+  EXPECT_EQ(find_program("tool", root_ / "own", (root_ / "path").string(), {"tools"}),
+            root_ / "path" / "tool")
+      << "a program of that name starts";
 }
 
 TEST_F(ProgramPath, SaysWhyAPathIsNoProgram) {

@@ -8,6 +8,7 @@
 
 #include "core/status_page.h"
 #include "launcher/control/ending.h"
+#include "launcher/control/save_failure.h"
 
 namespace strata::launcher {
 
@@ -25,7 +26,11 @@ struct EndedRank {
   std::string collective_name = {};  ///< of the one under way; empty: none
   std::int64_t peak_rss_bytes = 0;   ///< 0: unknown
   double phase_seconds = 0;          ///< for which it was in its phase at the end; 0: unknown
-  std::string stays = {};            ///< why it was killed and does not end; empty: it has ended
+  std::optional<SaveFailure> save_failure = {};  ///< that was not made good until its end
+  std::string stays = {};  ///< why it was killed and does not end; empty: it has ended
+
+  /// True if it has told nothing of itself, as programs that are not Strata's.
+  [[nodiscard]] bool tells_nothing() const { return where.empty() && error.empty(); }
 };
 
 struct AttemptFacts {

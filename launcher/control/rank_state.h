@@ -5,9 +5,11 @@
 #include <chrono>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 
 #include "core/status_page.h"
+#include "launcher/control/save_failure.h"
 
 namespace strata::launcher {
 
@@ -18,6 +20,7 @@ struct RankView {
   double loss = std::numeric_limits<double>::quiet_NaN();  ///< of its last step; NaN: none yet
   double tokens_per_second = 0;                            ///< of all ranks; 0: not known yet
   std::array<std::int64_t, 4> tier_bytes{};  ///< on the device, pinned, pageable, on disk
+  std::optional<SaveFailure> save_failure = {};
   bool operator==(const RankView&) const = default;
 };
 

@@ -11,6 +11,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/shown_text.h"
 #include "core/system_call.h"
 #include "launcher/command/program_path.h"
 #include "launcher/group/descendants.h"
@@ -212,7 +213,18 @@ RankView RankGroup::view(int rank) const {
   view.loss = page.loss.load();
   view.tokens_per_second = page.tokens_per_second.load();
   std::ranges::copy(page.tier_bytes, view.tier_bytes.begin());
+  view.save_failure = save_failure(rank);
   return view;
+}
+
+std::optional<SaveFailure> RankGroup::save_failure(int rank) const {
+  const StatusPageData& page = this->page(rank);
+  const std::int64_t step = page.failed_save_step.load(std::memory_order_acquire);
+  if (step < 0) return std::nullopt;
+  return SaveFailure{
+      .step = step,
+      .seconds = 1e-9 * static_cast<double>(boot_time_ns() - page.saves_fail_since_ns.load()),
+      .why = shown_text(page.failed_save)};
 }
 
 std::string RankGroup::where(int rank) const {

@@ -79,6 +79,8 @@ class RankGroup {
   [[nodiscard]] std::string error_of(int rank) const;
   /// Returns the folder of the checkpoint that its status page names; "": none.
   [[nodiscard]] std::string checkpoint_of(int rank) const;
+  /// Returns the checkpoint that its status page says could not be written; nullopt: none.
+  [[nodiscard]] std::optional<SaveFailure> save_failure(int rank) const;
   /// True if its status page says that the rank has done its work.
   [[nodiscard]] bool is_done(int rank) const;
   /// Returns the most memory that the rank's process used; 0: it has not ended.

@@ -122,8 +122,10 @@ void StateMachine::on(const Tick&) {
   while (!escalations_.empty() && escalations_.back().time <= now_) {
     const int signal = escalations_.back().signal;
     escalations_.pop_back();
-    if (state_ == State::stopping)
+    if (state_ == State::stopping) {
+      is_grace_over_ = true;
       actions_.emplace_back(Say{"the ranks have not stopped in time; killing them"});
+    }
     state_ = State::ending;
     asked_to_end_ = true;
     if (signal == kGiveUp)
@@ -255,7 +257,7 @@ void StateMachine::finish() {
   int code = 0;
   if (failure_)
     code = failure_->ending.exit_code();
-  else if (all_stopped())
+  else if (all_stopped() || (is_grace_over_ && user_signal_ != 0))
     code = static_cast<int>(ExitCode::try_again);
   else if (user_signal_ != 0)
     code = static_cast<int>(ExitCode::signal_base) + user_signal_;

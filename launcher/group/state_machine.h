@@ -5,7 +5,7 @@
 //           --Ctrl-C---> ending: ranks get SIGINT, then SIGTERM, then SIGKILL
 //           --failure, here or of a peer on another host--> ending: peers get kPeerGrace to end by
 //           themselves, then SIGTERM, SIGKILL
-//   stopping --grace is over--> ending: SIGKILL
+//   stopping --grace is over--> ending: SIGKILL, and 75 as of ranks that give up by themselves then
 //            --a second SIGTERM, Ctrl-C, failure--> ending as above
 //   ending --one more signal--> SIGKILL
 //   any --all ranks ended--> draining: their descendants end, their output is read to its end
@@ -156,6 +156,7 @@ class StateMachine {
   int user_signal_ = 0;
   bool asked_to_stop_ = false;  // true: a rank that ends with 75 does what it was told
   bool asked_to_end_ = false;   // true: mlaunch itself causes later endings
+  bool is_grace_over_ = false;  // true: ranks that had not stopped by then were killed
   bool no_process_left_ = false;
   bool failing_ = false;
   bool gave_up_ = false;

@@ -67,6 +67,8 @@ std::string exit_advice(const FailureFacts& facts) {
     case ExitCode::io:
       return "check the disk that the error names (df -h, dmesg)";
     case ExitCode::try_again:
+      if (!facts.lost_save.empty())
+        return "make room, or mend what the cause names, then start the run again";
       return "another rank was lost or gave no answer, or the time to save was over; start the run "
              "again";
     case ExitCode::configuration:
@@ -211,6 +213,13 @@ std::string other_errors_text(const FailureFacts& facts) {
          likewise(nearly_alike, ", with other numbers");
 }
 
+/// Describes the ending. The 75 of a rank that could not save blames no other rank.
+std::string how_it_ended(const FailureFacts& facts) {
+  if (facts.lost_save.empty() || !blames_a_peer(facts.ending)) return facts.ending.describe();
+  return fmt::format("exited with code {}, as {}", facts.ending.number,
+                     in_one_line(facts.lost_save));
+}
+
 }  // namespace
 
 std::string resume_text(std::int64_t step, const std::string& checkpoint) {
@@ -252,7 +261,7 @@ std::string failure_report(const FailureFacts& facts) {
                               : fmt::format("rank {} of {} failed{}", facts.rank, facts.ranks,
                                             alike ? ", and the others likewise" : "");
   std::string report = fmt::format("mlaunch: {}: {} {}\n", who, facts.program,
-                                   started ? facts.ending.describe() : "could not be started");
+                                   started ? how_it_ended(facts) : "could not be started");
   add_field(report, facts.is_common ? "hosts" : "host", facts.host);
   add_field(report, "where", place_text(facts.where, facts.phase_seconds));
   if (!alike) add_field(report, "others", others_text(facts));

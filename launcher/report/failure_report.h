@@ -29,6 +29,7 @@ struct FailureFacts {
   std::string spawn_error;               ///< not empty: the rank never started
   std::string where;                     ///< read from its status page; empty: unknown
   std::string error;                     ///< read from its status page; empty: none
+  std::string lost_save;                 ///< which could not be written, and why; empty: none
   std::string error_tail;                ///< end of its standard error
   std::int64_t peak_rss_bytes = 0;       ///< 0: unknown
   double phase_seconds = 0;              ///< as in RankFacts
@@ -38,10 +39,11 @@ struct FailureFacts {
   std::vector<RankFacts> others;         ///< index: rank; the failed rank's entry is ignored
 };
 
-/// Returns several lines; each ends with a newline. Errors of other ranks come before that of the
-/// failed one, a line each. Equal errors are counted. Errors that only blame a peer are left out,
-/// unless the failed rank's error does so, too. Where all ranks failed alike the first line says so
-/// and nothing else of the others is told. Times in a phase are told from a second on.
+/// Returns several lines; each ends with a newline. Where a rank ended with 75 since it could not
+/// save, the first one says so, and blames no other rank. Errors of other ranks come before that of
+/// the failed one, a line each. Equal errors are counted. Errors that only blame a peer are left
+/// out, unless the failed rank's error does so, too. Where all ranks failed alike the first line
+/// says so and nothing else of the others is told. Times in a phase are told from a second on.
 std::string failure_report(const FailureFacts& facts);
 
 /// Says what to do about the failed rank; "": nobody knows.

@@ -24,12 +24,14 @@ void write_place(JsonWriter& json, const EndedRank& rank) {
   if (!rank.collective_name.empty()) json.member("collective_name", rank.collective_name);
 }
 
-/// Says how a rank ended. After a request its 75 blames no other rank.
-std::string ending_text(const Ending& ending, bool was_requested) {
+/// Says how a rank ended. After a request, or where it could not save, its 75 blames no other rank.
+std::string ending_text(const EndedRank& rank, bool was_requested) {
   constexpr int kStopped = static_cast<int>(ExitCode::try_again);
-  if (was_requested && ending == Ending{Ending::Kind::exited, kStopped})
-    return fmt::format("exited with code {} (stopped on request)", kStopped);
-  return ending.describe();
+  if (*rank.ending == Ending{Ending::Kind::exited, kStopped}) {
+    if (was_requested) return fmt::format("exited with code {} (stopped on request)", kStopped);
+    if (rank.save_failure) return fmt::format("exited with code {} (could not save)", kStopped);
+  }
+  return rank.ending->describe();
 }
 
 void write_rank(JsonWriter& json, const std::string& host, int number, const EndedRank& rank,
@@ -38,9 +40,13 @@ void write_rank(JsonWriter& json, const std::string& host, int number, const End
   json.member("rank", number).member("host", host);
   if (rank.ending)
     json.member("exit_code", rank.ending->exit_code())
-        .member("ending", ending_text(*rank.ending, was_requested));
+        .member("ending", ending_text(rank, was_requested));
   write_place(json, rank);
   json.member("where", rank.where).member("error", rank.error);
+  if (rank.save_failure) {
+    json.key("failed_save");
+    rank.save_failure->write(json);
+  }
   if (!rank.stays.empty()) json.member("stays", rank.stays);
   if (rank.peak_rss_bytes > 0) json.member("peak_rss_bytes", rank.peak_rss_bytes);
   json.end_object();

@@ -17,16 +17,33 @@
 namespace strata::launcher {
 namespace {
 
-std::string why_it_ended(const Run& run, const AttemptFacts& facts) {
+/// Says which checkpoint a rank of the host could not write; "" if there is none.
+std::string lost_save_text(const AttemptFacts& facts) {
+  for (const EndedRank& rank : facts.ranks)
+    if (rank.save_failure) return "; " + rank.save_failure->describe();
+  return "";
+}
+
+/// Says which ranks had to be killed; "" if none.
+std::string killed_text(const AttemptReport& report) {
+  const std::vector<int> killed = killed_ranks(report);
+  if (killed.empty()) return "";
+  return fmt::format("; rank{} {} did not end in time and {} killed", killed.size() > 1 ? "s" : "",
+                     rank_list(killed), killed.size() > 1 ? "were" : "was");
+}
+
+std::string why_it_ended(const Run& run, const AttemptReport& report) {
+  const AttemptFacts& facts = *report.hosts[static_cast<std::size_t>(report.failed_host)].facts;
   const int number = facts.user_signal;
   const std::string who = number == run.ended_by.signal ? run.ended_by.words
                           : number == SIGINT            ? "Ctrl-C"
                                                         : signal_name(number);
-  const std::string where = facts.ranks.empty() ? "" : facts.ranks.front().where;
+  std::string where = facts.ranks.empty() ? "" : facts.ranks.front().where;
+  if (!where.empty()) where.insert(0, "; rank 0 was at ");
   if (facts.all_stopped)
     return "mlaunch: stopped on request" + (number != 0 ? " (" + who + ")" : "");
   if (number != 0)
-    return "mlaunch: ended by " + who + (where.empty() ? "" : "; rank 0 was at " + where);
+    return "mlaunch: ended by " + who + lost_save_text(facts) + killed_text(report) + where;
   return "";
 }
 
@@ -138,6 +155,7 @@ FailureFacts facts_of_failure(const Run& run, const AttemptReport& report) {
   facts.where = rank.where;
   facts.phase_seconds = rank.phase_seconds;
   facts.error = rank.error;
+  if (rank.save_failure) facts.lost_save = rank.save_failure->describe();
   facts.peak_rss_bytes = rank.peak_rss_bytes;
   return facts;
 }
@@ -180,13 +198,28 @@ std::string advice_of(const Run& run, const AttemptReport& report) {
   return has_failed_rank(report) ? failure_advice(facts_of_failure(run, report)) : "";
 }
 
+std::vector<int> killed_ranks(const AttemptReport& report) {
+  std::vector<int> killed;
+  for (const AttemptReport::OfHost& host : report.hosts) {
+    if (!host.facts || host.facts->user_signal == 0 || (host.facts->failed && !report.hang))
+      continue;
+    int rank = host.first_rank;
+    for (const EndedRank& one : host.facts->ranks) {
+      if (!one.ending || *one.ending == Ending{Ending::Kind::killed, SIGKILL})
+        killed.push_back(rank);
+      ++rank;
+    }
+  }
+  return killed;
+}
+
 bool is_failure(const AttemptReport& report) {
   return report.hang || !report.lost_because.empty() || !failed_host(report).facts ||
          has_failed_rank(report);
 }
 
 bool is_worth_words(const Run& run, const AttemptReport& report) {
-  return is_failure(report) || !why_it_ended(run, *failed_host(report).facts).empty();
+  return is_failure(report) || !why_it_ended(run, report).empty();
 }
 
 std::string attempt_text(const Run& run, const AttemptReport& report, const std::string& kept) {
@@ -204,7 +237,7 @@ std::string attempt_text(const Run& run, const AttemptReport& report, const std:
   } else {
     text = !report.lost_because.empty() || !host.facts
                ? "mlaunch: the ranks have ended: " + report.lost_because
-               : why_it_ended(run, *host.facts);
+               : why_it_ended(run, report);
     text += '\n';
     add_field(text, "resume", how_to_go_on(report));
     add_field(text, "report", kept);

@@ -42,6 +42,10 @@ std::vector<std::string> hosts_that_failed_alike(const AttemptReport& report);
 /// Returns the rank that hung or failed first, as far as there is one and its host has told of it.
 const EndedRank* culprit(const AttemptReport& report);
 
+/// Lists the ranks that were asked to end and did not, so that they had to be killed. Those that
+/// failed by themselves are none.
+std::vector<int> killed_ranks(const AttemptReport& report);
+
 /// True if something went wrong: the ranks have not all done their work, or stopped on request.
 bool is_failure(const AttemptReport& report);
 

@@ -97,6 +97,42 @@ TEST(RunReport, DoesNotAdviseToResumeWithWhatCannotBegin) {
   EXPECT_TRUE(advises(75, -1));
 }
 
+TEST(RunReport, NamesTheSaveThatFailedWhereRanksEndWithoutOne) {
+  const std::string error = "SIGTERM: 4 s are over; the checkpoint of step 9 could not be written";
+  AttemptReport report = failed_on_b(error, error);
+  for (AttemptReport::OfHost& host : report.hosts) {
+    host.facts->ranks[0].ending = Ending{Ending::Kind::exited, 75};
+    host.facts->ranks[0].save_failure = SaveFailure{9, 3.5, "rank 0: out: no space left"};
+  }
+  const std::string text = attempt_text(run_of_train(), report, "");
+  EXPECT_TRUE(text.starts_with(
+      "mlaunch: all 2 ranks failed alike: train exited with code 75, as the checkpoint of step 9 "
+      "could not be written: rank 0: out: no space left\n"))
+      << text;
+  EXPECT_FALSE(contains(text, "another rank")) << text;
+  EXPECT_TRUE(contains(text, "  advice  make room")) << text;
+  const std::string json = report_json(run_of_train(), report, {});
+  EXPECT_TRUE(contains(json, "\"ending\": \"exited with code 75 (could not save)\"")) << json;
+  EXPECT_TRUE(contains(json, "\"why\": \"rank 0: out: no space left\"")) << json;
+}
+
+TEST(RunReport, NamesRanksThatHadToBeKilled) {
+  AttemptReport report{.world = 3};
+  AttemptFacts facts{.exit_code = 75, .was_asked = true, .user_signal = 15};
+  facts.ranks.resize(3);
+  facts.ranks[0].ending = facts.ranks[1].ending = Ending{Ending::Kind::killed, 9};
+  facts.ranks[0].where = "step 9, saving";
+  facts.ranks[0].save_failure = SaveFailure{9, 3.5, "no space"};
+  facts.ranks[2].ending = Ending{Ending::Kind::exited, 75};
+  report.hosts.push_back({"0 (a)", 0, facts});
+  EXPECT_EQ(killed_ranks(report), (std::vector<int>{0, 1}));
+  EXPECT_EQ(attempt_text(run_of_train(), report, ""),
+            "mlaunch: ended by SIGTERM; the checkpoint of step 9 could not be written: no space; "
+            "ranks 0-1 did not end in time and were killed; rank 0 was at step 9, saving");
+  report.hosts[0].facts->failed = AttemptFacts::Failed{.rank = 1};
+  EXPECT_TRUE(killed_ranks(report).empty()) << "somebody else killed it";
+}
+
 TEST(RunReport, RanksThatStopOnRequestBlameNoOther) {
   AttemptReport report{.world = 1};
   AttemptFacts facts{.exit_code = 75, .was_asked = true, .all_stopped = true, .user_signal = 15};

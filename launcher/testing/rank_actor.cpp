@@ -91,6 +91,24 @@ int slow_save(Actor& actor) {
   return save(actor);
 }
 
+/// retry: after SIGTERM its page says for 3 s that it cannot save; then it has, and exits with 75.
+int retry(Actor& actor) {
+  sigset_t requests;
+  ::sigemptyset(&requests);
+  ::sigaddset(&requests, SIGTERM);
+  ::sigprocmask(SIG_BLOCK, &requests, nullptr);
+  pretend_to_train(actor);
+  std::puts("ready");
+  std::fflush(stdout);
+  int number = 0;
+  if (::sigwait(&requests, &number) != 0) return 70;
+  actor.page.set_failed_save(12, "rank 0: out: no space left");
+  std::this_thread::sleep_for(std::chrono::seconds(3));
+  actor.page.forget_failed_save();
+  actor.page.set_committed(12, "out/step-12");
+  return static_cast<int>(ExitCode::try_again);
+}
+
 /// report: says all that a status page can, and waits.
 int report(Actor& actor) {
   pretend_to_train(actor);
@@ -310,7 +328,7 @@ int run(const std::string& mode, const Arguments& arguments) {
       {"quarrel", quarrel}, {"save", save},          {"commit", commit},
       {"stop", stop},       {"report", report},      {"slow_save", slow_save},
       {"absent", absent},   {"skip", skip},          {"chatter", chatter},
-      {"linger", linger}};
+      {"linger", linger},   {"retry", retry}};
   try {
     return modes.at(mode)(actor);
   } catch (const Error& error) {

@@ -140,12 +140,19 @@ void ControlFolder::remove(const std::string& run_id) const {
   (void)::unlinkat(folder_.get(), (run_id + std::string(kSocket)).c_str(), 0);
 }
 
-void ControlFolder::keep_end(const std::string& run_id, const std::string& line) const {
+/// Removes the oldest files of runs that do not go on, so that one more may come.
+void ControlFolder::make_room(std::string_view ending) const {
+  std::vector<std::string> ids;
+  try {
+    ids = ids_of(ending);
+  } catch (const HostError&) {
+    return;  // somebody has removed the folder, or descriptors ran out
+  }
   std::vector<std::pair<timespec, std::string>> kept;
-  for (const std::string& id : ended_ids()) {
+  for (const std::string& id : ids) {
     struct stat info {};
-    const std::string name = id + std::string(kEnded);
-    if (::fstatat(folder_.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0)
+    const std::string name = id + std::string(ending);
+    if (!has(id) && ::fstatat(folder_.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0)
       kept.emplace_back(info.st_mtim, name);
   }
   std::ranges::sort(kept, [](const auto& a, const auto& b) {
@@ -153,14 +160,34 @@ void ControlFolder::keep_end(const std::string& run_id, const std::string& line)
   });
   for (std::size_t i = 0; i + kMostEnds <= kept.size(); ++i)
     (void)::unlinkat(folder_.get(), kept[i].second.c_str(), 0);
+}
+
+void ControlFolder::keep_end(const std::string& run_id, const std::string& line) const {
+  make_room(kEnded);
   const UniqueFd file(::openat(folder_.get(), (run_id + std::string(kEnded)).c_str(),
                                O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
                                S_IRUSR | S_IWUSR));
   if (file.valid()) (void)!::write(file.get(), line.data(), line.size());
 }
 
-std::string ControlFolder::end_of(const std::string& run_id) const {
-  const UniqueFd file(::openat(folder_.get(), (run_id + std::string(kEnded)).c_str(),
+void ControlFolder::keep_record(const std::string& run_id, const std::string& line) const {
+  const std::string name = run_id + std::string(kRecord), unfinished = name + ".new";
+  if (record_of(run_id).empty()) make_room(kRecord);
+  const UniqueFd file(::openat(folder_.get(), unfinished.c_str(),
+                               O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+                               S_IRUSR | S_IWUSR));
+  const bool is_whole = file.valid() && ::write(file.get(), line.data(), line.size()) ==
+                                            static_cast<ssize_t>(line.size());
+  if (!is_whole || ::renameat(folder_.get(), unfinished.c_str(), folder_.get(), name.c_str()) != 0)
+    (void)::unlinkat(folder_.get(), unfinished.c_str(), 0);
+}
+
+void ControlFolder::remove_record(const std::string& run_id) const {
+  (void)::unlinkat(folder_.get(), (run_id + std::string(kRecord)).c_str(), 0);
+}
+
+std::string ControlFolder::read(const std::string& run_id, std::string_view ending) const {
+  const UniqueFd file(::openat(folder_.get(), (run_id + std::string(ending)).c_str(),
                                O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   std::array<char, 65536> bytes;
   const ssize_t count = file.valid() ? ::read(file.get(), bytes.data(), bytes.size()) : 0;

@@ -1,6 +1,6 @@
-// The folder with the sockets on which the runs of one user on this host listen, and what is told
-// of the last ones that have ended. It is the user's own and closed to others; it is held open, so
-// that what was checked is what is used.
+// The folder with the sockets on which the runs of one user on this host listen, what is told of
+// the last ones that have ended, and what is known of those that were killed. It is the user's own
+// and closed to others; it is held open, so that what was checked is what is used.
 #pragma once
 
 #include <sys/types.h>
@@ -49,7 +49,18 @@ class ControlFolder {
   /// Lists the ids of runs of which such a line is kept.
   [[nodiscard]] std::vector<std::string> ended_ids() const { return ids_of(kEnded); }
   /// Returns that line; "": none.
-  [[nodiscard]] std::string end_of(const std::string& run_id) const;
+  [[nodiscard]] std::string end_of(const std::string& run_id) const { return read(run_id, kEnded); }
+
+  /// Keeps a line of a run that goes on in place of the one before, for the case that it is killed;
+  /// of runs that were, those of the last kMostEnds stay. Where that fails nothing is kept.
+  void keep_record(const std::string& run_id, const std::string& line) const;
+  void remove_record(const std::string& run_id) const;
+  /// Lists the ids of runs of which such a line is kept: they go on, or were killed.
+  [[nodiscard]] std::vector<std::string> recorded_ids() const { return ids_of(kRecord); }
+  /// Returns that line; "": none.
+  [[nodiscard]] std::string record_of(const std::string& run_id) const {
+    return read(run_id, kRecord);
+  }
 
   /// Lists the ids of runs whose sockets are here, also of runs that have died.
   [[nodiscard]] std::vector<std::string> run_ids() const { return ids_of(kSocket); }
@@ -61,9 +72,11 @@ class ControlFolder {
   ControlFolder(UniqueFd folder, std::string path)
       : folder_(std::move(folder)), path_(std::move(path)) {}
 
-  static constexpr std::string_view kSocket = ".sock", kEnded = ".ended";
+  static constexpr std::string_view kSocket = ".sock", kEnded = ".ended", kRecord = ".record";
 
   void remove_dead() const;
+  void make_room(std::string_view ending) const;
+  [[nodiscard]] std::string read(const std::string& run_id, std::string_view ending) const;
   [[nodiscard]] std::vector<std::string> ids_of(std::string_view ending) const;
 
   UniqueFd folder_;

@@ -105,6 +105,38 @@ TEST(ControlFolder, MayHaveALongName) {
   EXPECT_TRUE(folder.connect(kRun).has_value());
 }
 
+TEST(ControlFolder, KeepsRecordsOfRunsThatGoOnAndOfTheLastThatWereKilled) {
+  const TestDirectory home;
+  const ControlFolder folder = ControlFolder::make(home / "runs");
+  const auto id = [](std::size_t number) { return fmt::format("{:016x}", number); };
+  const UniqueFd socket = folder.listen(id(0));
+  for (std::size_t i = 0; i < ControlFolder::kMostEnds + 3; ++i) {
+    folder.keep_record(id(i), "first\n");
+    folder.keep_record(id(i), "line\n");
+    fs::last_write_time(home / "runs/" + id(i) + ".record",
+                        fs::file_time_type::clock::now() - std::chrono::seconds(1000 - i));
+  }
+  EXPECT_EQ(folder.record_of(id(0)), "line\n") << "the oldest one goes on";
+  EXPECT_EQ(folder.record_of(id(1)), "");
+  EXPECT_EQ(folder.record_of(id(2)), "");
+  EXPECT_EQ(folder.record_of(id(3)), "line\n");
+  EXPECT_EQ(folder.recorded_ids().size(), ControlFolder::kMostEnds + 1);
+  EXPECT_EQ(fs::status(home / "runs/" + id(3) + ".record").permissions(),
+            fs::perms::owner_read | fs::perms::owner_write);
+  folder.remove_record(id(3));
+  EXPECT_EQ(folder.record_of(id(3)), "");
+  EXPECT_TRUE(folder.ended_ids().empty());
+}
+
+TEST(ControlFolder, KeepsNothingWhereItWasRemoved) {
+  const TestDirectory home;
+  const ControlFolder folder = ControlFolder::make(home / "runs");
+  fs::remove_all(home / "runs");
+  EXPECT_NO_THROW(folder.keep_record(kRun, "line\n"));
+  EXPECT_NO_THROW(folder.keep_end(kRun, "line\n"));
+  EXPECT_EQ(folder.record_of(kRun) + folder.end_of(kRun), "");
+}
+
 TEST(ControlFolder, KeepsTheEndsOfTheLastRuns) {
   const TestDirectory home;
   const ControlFolder folder = ControlFolder::make(home / "runs");

@@ -173,6 +173,7 @@ void ControlSocket::send(Connection& connection) {
 void ControlSocket::end(const std::string& line) {
   if (!listening_.valid()) return;
   folder_.keep_end(run_id_, line + "\n");
+  folder_.remove_record(run_id_);
   folder_.remove(run_id_);
   listening_.close();
   for (Connection& connection : connections_)

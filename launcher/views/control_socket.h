@@ -44,6 +44,10 @@ class ControlSocket {
   [[nodiscard]] std::optional<TimePoint> next_deadline() const;
   /// Does what is due.
   void work(TimePoint now);
+  /// Keeps a line (record_json) in its folder for the case that this process is killed, or removes
+  /// it, since the run has another id.
+  void keep_record(const std::string& line) const { folder_.keep_record(run_id_, line + "\n"); }
+  void remove_record() const { folder_.remove_record(run_id_); }
   /// Removes the socket, keeps `line` (ended_json) in its folder and answers all that wait. Nothing
   /// works afterwards.
   void end(const std::string& line);

@@ -119,6 +119,10 @@ std::string metrics_text(const RunStatus& status) {
   metrics.gauge("checkpoint_step", "Step of the newest checkpoint.",
                 known(status.committed >= 0, static_cast<double>(status.committed)));
   metrics.gauge("checkpoint_age_seconds", "Time since it was saved.", status.checkpoint_age);
+  metrics.gauge("saves_fail_seconds", "Time since saves began to fail; 0: they do not.",
+                most(status, [](const RankState& rank) {
+                  return rank.view.save_failure ? rank.view.save_failure->seconds : 0;
+                }));
   add_hosts(metrics, status);
   add_ranks(metrics, status);
   return metrics.text();

@@ -24,6 +24,7 @@ TEST(MetricsText, TellsWhatIsKnown) {
   status.checkpoint_age = 12;
   RankState rank{.rank = 0, .phase = Phase::backward, .step = 12};
   rank.view.loss = 2.25;
+  rank.view.save_failure = SaveFailure{12, 3.5, "no space"};
   rank.view.tokens_per_second = 1000;
   status.ranks = {{"a\"b", rank}, {"c", {.rank = 1, .phase = Phase::backward, .held = true}}};
   const std::string text = metrics_text(status);
@@ -41,6 +42,7 @@ TEST(MetricsText, TellsWhatIsKnown) {
                            "strata_goodput_ratio{run=\"0123\"} 0.75",
                            "strata_checkpoint_step{run=\"0123\"} 10",
                            "strata_checkpoint_age_seconds{run=\"0123\"} 12",
+                           "strata_saves_fail_seconds{run=\"0123\"} 3.5",
                            "strata_up{run=\"0123\"} 1",
                            "strata_ranks{run=\"0123\",phase=\"backward\"} 1",
                            "strata_ranks{run=\"0123\",phase=\"held\"} 1",
@@ -58,6 +60,8 @@ TEST(MetricsText, LeavesOutWhatIsNot) {
                            "strata_checkpoint", "strata_rank_step", "nan", "inf"})
     EXPECT_EQ(text.find(name), std::string::npos) << name << "\n" << text;
   EXPECT_TRUE(has(text, "strata_restarts_total{run=\"0123\"} 0"));
+  EXPECT_TRUE(has(metrics_text({.run_id = "0123", .ranks = {{"here", {}}}}),
+                  "strata_saves_fail_seconds{run=\"0123\"} 0"));
 }
 
 TEST(MetricsText, EachLineFollowsItsDescription) {

@@ -38,6 +38,8 @@ bool EndOfLocalRun::wait(std::chrono::milliseconds limit) {
     std::this_thread::sleep_for(kAskAgain);
     connection_ = runs_.send(run_id(), kRequest);
   }
+  if (!is_told())
+    if (auto kept = runs_.find_ended(run_id())) take(std::move(*kept));
   return true;
 }
 
@@ -55,11 +57,26 @@ std::string describe_end(const JsonValue& end) {
     const auto value = end.find(name);
     return value && value->is(JsonKind::string) ? value->as_string() : std::string();
   };
+  const bool was_killed = word("state") == "killed";
+  const auto process = end.find("process");
   std::string text = "run " + word("run") + " has ended";
+  if (was_killed && process && process->is_number())
+    text += fmt::format(
+        " without a report: its mlaunch (process {} on {}) was killed, or the host went down; it "
+        "was seen last at {}",
+        process->as_integer(), word("host"), word("seen_at"));
   if (const auto code = end.find("exit_code"))
     text += " with code " + std::to_string(code->as_integer());
+  if (const auto killed = end.find("killed");
+      killed && killed->is(JsonKind::array) && killed->size() > 0)
+    text += fmt::format(
+        "\n{} of its ranks did not end in time and had to be killed: what they did since the last "
+        "checkpoint is lost",
+        killed->size());
   if (const auto step = end.find("committed_step"); step && step->is_number())
-    text += fmt::format("\nstep {} is saved in {}", step->as_integer(), word("checkpoint"));
+    text +=
+        fmt::format("\nstep {} is saved in {}{}", step->as_integer(), word("checkpoint"),
+                    was_killed ? "; the same command with --resume auto goes on from there" : "");
   if (const std::string folder = word("log_folder"); !folder.empty())
     text += "\nits logs and reports are in " + folder;
   return text;

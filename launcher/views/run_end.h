@@ -12,8 +12,8 @@
 
 namespace strata::launcher {
 
-/// Describes a run that has ended (ended_json): its exit code, and in further lines what it saved
-/// and where its logs are, if there are any.
+/// Describes a run that has ended (ended_json) or was killed (record_json): its exit code or when
+/// it was seen last, and in further lines what it saved and where its logs are, if there are any.
 std::string describe_end(const JsonValue& end);
 
 class RunEnd {
@@ -34,6 +34,9 @@ class RunEnd {
   [[nodiscard]] const std::string& run_id() const { return run_id_; }
   /// Takes the run's answer to a request to wait.
   void tell(const std::string& answer);
+  /// Takes what was kept of it.
+  void take(JsonValue kept) { told_ = std::move(kept); }
+  [[nodiscard]] bool is_told() const { return told_.has_value(); }
 
  private:
   const std::string run_id_;

@@ -71,5 +71,30 @@ TEST_F(RunEndTest, HasNoCodeWhereTheRunWasKilled) {
   EXPECT_TRUE(EndOfLocalRun(runs_, kRun).wait(milliseconds(0))) << "it had ended before";
 }
 
+TEST_F(RunEndTest, IsWhatIsKnownWhereTheRunWasKilled) {
+  ControlFolder::make(home_ / "runs")
+      .keep_record(kRun,
+                   R"({"run":"0123456789abcdef",)"
+                   R"("state":"killed","process":12,"host":"a","seen_at":"2026-11-29T01:02:03Z",)"
+                   R"("committed_step":40,"checkpoint":"out/step-40","log_folder":"/logs"})");
+  EndOfLocalRun end(runs_, kRun);
+  listening_.close();
+  EXPECT_TRUE(end.wait(milliseconds(5000)));
+  EXPECT_EQ(end.exit_code(), std::nullopt);
+  EXPECT_EQ(
+      end.describe(),
+      "run 0123456789abcdef has ended without a report: its mlaunch (process 12 on a) was "
+      "killed, or the host went down; it was seen last at 2026-11-29T01:02:03Z\nstep 40 is "
+      "saved in out/step-40; the same command with --resume auto goes on from there\nits logs "
+      "and reports are in /logs");
+}
+
+TEST_F(RunEndTest, TellsOfRanksThatHadToBeKilled) {
+  EXPECT_EQ(
+      describe_end(parse_json(R"({"run":"01","exit_code":75,"killed":[0,2]})", "end", {})),
+      "run 01 has ended with code 75\n2 of its ranks did not end in time and had to be killed: "
+      "what they did since the last checkpoint is lost");
+}
+
 }  // namespace
 }  // namespace strata::launcher

@@ -37,6 +37,7 @@ void RunProgress::look(TimePoint now, std::chrono::system_clock::time_point wall
   looked_ = now;
   if (status.attempt != attempt_) see_attempt(wall, status);
   if (status.committed > committed_) see_checkpoint(now, wall, status);
+  see_save_failures(wall, status);
   see_beats(now, status);
   const RankState* rank = teller(status);
   if (rank == nullptr || rank->step < 0) return;
@@ -67,6 +68,17 @@ void RunProgress::see_checkpoint(TimePoint now, std::chrono::system_clock::time_
   committed_ = status.committed;
   committed_at_ = now;
   tell(wall, false, fmt::format("step {} is saved in {}", status.committed, status.checkpoint));
+}
+
+/// Tells of the first one in a row: the end of the row is a checkpoint.
+void RunProgress::see_save_failures(std::chrono::system_clock::time_point wall,
+                                    const RunStatus& status) {
+  const auto failing = std::ranges::find_if(status.ranks, [](const RunStatus::Rank& rank) {
+    return rank.state.view.save_failure.has_value();
+  });
+  const bool fail = failing != status.ranks.end();
+  if (fail && !saves_fail_) tell(wall, false, failing->state.view.save_failure->describe());
+  saves_fail_ = fail;
 }
 
 void RunProgress::see_step(TimePoint now, const RankState& rank) {

@@ -42,13 +42,14 @@ class RunProgress {
   };
   struct Happened {
     std::chrono::system_clock::time_point when;
-    bool is_start;  ///< of the ranks, else a checkpoint
+    bool is_start;  ///< of the ranks, else of a checkpoint
     std::string text;
   };
 
   void see_attempt(std::chrono::system_clock::time_point wall, const RunStatus& status);
   void see_checkpoint(TimePoint now, std::chrono::system_clock::time_point wall,
                       const RunStatus& status);
+  void see_save_failures(std::chrono::system_clock::time_point wall, const RunStatus& status);
   void see_step(TimePoint now, const RankState& rank);
   void see_beats(TimePoint now, const RunStatus& status);
   void tell(std::chrono::system_clock::time_point wall, bool is_start, std::string text);
@@ -65,6 +66,7 @@ class RunProgress {
   std::int64_t lost_steps_ = 0;
   double useful_seconds_ = 0;
   bool has_steps_ = false;  ///< ranks tell of them
+  bool saves_fail_ = false;
   std::int64_t committed_ = -1;
   std::optional<TimePoint> committed_at_;
   std::map<int, Beats> beats_;  ///< of the attempt's ranks that tell of their progress

@@ -45,6 +45,26 @@ class RunProgressTest : public ::testing::Test {
   RunStatus status_{.attempt = 0};
 };
 
+TEST_F(RunProgressTest, TellsOnceThatSavesFail) {
+  const auto last_event = [&] {
+    const auto events = history().at("events").elements();
+    return std::to_string(events.size()) + " " + events.back().at("text").as_string();
+  };
+  RankState rank{.rank = 0, .beats = 1};
+  status_.ranks = {{"here", rank}};
+  look();
+  for (int second = 0; second < 2; ++second) {
+    status_.ranks[0].state.view.save_failure = SaveFailure{12 + second, 1.0, "no space"};
+    look();
+  }
+  EXPECT_EQ(last_event(), "2 the checkpoint of step 12 could not be written: no space");
+  status_.ranks[0].state.view.save_failure.reset();
+  look();
+  status_.ranks[0].state.view.save_failure = SaveFailure{30, 1.0, "gone"};
+  look();
+  EXPECT_EQ(last_event(), "3 the checkpoint of step 30 could not be written: gone");
+}
+
 TEST_F(RunProgressTest, KnowsWhenARankGotSomethingDone) {
   RankState busy{.rank = 0, .beats = 1}, hung{.rank = 1, .beats = 7}, silent{.rank = 2};
   for (int second = 0; second < 5; ++second) {

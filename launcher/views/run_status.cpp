@@ -41,6 +41,11 @@ void write_rank(JsonWriter& json, const RunStatus::Rank& one) {
   json.end_object();
   write_known(json, "committed_step", rank.committed, rank.committed >= 0);
   json.member("checkpoint", rank.checkpoint).member("where", rank.where);
+  json.key("failed_save");
+  if (view.save_failure)
+    view.save_failure->write(json);
+  else
+    json.null();
   json.member("ended", rank.ended).member("held", rank.held).member("traced", rank.traced);
   json.member("frozen", rank.frozen);
   json.end_object();
@@ -64,6 +69,15 @@ void write_host(JsonWriter& json, const HostView& host) {
   write_known(json, "slots", host.slots, host.slots > 0);
   json.member("ranks", host.ranks).member("state", host.state).member("why", host.why);
   json.end_object();
+}
+
+/// Writes what is told of any run that is over.
+void write_past(JsonWriter& json, const RunStatus& status, std::int64_t committed,
+                const std::string& checkpoint) {
+  json.member("started_at", utc_text(status.started_at)).member("seconds", status.seconds);
+  json.member("log_folder", status.log_folder).member("world_size", status.world);
+  write_known(json, "committed_step", committed, committed >= 0);
+  json.member("checkpoint", checkpoint).key("ranks").begin_array().end_array();
 }
 
 std::string_view state_of(const RunStatus& status) {
@@ -127,12 +141,22 @@ std::string ended_json(const RunStatus& status, const RunEnding& ending) {
   json.begin_object();
   json.member("version", 1).member("run", status.run_id).member("program", status.program);
   json.member("state", "ended").member("exit_code", ending.exit_code).member("host", status.host);
-  json.member("started_at", utc_text(status.started_at)).member("seconds", status.seconds);
-  json.member("ended_at", utc_text(ending.ended_at)).member("log_folder", status.log_folder);
-  json.member("world_size", status.world);
-  write_known(json, "committed_step", ending.committed, ending.committed >= 0);
-  json.member("checkpoint", ending.checkpoint).key("ranks").begin_array();
-  return json.end_array().end_object().finish();
+  json.member("ended_at", utc_text(ending.ended_at));
+  json.key("killed").begin_array();
+  for (const int rank : ending.killed) json.value(rank);
+  json.end_array();
+  write_past(json, status, ending.committed, ending.checkpoint);
+  return json.end_object().finish();
+}
+
+std::string record_json(const RunStatus& status, std::chrono::system_clock::time_point seen_at) {
+  JsonWriter json(0);
+  json.begin_object();
+  json.member("version", 1).member("run", status.run_id).member("program", status.program);
+  json.member("state", "killed").member("host", status.host).member("process", status.process);
+  json.member("seen_at", utc_text(seen_at));
+  write_past(json, status, status.committed, status.checkpoint);
+  return json.end_object().finish();
 }
 
 }  // namespace strata::launcher

@@ -70,11 +70,15 @@ std::string stop_json(const StopAnswer& answer);
 struct RunEnding {
   int exit_code = 0;
   std::chrono::system_clock::time_point ended_at;
-  std::int64_t committed = -1;  ///< step of the newest checkpoint; -1: none
-  std::string checkpoint;       ///< its folder
+  std::int64_t committed = -1;   ///< step of the newest checkpoint; -1: none
+  std::string checkpoint;        ///< its folder
+  std::vector<int> killed = {};  ///< ranks that were asked to end, did not, and were killed
 };
 
 /// What is told of a run that has ended, in one line.
 std::string ended_json(const RunStatus& status, const RunEnding& ending);
+
+/// What will be known of a run if its mlaunch is killed after `seen_at`, in one line.
+std::string record_json(const RunStatus& status, std::chrono::system_clock::time_point seen_at);
 
 }  // namespace strata::launcher

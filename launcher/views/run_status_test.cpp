@@ -34,6 +34,7 @@ TEST(RunStatus, IsStrictJson) {
   state.view.tokens_per_second = 1000;
   state.view.phase_seconds = 0.5;
   state.view.tier_bytes = {1, 2, 3, 4};
+  state.view.save_failure = SaveFailure{12, 3.5, "no space"};
   status.ranks = {{"there", state}};
   const std::string text = status_json(status);
   EXPECT_EQ(text.find('\n'), std::string::npos);
@@ -60,6 +61,9 @@ TEST(RunStatus, IsStrictJson) {
   EXPECT_EQ(rank.at("memory_bytes").at("disk").as_integer(), 4);
   EXPECT_EQ(rank.at("committed_step").as_integer(), 10);
   EXPECT_EQ(rank.at("checkpoint").as_string(), "out/step-10");
+  EXPECT_EQ(rank.at("failed_save").at("step").as_integer(), 12);
+  EXPECT_EQ(rank.at("failed_save").at("seconds").as_number(), 3.5);
+  EXPECT_EQ(rank.at("failed_save").at("why").as_string(), "no space");
   EXPECT_TRUE(rank.at("held").as_boolean());
   EXPECT_FALSE(rank.at("ended").as_boolean());
 }
@@ -114,8 +118,29 @@ TEST(RunStatus, SaysNullOfWhatIsNotKnown) {
   EXPECT_EQ(json.at("state").as_string(), "stopping");
   EXPECT_TRUE(json.at("attempt").is(JsonKind::null));
   const JsonValue rank = json.at("ranks").elements().at(0);
-  for (const char* name : {"step", "loss", "tokens_per_second", "committed_step"})
+  for (const char* name : {"step", "loss", "tokens_per_second", "committed_step", "failed_save"})
     EXPECT_TRUE(rank.at(name).is(JsonKind::null)) << name;
+}
+
+TEST(RunStatus, TellsOfItsEndAndOfWhatIsKnownIfNobodyTellsOfIt) {
+  RunStatus status = some_status();
+  status.committed = 40;
+  status.checkpoint = "out/step-40";
+  status.log_folder = "/logs";
+  const std::chrono::system_clock::time_point time(std::chrono::seconds(1'795'000'060));
+  const JsonValue end = parse_json(
+      ended_json(status, {.exit_code = 75, .ended_at = time, .killed = {1, 3}}), "end", {});
+  EXPECT_EQ(end.at("state").as_string(), "ended");
+  EXPECT_EQ(end.at("killed").elements().at(1).as_integer(), 3);
+  EXPECT_TRUE(end.at("committed_step").is(JsonKind::null));
+  const JsonValue record = parse_json(record_json(status, time), "record", {});
+  EXPECT_EQ(record.at("state").as_string(), "killed");
+  EXPECT_EQ(record.at("seen_at").as_string(), "2026-11-18T11:07:40Z");
+  EXPECT_EQ(record.at("process").as_integer(), 4711);
+  EXPECT_EQ(record.at("committed_step").as_integer(), 40);
+  EXPECT_EQ(record.at("checkpoint").as_string(), "out/step-40");
+  EXPECT_EQ(record.at("log_folder").as_string(), "/logs");
+  EXPECT_FALSE(record.find("exit_code").has_value());
 }
 
 TEST(RunStatus, TellsOfAStopWhichRanksAreHeld) {

@@ -8,12 +8,16 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <functional>
+#include <map>
 #include <string_view>
 #include <utility>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "core/nearest_name.h"
 #include "core/system_call.h"
+#include "launcher/group/process_state.h"
 
 namespace strata::launcher {
 namespace {
@@ -22,6 +26,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr std::size_t kMaxAnswerBytes = std::size_t{16} << 20;
+constexpr std::chrono::hours kLately{24};
 constexpr milliseconds kForEver = std::chrono::hours(24 * 365);
 constexpr const char* kOnlyThese =
     "; seen are runs of this user on this host that mlaunch itself supervises (not those of "
@@ -38,6 +43,23 @@ bool is_readable(const UniqueFd& connection, Clock::time_point limit) {
     if (count > 0) return true;
     if (left <= 0) return false;
   }
+}
+
+/// Returns the number of the process that listens at the other end; 0: it cannot be seen from here.
+pid_t listener_of(const UniqueFd& connection) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  return ::getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 ? peer.pid : 0;
+}
+
+/// Says why an mlaunch does not answer, and what lets it go on.
+std::string why_silent(pid_t process) {
+  if (process <= 0) return "its mlaunch may be suspended or busy";
+  const ProcessState state = read_process_state(process);
+  const std::string name = fmt::format("its mlaunch (process {})", process);
+  if (state.frozen) return name + " is in a frozen control group (" + state.thaw + ")";
+  if (state.stopped) return fmt::format("{} is stopped (kill -CONT {})", name, process);
+  return name + " is neither stopped nor frozen, and may be busy";
 }
 
 }  // namespace
@@ -88,6 +110,15 @@ std::vector<std::string> RunsOfUser::living() const {
   return found;
 }
 
+/// Names the run that was killed last, if one was lately.
+std::string RunsOfUser::killed_text() const {
+  const std::vector<JsonValue> killed = killed_lately();
+  return killed.empty() ? ""
+                        : fmt::format("; run {} was killed: mlaunch status {} tells what is known",
+                                      killed.front().at("run").as_string(),
+                                      killed.front().at("run").as_string());
+}
+
 std::string RunsOfUser::choose(const std::string& typed) const {
   const std::vector<std::string> ids = living();
   std::vector<std::string> meant;
@@ -100,7 +131,7 @@ std::string RunsOfUser::choose(const std::string& typed) const {
                           "; of runs that have ended the last {} are known, and --log-dir "
                           "DIR keeps the logs of each in DIR/RUN",
                           ControlFolder::kMostEnds);
-  if (ids.empty()) throw InvalidArgument("no run is there" + ended + kOnlyThese);
+  if (ids.empty()) throw InvalidArgument("no run is there" + ended + killed_text() + kOnlyThese);
   const std::string there = fmt::format("there are: {}", fmt::join(ids, " "));
   if (typed.empty()) throw InvalidArgument("several runs are there, name one; " + there);
   if (!meant.empty())
@@ -114,15 +145,38 @@ std::string RunsOfUser::choose(const std::string& typed) const {
 std::optional<JsonValue> RunsOfUser::find_ended(const std::string& typed) const {
   const auto is_meant = [&](const std::string& id) { return id.starts_with(typed); };
   if (typed.empty() || std::ranges::any_of(living(), is_meant)) return std::nullopt;
-  std::string line;
+  std::map<std::string, std::string> lines;  // by id; an end counts more than a record
   for (const ControlFolder& folder : folders_)
-    for (const std::string& id : folder.ended_ids()) {
-      if (!is_meant(id)) continue;
-      if (!line.empty()) return std::nullopt;
-      line = folder.end_of(id);
+    for (const std::string& id : folder.recorded_ids())
+      if (is_meant(id)) lines[id] = folder.record_of(id);
+  for (const ControlFolder& folder : folders_)
+    for (const std::string& id : folder.ended_ids())
+      if (is_meant(id)) lines[id] = folder.end_of(id);
+  if (lines.size() != 1 || lines.begin()->second.empty()) return std::nullopt;
+  return parse_json(lines.begin()->second, "the end of run " + typed, {});
+}
+
+std::vector<JsonValue> RunsOfUser::killed_lately() const {
+  const std::vector<std::string> alive = living();
+  const std::string since = utc_text(std::chrono::system_clock::now() - kLately);
+  std::vector<std::pair<std::string, JsonValue>> found;  // by the time at which they were seen last
+  for (const ControlFolder& folder : folders_) {
+    const std::vector<std::string> ended = folder.ended_ids();
+    for (const std::string& id : folder.recorded_ids()) {
+      const std::string line = folder.record_of(id);
+      if (line.empty() || std::ranges::count(alive, id) + std::ranges::count(ended, id) > 0)
+        continue;
+      JsonValue record = parse_json(line, "the record of run " + id, {});
+      const auto seen = record.find("seen_at");  // another version of mlaunch may not tell
+      if (seen && seen->is(JsonKind::string) && seen->as_string() >= since)
+        found.emplace_back(seen->as_string(), std::move(record));
     }
-  if (line.empty()) return std::nullopt;
-  return parse_json(line, "the end of run " + typed, {});
+  }
+  std::ranges::stable_sort(found, std::ranges::greater(),
+                           [](const auto& one) -> const std::string& { return one.first; });
+  std::vector<JsonValue> records;
+  for (auto& [seen_at, record] : found) records.push_back(std::move(record));
+  return records;
 }
 
 std::optional<UniqueFd> RunsOfUser::send(const std::string& run_id,
@@ -143,8 +197,10 @@ std::optional<JsonValue> RunsOfUser::ask(const std::string& run_id, const std::s
   const auto connection = send(run_id, request);
   if (!connection) return std::nullopt;
   const auto text = read_answer(*connection, limit.value_or(kForEver));
-  if (!text)
-    throw HostError("run " + run_id + " does not answer; its mlaunch may be suspended or busy");
+  if (!text) {
+    const pid_t process = listener_of(*connection);
+    throw NoAnswer(run_id, process, why_silent(process));
+  }
   if (text->empty()) return std::nullopt;  // it ended meanwhile
   const JsonValue answer = parse_json(*text, "answer of run " + run_id, {});
   if (const auto error = answer.find("error"))

@@ -1,16 +1,32 @@
 // The runs of this user on this host, as another process of the user finds and asks them.
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/error.h"
 #include "core/json.h"
 #include "core/unique_fd.h"
 #include "launcher/views/control_folder.h"
 
 namespace strata::launcher {
+
+/// Thrown where a run was asked and has not answered in time. It obeys once its mlaunch goes on.
+class NoAnswer : public HostError {
+ public:
+  NoAnswer(const std::string& run_id, pid_t process, const std::string& why)
+      : HostError("run " + run_id + " does not answer: " + why), process_(process), why_(why) {}
+  [[nodiscard]] pid_t process() const { return process_; }  ///< of its mlaunch; 0: not known
+  [[nodiscard]] const std::string& why() const { return why_; }
+
+ private:
+  pid_t process_;
+  std::string why_;
+};
 
 class RunsOfUser {
  public:
@@ -27,11 +43,14 @@ class RunsOfUser {
   /// InvalidArgument that says what there is.
   [[nodiscard]] std::string choose(const std::string& typed) const;
 
-  /// Returns what is told (ended_json) of the run that a user means, if it has ended and is one of
-  /// the last; nullopt: none or several, or one that lives is meant.
+  /// Returns what is told of the run that a user means, if it has ended (ended_json) or was killed
+  /// (record_json) and is one of the last; nullopt: none or several, or one that lives is meant.
   [[nodiscard]] std::optional<JsonValue> find_ended(const std::string& typed) const;
 
-  /// Returns the run's answer to a request (ControlSocket); nullopt: it has ended. Throws HostError
+  /// Returns what is known (record_json) of runs that were killed lately, the newest first.
+  [[nodiscard]] std::vector<JsonValue> killed_lately() const;
+
+  /// Returns the run's answer to a request (ControlSocket); nullopt: it has ended. Throws NoAnswer
   /// if it does not answer in time; without a limit it waits as long as the run does.
   [[nodiscard]] std::optional<JsonValue> ask(
       const std::string& run_id, const std::string& request,
@@ -41,6 +60,8 @@ class RunsOfUser {
                                              const std::string& request) const;
 
  private:
+  [[nodiscard]] std::string killed_text() const;
+
   std::vector<ControlFolder> folders_;
 };
 

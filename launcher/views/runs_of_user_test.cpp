@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "core/testing/test_directory.h"
 
@@ -52,6 +55,48 @@ TEST(RunsOfUser, MayBeNoneOrOne) {
   first.close();
   EXPECT_TRUE(RunsOfUser(places).living().empty());
   EXPECT_TRUE(std::filesystem::is_empty(home / "a")) << "the dead run's socket is removed";
+}
+
+TEST(RunsOfUser, AreKnownWhenTheyWereKilled) {
+  const TestDirectory home;
+  const std::vector<std::string> places{home / "a"};
+  const ControlFolder folder = ControlFolder::make(places[0]);
+  UniqueFd socket = folder.listen(kFirst);
+  const std::string now = utc_text(std::chrono::system_clock::now());
+  const auto record = [&](const std::string& id, const std::string& seen_at) {
+    folder.keep_record(
+        id, R"({"run":")" + id + R"(","state":"killed","seen_at":")" + seen_at + "\"}\n");
+  };
+  record(kFirst, now);
+  record(kSecond, "2020-01-01T00:00:00Z");
+  const RunsOfUser runs(places);
+  EXPECT_FALSE(runs.find_ended(kFirst).has_value()) << "it lives";
+  EXPECT_TRUE(runs.killed_lately().empty()) << "and the other one is long gone";
+  EXPECT_EQ(runs.find_ended(kSecond)->at("state").as_string(), "killed");
+  socket.close();
+  EXPECT_EQ(runs.find_ended("01234")->at("run").as_string(), kFirst);
+  EXPECT_FALSE(runs.find_ended("0123").has_value()) << "two begin so";
+  ASSERT_EQ(runs.killed_lately().size(), 1U);
+  EXPECT_TRUE(contains(refusal(runs, ""), "run 0123456789abcdef was killed: mlaunch status 0123"));
+  folder.keep_end(kFirst, R"({"run":"0123456789abcdef","state":"ended"})");
+  EXPECT_EQ(runs.find_ended(kFirst)->at("state").as_string(), "ended") << "it told its end";
+  EXPECT_TRUE(runs.killed_lately().empty());
+}
+
+TEST(RunsOfUser, SayWhichProcessDoesNotAnswer) {
+  const TestDirectory home;
+  const std::vector<std::string> places{home / "a"};
+  const UniqueFd socket = ControlFolder::make(places[0]).listen(kFirst);
+  const RunsOfUser runs(places);
+  try {
+    (void)runs.ask(kFirst, "status", std::chrono::milliseconds(10));
+    ADD_FAILURE() << "nobody answers";
+  } catch (const NoAnswer& error) {
+    EXPECT_EQ(error.process(), ::getpid());
+    EXPECT_TRUE(
+        contains(error.what(), "run 0123456789abcdef does not answer: its mlaunch (process "));
+    EXPECT_TRUE(contains(error.why(), "is neither stopped nor frozen")) << error.why();
+  }
 }
 
 TEST(RunsOfUser, AreNotSoughtInFoldersOfOthersAlone) {

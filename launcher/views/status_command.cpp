@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -21,11 +22,18 @@ namespace {
 constexpr std::chrono::seconds kTurn{1};
 constexpr const char* kClearScreen = "\x1b[H\x1b[2J";
 
-/// What is known of a run that does not answer.
-JsonValue silent_run(const std::string& run_id) {
+constexpr std::size_t kMostKilled = 3;
+
+/// What is known of a run that does not answer; `process`: of its mlaunch, 0: not known.
+JsonValue silent_run(const std::string& run_id, pid_t process, const std::string& why) {
   JsonWriter json(0);
   json.begin_object().member("version", 1).member("run", run_id).member("state", "no answer");
-  json.key("ranks").begin_array().end_array();
+  json.key("process");
+  if (process > 0)
+    json.value(process);
+  else
+    json.null();
+  json.member("why", why).key("ranks").begin_array().end_array();
   return parse_json(json.end_object().finish(), "status of run " + run_id, {});
 }
 
@@ -35,8 +43,10 @@ std::vector<JsonValue> ask_all(const RunsOfUser& runs, const std::vector<std::st
   for (const std::string& id : ids) {
     try {
       if (auto answer = runs.ask(id, "status")) answers.push_back(std::move(*answer));
-    } catch (const HostError&) {
-      answers.push_back(silent_run(id));
+    } catch (const NoAnswer& error) {
+      answers.push_back(silent_run(id, error.process(), error.why()));
+    } catch (const HostError& error) {
+      answers.push_back(silent_run(id, 0, error.what()));
     }
   }
   return answers;
@@ -52,6 +62,7 @@ std::string json_text(const std::vector<JsonValue>& answers, int indent) {
 std::string table_text(const std::vector<JsonValue>& answers) {
   if (answers.empty()) return "no run of this user is on this host\n";
   std::string text = runs_table(answers);
+  if (const std::string trouble = trouble_text(answers); !trouble.empty()) text += "\n" + trouble;
   if (answers.size() > 1) return text;
   for (const std::string& table : {hosts_table(answers.front()), ranks_table(answers.front())})
     if (!table.empty()) text += "\n" + table;
@@ -71,6 +82,17 @@ std::string past_text(const JsonValue& end) {
     text += "; with mlaunch --log-dir DIR the next one leaves logs";
   }
   return text + "\n";
+}
+
+/// Says which runs were killed lately; "" if none was.
+std::string killed_text(const RunsOfUser& runs) {
+  std::string text;
+  const std::vector<JsonValue> killed = runs.killed_lately();
+  for (std::size_t i = 0; i < std::min(killed.size(), kMostKilled); ++i)
+    text += fmt::format("run {} was killed, and was seen last at {}; mlaunch status {}\n",
+                        killed[i].at("run").as_string(), killed[i].at("seen_at").as_string(),
+                        killed[i].at("run").as_string());
+  return text;
 }
 
 using Answers = std::function<std::vector<JsonValue>()>;
@@ -114,7 +136,11 @@ void show_local(const ViewOptions& options, StandardOutput& output) {
   const Answers ask = [&] {
     return ask_all(runs, run_id.empty() ? runs.living() : std::vector<std::string>{run_id});
   };
-  if (!options.watch) return show(ask, options, output);
+  if (!options.watch) {
+    show(ask, options, output);
+    if (!options.json && run_id.empty()) output.print(killed_text(runs));
+    return;
+  }
   std::unique_ptr<RunEnd> end;
   if (!run_id.empty()) end = std::make_unique<EndOfLocalRun>(runs, run_id);
   watch(ask, end.get(), options, output);

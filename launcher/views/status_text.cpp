@@ -2,7 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string_view>
 
@@ -136,6 +138,47 @@ std::string runs_table(const std::vector<JsonValue>& runs) {
          restarts ? whole(restarts) + " of " + whole(number(run, "max_restarts")) : kUnknown});
   }
   return table.text();
+}
+
+std::vector<ShownSaveFailure> save_failures(const JsonValue& run) {
+  std::vector<ShownSaveFailure> found;
+  for (const JsonValue& rank : ranks_of(run)) {
+    const auto failure = known(rank, "failed_save");
+    if (!failure || !failure->is(JsonKind::object)) continue;
+    const ShownSaveFailure one{number(*failure, "step").value_or(0),
+                               number(*failure, "seconds").value_or(0), word(*failure, "why")};
+    const auto same = std::ranges::find_if(found, [&](const ShownSaveFailure& other) {
+      return other.step == one.step && other.why == one.why;
+    });
+    if (same == found.end())
+      found.push_back(one);
+    else
+      same->seconds = std::max(same->seconds, one.seconds);
+  }
+  std::ranges::stable_sort(found, std::ranges::greater(), &ShownSaveFailure::step);
+  return found;
+}
+
+std::string save_failures_text(const JsonValue& run) {
+  std::string text;
+  for (const ShownSaveFailure& one : save_failures(run))
+    text += fmt::format(
+        "saves have failed for {}: the checkpoint of step {:.0f} could not be "
+        "written: {}\n",
+        duration_text(one.seconds), one.step, one.why);
+  return text;
+}
+
+std::string trouble_text(const std::vector<JsonValue>& runs) {
+  std::string text;
+  for (const JsonValue& run : runs) {
+    const std::string why = word(run, "why");
+    std::string lines = save_failures_text(run);
+    if (word(run, "state") == "no answer" && why != kUnknown) lines += "no answer: " + why + "\n";
+    if (lines.empty()) continue;
+    text += (runs.size() > 1 ? "run " + word(run, "run") + ":\n" : "") + lines;
+  }
+  return text;
 }
 
 std::string hosts_table(const JsonValue& run) {

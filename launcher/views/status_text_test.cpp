@@ -43,6 +43,24 @@ TEST(StatusText, TellsFrozenRanksFromStoppedOnes) {
   EXPECT_NE(ranks_table(run).find("update (frozen)"), std::string::npos) << ranks_table(run);
 }
 
+TEST(StatusText, TellsOnceOfASaveThatRanksCouldNotMake) {
+  const JsonValue run = json(R"({"run": "0123", "state": "stopping", "ranks": [
+      {"rank": 0, "failed_save": {"step": 12, "seconds": 3.5, "why": "out: no\u001b[2J space"}},
+      {"rank": 1, "failed_save": {"step": 12, "seconds": 130, "why": "out: no\u001b[2J space"}},
+      {"rank": 2, "failed_save": {"step": 14, "seconds": 1, "why": "gone"}},
+      {"rank": 3, "failed_save": null}]})");
+  const std::string text =
+      "saves have failed for 1 s: the checkpoint of step 14 could not be written: gone\n"
+      "saves have failed for 2 min: the checkpoint of step 12 could not be written: out: no?[2J "
+      "space\n";
+  EXPECT_EQ(save_failures_text(run), text);
+  EXPECT_EQ(trouble_text({run}), text);
+  const JsonValue other = json(R"({"run": "4567", "state": "no answer", "why": "it is stopped"})");
+  EXPECT_EQ(trouble_text({run, other, json(R"({"run": "89", "state": "running"})")}),
+            "run 0123:\n" + text + "run 4567:\nno answer: it is stopped\n");
+  EXPECT_EQ(trouble_text({json(R"({"ranks": [{"failed_save": 5}]})")}), "");
+}
+
 TEST(StatusText, HasARowForEachRank) {
   const JsonValue run = json(R"({"ranks": [
       {"rank": 0, "phase": "backward", "phase_seconds": 0.4, "progress_age_seconds": 7.9, "memory_bytes":

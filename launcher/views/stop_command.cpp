@@ -3,13 +3,16 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "core/error.h"
 #include "launcher/views/asked_run.h"
+#include "launcher/views/status_text.h"
 #include "launcher/views/view_options.h"
 
 namespace strata::launcher {
@@ -18,6 +21,8 @@ namespace {
 /// For what follows the grace: killing, reading outputs to their end.
 constexpr std::chrono::seconds kAfterGrace{10};
 constexpr std::chrono::seconds kAtOnce{15};
+/// Between looks at a run that ends.
+constexpr std::chrono::milliseconds kBetweenStopLooks{1000};
 
 /// Says of ranks that hear no request why, and what becomes of them; "" if all hear it.
 std::string held_text(const JsonValue& answer) {
@@ -51,10 +56,46 @@ std::string what_was_done(const std::string& run_id, bool now, const JsonValue& 
   return "run " + run_id + " is asked to save and end" + held_text(answer);
 }
 
+/// Prints which saves fail, each once, until the run has ended or the limit has passed; returns
+/// true if it has ended.
+bool wait_for_end(AskedRun& run, RunEnd& end, std::chrono::seconds limit, StandardOutput& output) {
+  using Clock = std::chrono::steady_clock;
+  std::vector<ShownSaveFailure> told;
+  for (const auto until = Clock::now() + limit;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
+    if (end.wait(std::clamp<std::chrono::milliseconds>(left, std::chrono::milliseconds(0),
+                                                       kBetweenStopLooks)))
+      return true;
+    if (left <= kBetweenStopLooks) return false;
+    try {
+      const auto status = run.ask(AskStatus{});
+      if (!status) continue;
+      for (const ShownSaveFailure& one : save_failures(*status)) {
+        const bool is_told = std::ranges::any_of(told, [&](const ShownSaveFailure& other) {
+          return other.step == one.step && other.why == one.why;
+        });
+        if (is_told) continue;
+        told.push_back(one);
+        output.print(fmt::format("the checkpoint of step {:.0f} could not be written: {}\n",
+                                 one.step, one.why));
+      }
+    } catch (const HostError&) {
+      // It is busy, and its end is waited for all the same.
+    }
+  }
+}
+
 /// Who closed the output, or has a full disk under it, still wants the run to end.
 int stop(AskedRun& run, const ViewOptions& options, StandardOutput& output) {
   const std::unique_ptr<RunEnd> end = run.end();  // before the request: a run may end at once
-  const auto answer = run.ask(AskStop{options.now});
+  std::optional<JsonValue> answer;
+  try {
+    answer = run.ask(AskStop{options.now});
+  } catch (const NoAnswer& error) {
+    std::fprintf(stderr, "mlaunch: %s; once it goes on it obeys: the run %s\n", error.what(),
+                 options.now ? "ends at once" : "saves and ends");
+    return static_cast<int>(ExitCode::try_again);
+  }
   std::chrono::seconds limit = options.wait.value_or(kAtOnce);
   if (answer) {
     output.print(what_was_done(run.id(), options.now, *answer) + "\n");
@@ -62,7 +103,7 @@ int stop(AskedRun& run, const ViewOptions& options, StandardOutput& output) {
     if (!options.wait && !options.now) limit = grace + kAfterGrace;
   }
   if (options.wait == std::chrono::seconds(0)) return 0;
-  if (end->wait(limit)) {
+  if (wait_for_end(run, *end, limit, output)) {
     output.print(end->describe() + "\n");
     return 0;
   }

@@ -18,8 +18,9 @@ ranks, too: phase, time in it, memory, newest checkpoint and where they are.
 
     mlaunch status [RUN] [options]
 
-RUN is the id of a run or the beginning of one. Of one that has ended it says how, what it has saved
-and where its logs are (mlaunch --log-dir DIR), while it is among the last 32.
+RUN is the id of a run or the beginning of one. Of one that has ended, or whose mlaunch was killed,
+it says how or when, what it has saved and where its logs are (mlaunch --log-dir DIR), while it is
+among the last 32.
 
 Options
     --json           print JSON (docs/formats/status.md)
@@ -34,7 +35,8 @@ checkpoint and end, as SIGTERM to its mlaunch does: the run ends with code 75. I
 
 RUN is the id of a run or the beginning of one (mlaunch status); not needed if there is only one.
 A run that was asked before is not asked again. Ranks that are stopped (SIGSTOP) or frozen save
-nothing: it names them, and they are killed after 5 s.
+nothing: it names them, and they are killed after 5 s. Saves that fail meanwhile are told. A run
+whose mlaunch is itself stopped obeys once that goes on: kill -CONT PID.
 
 Options
     --now            end the ranks at once, as Ctrl-C does; a second time: kill them

@@ -151,6 +151,19 @@ TEST(Mlaunch, RefusesUnknownProgramsAndOptionsWithTwo) {
   }
 }
 
+TEST(Mlaunch, NamesTheCommandThatAMisspeltFirstWordMeans) {
+  for (const auto& [typed, meant] : {std::pair{"statsu", "status"}, std::pair{"sotp", "stop"},
+                                     std::pair{"log", "logs"}, std::pair{"secrte", "secret"}}) {
+    MlaunchProcess mlaunch({typed, "--json"});
+    EXPECT_EQ(mlaunch.wait(), 2);
+    EXPECT_TRUE(contains(mlaunch.error(), std::string("did you mean '") + meant + "'?"))
+        << mlaunch.error();
+  }
+  MlaunchProcess after_options({"-np", "1", "statsu"});
+  EXPECT_EQ(after_options.wait(), 2);
+  EXPECT_FALSE(contains(after_options.error(), "'status'")) << "there it would be a program";
+}
+
 TEST(Mlaunch, RefusesToBeARankItself) {
   MlaunchProcess mlaunch({"-np", "2", MLAUNCH_PATH, "sh", "-c", "true"});
   EXPECT_EQ(mlaunch.wait(), 2);

@@ -277,9 +277,111 @@ TEST_F(Views, AKilledRunLeavesNothingForLong) {
   run->send(SIGKILL);
   EXPECT_EQ(run->wait(), 1000 + SIGKILL);
   EXPECT_EQ(watch.wait(), 0);
-  EXPECT_TRUE(watch.output().ends_with(" has ended\n")) << "nobody knows its code";
+  EXPECT_TRUE(contains(watch.output(), " has ended without a report: ")) << "nobody knows its code";
   EXPECT_EQ(status().at("runs").size(), 0);
   EXPECT_TRUE(sockets().empty());
+}
+
+// Fault 12.
+TEST_F(Views, WhatIsKnownOfAKilledRunIsTold) {
+  MlaunchProcess run({"-np", "2", "--log-dir", home_ / "logs", ACTOR_PATH, "report"});
+  ASSERT_TRUE(run.wait_for_output("ready", 2)) << run.error();
+  const std::string id = only_run(), record = folder() + "/" + id + ".record";
+  const auto is_recorded = [&] {
+    return fs::exists(record) && contains(read_whole_file(record, 10'000), "out/step-10");
+  };
+  for (int i = 0; i < 500 && !is_recorded(); ++i) std::this_thread::sleep_for(milliseconds(20));
+  ASSERT_TRUE(is_recorded());
+  run.send(SIGKILL);
+  EXPECT_EQ(run.wait(), 1000 + SIGKILL);
+  const std::string killed = "run " + id + " has ended without a report: its mlaunch (process " +
+                             std::to_string(run.pid()) + " on ";
+  const Result past = mlaunch({"status", id.substr(0, 6)});
+  EXPECT_EQ(past.code, 0) << past.error;
+  for (const std::string& part :
+       {killed, std::string("it was seen last at 20"),
+        std::string("step 10 is saved in out/step-10; the same command with --resume auto goes on"),
+        "its logs and reports are in " + (home_ / "logs/") + id})
+    EXPECT_TRUE(contains(past.output, part)) << part << " in\n" << past.output;
+  EXPECT_EQ(status({id}).at("runs").elements().front().at("state").as_string(), "killed");
+  EXPECT_EQ(status().at("runs").size(), 0);
+  EXPECT_TRUE(contains(mlaunch({"status"}).output, "run " + id + " was killed, and was seen last"));
+  const Result logs = mlaunch({"logs", id});
+  EXPECT_EQ(logs.output, "[0] ready\n[1] ready\n") << logs.error;
+  EXPECT_TRUE(contains(mlaunch({"logs"}).error, "run " + id + " was killed: mlaunch status " + id));
+  const Result stop = mlaunch({"stop", id});
+  EXPECT_EQ(stop.code, 0) << stop.error;
+  EXPECT_TRUE(stop.output.starts_with(killed)) << stop.output;
+}
+
+TEST_F(Views, ARunThatTellsItsEndLeavesNoRecord) {
+  const auto run = start("save");
+  const std::string record = folder() + "/" + only_run() + ".record";
+  for (int i = 0; i < 500 && !fs::exists(record); ++i)
+    std::this_thread::sleep_for(milliseconds(20));
+  EXPECT_TRUE(fs::exists(record));
+  run->send(SIGTERM);
+  EXPECT_EQ(run->wait(), 75);
+  EXPECT_FALSE(fs::exists(record));
+}
+
+TEST_F(Views, StopOfASuspendedRunSaysSoAndIsObeyedLater) {
+  const auto run = start("save");
+  const std::string id = only_run();
+  run->send(SIGSTOP);
+  const Result stop = mlaunch({"stop"});
+  EXPECT_EQ(stop.code, 75);
+  EXPECT_TRUE(contains(stop.error, "mlaunch: run " + id +
+                                       " does not answer: its mlaunch (process " +
+                                       std::to_string(run->pid()) + ") is stopped (kill -CONT " +
+                                       std::to_string(run->pid()) +
+                                       "); once it goes on it obeys: the run saves and ends"))
+      << stop.error;
+  const JsonValue silent = status().at("runs").elements().front();
+  EXPECT_EQ(silent.at("process").as_integer(), run->pid());
+  EXPECT_TRUE(contains(silent.at("why").as_string(), "is stopped (kill -CONT "));
+  EXPECT_TRUE(contains(mlaunch({"status"}).output, "\nno answer: its mlaunch (process "));
+  const Result logs = mlaunch({"logs"});
+  EXPECT_EQ(logs.code, 69);
+  EXPECT_TRUE(contains(logs.error, "is stopped (kill -CONT ")) << logs.error;
+  run->send(SIGCONT);
+  EXPECT_EQ(run->wait(), 75);
+  EXPECT_TRUE(contains(run->output(), "[1] saved after signal 15")) << run->output();
+}
+
+// Fault 14.
+TEST_F(Views, StopTellsOfSavesThatFailWhileItWaits) {
+  const auto run = start("retry");
+  MlaunchProcess stop({"stop"});
+  EXPECT_TRUE(stop.wait_for_output("could not be written", 1)) << stop.error();
+  const JsonValue rank = status().at("runs").elements().front().at("ranks").elements()[1];
+  EXPECT_EQ(rank.at("failed_save").at("step").as_integer(), 12);
+  EXPECT_EQ(rank.at("failed_save").at("why").as_string(), "rank 0: out: no space left");
+  EXPECT_TRUE(contains(mlaunch({"status"}).output,
+                       ": the checkpoint of step 12 could not be written: rank 0: out: no space"));
+  EXPECT_EQ(stop.wait(), 0) << stop.error();
+  EXPECT_EQ(run->wait(), 75);
+  const std::string said =
+      "the checkpoint of step 12 could not be written: rank 0: out: no space left\n";
+  EXPECT_EQ(stop.output().find(said), stop.output().rfind(said)) << "once:\n" << stop.output();
+  EXPECT_TRUE(contains(stop.output(), said)) << stop.output();
+}
+
+// Fault 36.
+TEST_F(Views, StopOfRanksThatHearNothingSaysThatTheyWereKilled) {
+  MlaunchProcess run({"-np", "2", "--grace", "2", ACTOR_PATH, "save"});
+  ASSERT_TRUE(run.wait_for_output("ready", 2)) << run.error();
+  for (const JsonValue& rank : status().at("runs").elements().front().at("ranks").elements())
+    ASSERT_EQ(::kill(static_cast<pid_t>(rank.at("process").as_integer()), SIGSTOP), 0);
+  const Result stop = mlaunch({"stop"});
+  EXPECT_EQ(stop.code, 0) << stop.error;
+  EXPECT_TRUE(contains(stop.output, "ranks 0, 1 are stopped or frozen, so nothing can be saved"))
+      << stop.output;
+  EXPECT_TRUE(contains(stop.output, "has ended with code 75\n2 of its ranks did not end in time"))
+      << stop.output;
+  EXPECT_EQ(run.wait(), 75);
+  EXPECT_EQ(run.error_lines().back(),
+            "mlaunch: ended by mlaunch stop; ranks 0-1 did not end in time and were killed");
 }
 
 TEST_F(Views, ASuspendedRunIsShownAndDoesNotBlockOthers) {

@@ -263,6 +263,8 @@ class BesideTraining(KeptWorkTest):
                 (out / "filler").write_bytes(bytes(2 << 20))
                 process.send_signal(signal.SIGTERM)
                 self.wait_until(lambda: "trying again" in process.stderr.readline(), "a failed attempt")
+                shown = self.run_program([str(BIN / "mlaunch"), "status"]).stdout
+                self.assertRegex(shown, r"\nsaves have failed for \d+ s: the checkpoint of step \d+ could not be written: .*No space left on device\n")
                 (out / "filler").unlink()
                 _, error = process.communicate(timeout=LIMIT_S)
                 self.assertEqual(process.returncode, TRY_AGAIN, error)
@@ -295,6 +297,9 @@ class BesideTraining(KeptWorkTest):
                 _, error = process.communicate(timeout=LIMIT_S)
                 self.assertEqual(process.returncode, TRY_AGAIN, error)
                 self.assertRegex(error, rf"(?m)^  error +{cause}$")
+                self.assertRegex(error, r"(?m)^mlaunch: rank 0 of .* failed.*: \S*train exited with code 75, as the checkpoint of step \d+ could not be "
+                                 r"written: .*No space left on device$")
+                self.assertNotIn("another rank", error)
                 (report,) = (self.home / "logs").glob("*/attempt_0/report.json")
                 for rank in json.loads(report.read_text())["ranks"]:
                     self.assertRegex(rank["error"], cause)

@@ -143,6 +143,7 @@ bool CheckpointSaver::attempt(std::int64_t step, Failing failing,
     const std::string lost =
         fmt::format("the checkpoint of step {} could not be written: {}", step, error.what());
     failed_.note(lost);
+    folder_.watch().set_failed_save(step, error.what());
     save_.reset();
     stage_ = Stage::none;
     said_due_ = false;
@@ -259,6 +260,7 @@ std::optional<Saved> CheckpointSaver::finish() {
   said_due_ = false;
   if (!result.committed) return {};
   failed_.forget();
+  folder_.watch().forget_failed_save();
   last_step_ = step;
   last_commit_ = Clock::now();
   Saved saved{step,

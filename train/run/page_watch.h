@@ -33,6 +33,14 @@ class PageWatch final : public comm::Watch {
   }
   /// Tells the launcher that a checkpoint is there to go on from. One thread at a time.
   void set_committed(std::int64_t step, const std::string& directory) const;
+  /// Tells the launcher that a checkpoint could not be written, or that one could again. One thread
+  /// at a time.
+  void set_failed_save(std::int64_t step, std::string_view why) const {
+    if (page_ != nullptr) page_->set_failed_save(step, why);
+  }
+  void forget_failed_save() const {
+    if (page_ != nullptr) page_->forget_failed_save();
+  }
   /// True if the launcher no longer counts on this rank, which must then not commit anything.
   [[nodiscard]] bool lease_ended() const { return page_ != nullptr && page_->lease_ended(); }
 

@@ -10,6 +10,17 @@
 namespace strata::launcher {
 namespace {
 
+void set(const SaveFailure& failure, proto::SaveFailure& out) {
+  out.set_step(failure.step);
+  out.set_seconds(failure.seconds);
+  out.set_why(failure.why);
+}
+
+SaveFailure save_failure_of(const proto::SaveFailure& in) {
+  return {
+      .step = within(in.step(), 0, kMostNumber, "step"), .seconds = in.seconds(), .why = in.why()};
+}
+
 void set(const RankState& state, proto::RankState& out) {
   out.set_rank(state.rank);
   out.set_phase(static_cast<std::uint32_t>(state.phase));
@@ -34,6 +45,7 @@ void set(const RankState& state, proto::RankState& out) {
   out.set_loss(state.view.loss);
   out.set_tokens_per_second(state.view.tokens_per_second);
   for (const std::int64_t bytes : state.view.tier_bytes) out.add_tier_bytes(bytes);
+  if (state.view.save_failure) set(*state.view.save_failure, *out.mutable_save_failure());
 }
 
 RankView view_of(const proto::RankState& in) {
@@ -44,6 +56,7 @@ RankView view_of(const proto::RankState& in) {
   if (std::cmp_not_equal(in.tier_bytes_size(), view.tier_bytes.size()))
     throw DataError("field tier_bytes of a control message must have one number for each tier");
   std::ranges::copy(in.tier_bytes(), view.tier_bytes.begin());
+  if (in.has_save_failure()) view.save_failure = save_failure_of(in.save_failure());
   return view;
 }
 
@@ -91,6 +104,7 @@ void set(const EndedRank& rank, proto::EndedRank& out) {
   out.set_instruction_name(rank.instruction_name);
   out.set_collective(rank.collective);
   out.set_collective_name(rank.collective_name);
+  if (rank.save_failure) set(*rank.save_failure, *out.mutable_save_failure());
 }
 
 EndedRank ended_rank_of(const proto::EndedRank& in) {
@@ -106,7 +120,9 @@ EndedRank ended_rank_of(const proto::EndedRank& in) {
                  .collective_name = in.collective_name(),
                  .peak_rss_bytes = within(in.peak_rss_bytes(), 0, kMostNumber, "peak_rss_bytes"),
                  .phase_seconds = in.phase_seconds(),
+                 .save_failure = {},
                  .stays = in.stays()};
+  if (in.has_save_failure()) rank.save_failure = save_failure_of(in.save_failure());
   if (!std::isfinite(rank.phase_seconds))
     throw DataError("field phase_seconds of a control message is no number");
   if (in.has_ending())

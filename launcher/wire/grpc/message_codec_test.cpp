@@ -55,7 +55,8 @@ const RankState kState{.rank = 3,
                                 .phase_seconds = 1.5,
                                 .loss = 2.25,
                                 .tokens_per_second = 1000,
-                                .tier_bytes = {1, 2, 3, 4}}};
+                                .tier_bytes = {1, 2, 3, 4},
+                                .save_failure = SaveFailure{12, 3.5, "no space \xff"}}};
 
 TEST(MessageCodec, AgentsMessagesArriveAsTheyWereSent) {
   const auto hello = there<Hello>(Hello{.host = "a",
@@ -138,6 +139,7 @@ TEST(MessageCodec, FactsOfAnAttemptArriveAsTheyWereSent) {
                                 .collective_name = "reduce_scatter",
                                 .peak_rss_bytes = 1 << 20,
                                 .phase_seconds = 1.5,
+                                .save_failure = SaveFailure{3, 2.5, "no space"},
                                 .stays = "frozen"},
                                {.ending = Ending{Ending::Kind::exited, 78}},
                                {}},
@@ -167,6 +169,7 @@ TEST(MessageCodec, FactsOfAnAttemptArriveAsTheyWereSent) {
   EXPECT_EQ(got.ranks[0].collective_name, "reduce_scatter");
   EXPECT_EQ(got.ranks[0].peak_rss_bytes, 1 << 20);
   EXPECT_EQ(got.ranks[0].phase_seconds, 1.5);
+  EXPECT_EQ(got.ranks[0].save_failure, facts.ranks[0].save_failure);
   EXPECT_EQ(got.ranks[0].stays, "frozen");
   EXPECT_EQ(got.ranks[1].ending, facts.ranks[1].ending);
   EXPECT_EQ(got.ranks[2].ending, std::nullopt);
