@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/replaced_file.h"
 #include "core/system_call.h"
 
 namespace strata {
@@ -126,45 +127,11 @@ std::string read_whole_file(const std::string& path, std::int64_t limit_bytes) {
   return content;
 }
 
-namespace {
-
-/// Writes to a device or a pipe, which cannot be replaced.
-void write_through(const std::string& path, std::string_view content) {
-  const UniqueFd fd = open_checked(path, O_WRONLY | O_NOCTTY);
-  while (!content.empty()) {
-    const ssize_t n =
-        ::write(fd.get(), content.data(), std::min(content.size(), kMaxTransferBytes));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) throw IoError(path, 0, "write failed", n < 0 ? errno : 0);
-    content.remove_prefix(static_cast<std::size_t>(n));
-  }
-}
-
-void replace_file(const std::string& path, const std::string& content) {
-  const std::string aside = fmt::format("{}.tmp-{}", path, ::getpid());
-  try {
-    File file = File::create(aside);
-    file.write(0, std::as_bytes(std::span(content)));
-    file.sync();
-    if (::rename(aside.c_str(), path.c_str()) != 0)
-      throw IoError(path, 0, "cannot rename " + aside, errno);
-  } catch (...) {
-    ::unlink(aside.c_str());  // the first error is the one to report
-    throw;
-  }
-  const std::string parent = std::filesystem::path(path).parent_path().string();
-  sync_directory(parent.empty() ? "." : parent);
-}
-
-}  // namespace
-
 void write_file_atomically(const std::string& path, const std::string& content) {
-  std::error_code unknown;
-  const auto status = std::filesystem::status(path, unknown);
-  if (std::filesystem::is_other(status)) return write_through(path, content);
-  const bool is_link = std::filesystem::is_symlink(std::filesystem::symlink_status(path, unknown));
-  const auto target = std::filesystem::weakly_canonical(path, unknown);
-  replace_file(is_link && !unknown ? target.string() : path, content);
+  ReplacedFile file(path);
+  file.append(content);
+  file.sync();
+  file.commit();
 }
 
 void sync_directory(const std::string& path) {

@@ -8,9 +8,11 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/error.h"
+#include "core/replaced_file.h"
 #include "core/testing/fsync_counter.h"
 #include "core/testing/test_directory.h"
 
@@ -111,6 +113,30 @@ TEST_F(FileTest, AnAtomicWriteFollowsLinksAndReplacesNoDevice) {
   EXPECT_STREQ(text, "through");
   ::close(reader);
   EXPECT_TRUE(fs::is_fifo(path("pipe")));
+}
+
+TEST_F(FileTest, WhatIsNotCommittedLeavesTheOldFileAndNothingElse) {
+  write_file_atomically(path("a"), "old");
+  for (const char* name : {"a", "b"}) {
+    ReplacedFile file(path(name));
+    file.append("half of ");
+    ReplacedFile moved = std::move(file);
+    moved.append("it");
+    moved.sync();
+  }
+  EXPECT_EQ(read_whole_file(path("a"), 5), "old");
+  ReplacedFile whole(path("a"));
+  whole.append("half of ");
+  whole.append("it");
+  whole.sync();
+  whole.commit();
+  EXPECT_EQ(read_whole_file(path("a"), 20), "half of it");
+  int files = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(directory_.path()))
+    ++files;
+  EXPECT_EQ(files, 1);
+  EXPECT_NE(message_of([&] { const ReplacedFile lost(path("no/b")); }).find(path("no/b")),
+            std::string::npos);
 }
 
 TEST_F(FileTest, AnAtomicWriteReplacesAndLeavesNothingElse) {

@@ -9,6 +9,7 @@ import shutil
 import signal
 import struct
 import subprocess
+import time
 import unittest
 
 from programs import BIN, LIMIT_S, ProgramTest, SafetensorsFile, mlaunch, train
@@ -130,6 +131,7 @@ class BesideTraining(KeptWorkTest):
         self.assertEqual(sum("all steps are done and saved, but" in line for line in said), 1, done.stderr)
         self.assertEqual(self.saved_steps()[-1], steps)
         self.resumes(ranks=ranks)
+        return done.stderr
 
     def test_metrics_cannot_be_written(self):
         for ranks in (1, 2):
@@ -141,13 +143,28 @@ class BesideTraining(KeptWorkTest):
     def test_metrics_fill_their_disk(self):
         """Leaves only whole lines in the file."""
         with self.small_disk("small", "size=4k"):
-            self.fails_late(IO, "cannot write metrics.*No space left on device", "--metrics", "small/m.jsonl", steps=30)
-            lines = self.metrics("small/m.jsonl")
-            self.assertGreater(len(lines), 3)
-            self.assertEqual([line["step"] for line in lines], sorted({line["step"] for line in lines}))
+            error = self.fails_late(IO, "cannot write metrics.*No space left on device", "--metrics", "small/m.jsonl", steps=30)
+            steps = [line["step"] for line in self.step_metrics("small/m.jsonl")]
+            self.assertGreater(len(steps), 3)
+            self.assertEqual(steps, list(range(1, len(steps) + 1)))
+            self.assertEqual(error.count(f"warning: small/m.jsonl: {30 - len(steps)} steps are missing: {len(steps) + 1} to 30\n"), 1, error)
+
+    def test_events_fill_their_disk(self):
+        with self.small_disk("small", "size=12k"):
+            error = self.fails_late(IO, "cannot write events.*No space left on device", "--report-to", "tensorboard", "--logging-dir", "small/logs", steps=60)
+            self.assertRegex(error, r"warning: event files in small/logs: \d+ steps are missing: \d+ to 60\n")
+
+    def test_a_report_and_a_trace_fill_their_disk(self):
+        """Leaves no piece of either."""
+        with self.small_disk("small", "size=64k") as small:
+            self.fails_late(IO, "no memory report is written: small/report/.*No space left on device", "--memory-report", "small/report")
+            self.assertEqual([path for path in small.rglob("*") if path.is_file()], [])
+            shutil.rmtree(self.out)
+            self.fails_late(IO, "cannot write the trace, and no piece of it stays: small/trace.*No space left on device", "--trace", "small/trace")
+            self.assertEqual([path for path in small.rglob("*") if path.is_file()], [])
 
     def test_the_trace_cannot_be_written(self):
-        self.fails_late(IO, "/dev/full.*cannot write the trace.*No space left on device", "--trace", "/dev/full")
+        self.fails_late(IO, "cannot write the trace, and no piece of it stays: /dev/full.*No space left on device", "--trace", "/dev/full")
 
     def test_the_digests_cannot_be_written(self):
         (self.home / "digests").mkdir()
@@ -280,8 +297,40 @@ class BesideTraining(KeptWorkTest):
             process.send_signal(signal.SIGTERM)
             _, error = process.communicate(timeout=LIMIT_S)
             self.assertEqual(process.returncode, IO, error)
-            self.assertIn(error.count("trying again"), (1, 2), error)  # two seconds may pass at once on a busy machine
+            tries = [line for line in error.splitlines() if "trying again" in line]
+            self.assertIn(len(tries), (1, 2), error)  # two seconds may pass at once on a busy machine
+            self.assertRegex(tries[0], r"the checkpoint of step (\d+) could not be written: .*No space left on device; trying again for 2 s "
+                                       r"\(--save-retry\): make room, .*; if the run ends before, steps 1 to \1 are lost: out has no checkpoint; "
+                                       r"a second signal ends it at once$")
+            for line in tries[1:]:
+                self.assertRegex(line, r"^warning: the checkpoint of step \d+ still cannot be written, for the same cause; trying again for 1 s \(--save-retry\)$")
             self.assertIn("out has no checkpoint: all steps are lost", error)
+
+    # Faults 14, 36.
+    def test_a_signal_is_answered_while_the_last_checkpoint_waits_for_room(self):
+        """The first one at once, by what is tried and what would be lost; a second one ends the run."""
+        for second in (signal.SIGTERM, signal.SIGINT):
+            (self.home / "train.bin").write_bytes(struct.pack("<4000H", *([65, 66] * 2000)))
+            with self.small_disk("out", "size=3m") as out, self.subTest(second):
+                process = self.start_training("--data", "train.bin")
+                (out / "filler").write_bytes(bytes(2 << 20))
+                os.truncate(self.home / "train.bin", 4000)  # ends training without a signal
+                self.wait_until(lambda: "trying again for 600 s (--save-retry)" in process.stderr.readline(), "a failed attempt")
+                process.send_signal(signal.SIGTERM)
+                line = ""
+                while not line.startswith("warning: SIGTERM"):
+                    line = process.stderr.readline()
+                    self.assertNotEqual(line, "", "the end of the run's output")
+                self.assertRegex(line, r"^warning: SIGTERM: the run ends once the checkpoint of step (\d+) is written, which is tried for (?:600|5\d\d) s \(--save-retry\); "
+                                       r"if it ends before, steps 1 to \1 are lost: out has no checkpoint; a second signal ends it at once$")
+                time.sleep(1.2)  # what comes within a second is the same request
+                process.send_signal(second)
+                _, error = process.communicate(timeout=LIMIT_S)
+                self.assertEqual(process.returncode, -second, error)
+                if second == signal.SIGINT:
+                    self.assertRegex(error, r"ended by Ctrl-C; the checkpoint of step (\d+) could not be written: .*; steps 1 to \1 are lost: out has no checkpoint")
+            shutil.rmtree(self.out, ignore_errors=True)
+            (self.home / "metrics").unlink(missing_ok=True)
 
     # Fault 14.
     def test_a_grace_that_ends_without_room_tells_the_cause(self):

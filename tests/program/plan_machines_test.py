@@ -45,6 +45,10 @@ class PlanMachines(ProgramTest):
         said = "65 ranks in one level add gradients together, and at most 64 can: start fewer on a host"
         self.assertIn(said, self.plan(*JOB, "--device", "cpu", "--world", "65", expect=CONFIGURATION).stderr)
         self.assertIn(said, self.run_program(train(*JOB, "--device", "cpu", "--steps", "0", "--print-plan", "--world-size", "65"), expect=CONFIGURATION).stderr)
+        self.write("ds.json", '{"train_micro_batch_size_per_gpu": 1}')
+        check = train("--check-config", "ds.json", "--device", "cpu", "--world-size")
+        self.assertIn("warning: --world-size 65, if all of them are of one host: " + said, self.run_program([*check, "65"]).stderr)
+        self.assertNotIn("warning", self.run_program([*check, "64"]).stderr)
         self.assertIn("for rtx4090,devices=65: " + said,
                       self.plan(*JOB, "--hardware", "rtx4090,devices=65,rtx4090", "--world", "65", expect=CONFIGURATION).stderr)
 

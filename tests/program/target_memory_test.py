@@ -265,6 +265,8 @@ class TargetMemory(TargetTest):
                 (["--target-memory", "much"], USAGE, "--target-memory: found 'much', expected an amount of memory such as 24GB"),
                 (["--target-memory", "0"], USAGE, "--target-memory: found '0', expected an amount of memory"),
                 (["--target-memory", "24"], USAGE, "--target-memory: found '24', which is 24 bytes; give a unit, such as 24GB or 24GiB"),
+                (["--target-memory", "24GB,16GB"], USAGE, "found '24GB,16GB', expected one amount of memory; plan --target-memory 24GB,16GB plans for each"),
+                (["--hardware", "rtx4090,h100"], USAGE, "train plans for one machine, and these are 2; plan --hardware rtx4090,h100 plans for each"),
                 (["--target-memory", "900TB"], USAGE, r"--target-memory 900TB: each process on this machine has .*; give at most that, or auto"),
                 (["--target-memory", "1GB", "--device-memory", "1GB"], CONFIGURATION, "cannot be combined with --device-memory: it limits the arena alone"),
                 (["--target-memory", "1GB", "--plan", "file"], CONFIGURATION, "cannot be combined with --plan: a Plan from a file is run as it is"),
@@ -315,8 +317,17 @@ class TargetMemory(TargetTest):
 
     def test_what_a_file_leaves_open_stays_where_it_fits(self):
         out, _ = self.planned_with_open_keys(RUN, {"autotuning": {"enabled": True}})
-        self.assertRegex(out, r"target memory \S+ GiB: the settings fit as they are")
+        self.assertRegex(out, r"target memory \S+ GiB: the settings fit as they are, and nothing changes; \"auto\" stays .*--zero 0\n")
         self.assertRegex(out, r"\nzero\.stage +0 +auto")
+
+
+    def test_tuning_and_running_take_what_a_file_leaves_open(self):
+        self.write("ds.json", json.dumps({"train_batch_size": "auto", "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto",
+                                          "zero_optimization": {"stage": "auto"}}))
+        for mode in ("run", "tune"):
+            with self.subTest(mode):
+                done = self.run_program(mlaunch(2, *RUN, "--deepspeed", "ds.json", options=["--autotuning", mode, "--no-prefix"]))
+                self.assertRegex(done.stdout, r"the settings fit as they are, and nothing changes; \"auto\" stays (?=.*--micro-batch 4)(?=.*--zero 0)")
 
 
 class Resumed(TargetTest):
@@ -592,6 +603,22 @@ class Plan(TargetTest):
         refused = self.run_program(plan(*self.SEVEN_B, "--hardware", "rtx4090,memory=32GB,disk=none", "--nvme-path", "."), expect=1)
         self.assertNotIn("--nvme-path DIR: about", refused.stdout)
 
+    def test_a_target_is_for_a_run_that_saves_or_not_and_that_is_said(self):
+        job = [*MODEL, *SAMPLES, "--device", "cpu", "--threads", "1"]
+        says = "note: what is printed here: for a run that saves nothing; to train with --output DIR, give plan --output DIR, too"
+
+        def least(*more):
+            done = self.run_program(plan(*job, "--target-memory", "20MB", *more), expect=1)
+            return int(re.search(r"the least that works is --target-memory (\d+)MB", done.stdout)[1]), done.stderr
+
+        (without, said), (saving, nothing) = least(), least("--output", "out")
+        self.assertIn(says, said)
+        self.assertNotIn(says, nothing)
+        self.assertGreater(saving, without)
+        self.assertNotIn(says, self.run_program(plan(*job, "--output", "out")).stderr)
+        self.run_program(train(*RUN, *SAMPLES, "--output", "out", "--target-memory", f"{without}MB"), expect=DOES_NOT_FIT)
+        self.run_program(train(*RUN, *SAMPLES, "--output", "out", "--target-memory", f"{saving}MB"))
+
     def test_files_say_what_they_are_not_for(self):
         target = [*MODEL, *SAMPLES, "--device", "cpu", "--threads", "1", "--target-memory", "200MB"]
         lacks = "for a run that saves nothing; to train with --output DIR, give plan --output DIR, too"
@@ -652,6 +679,8 @@ class Plan(TargetTest):
                 (["--hardware", "rtx4090,h100", "--write-config", "f"], USAGE, "--write-config writes the settings of one plan"),
                 (["--hardware", "rtx4091"], CONFIGURATION, "rtx4091"),
                 (["--hardware", "rtx4090", "--target-memory", "30GB"], USAGE, r"--target-memory 30GB: rtx4090 has 24.00 GiB"),
+                (["--no-such-flag"], USAGE, r"plan: unknown flag --no-such-flag \(plan --help lists the flags\)"),
+                (["--explian"], USAGE, r"did you mean '--explain'\?"),
                 (["--targetmemory", "3GB"], USAGE, r"unknown flag --targetmemory.*--target-memory")):
             with self.subTest(arguments):
                 done = self.run_program(plan(*MODEL, *arguments), expect=code)

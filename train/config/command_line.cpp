@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/nearest_name.h"
+#include "machine/hardware_override.h"
 #include "train/config/flag_table.h"
 #include "train/config/flag_translations.h"
 #include "train/config/json_words.h"
@@ -81,8 +82,12 @@ constexpr std::string_view kOfMlaunch =
     "--num_processes|--nnodes|--num-nodes|--num_nodes|--node-rank|--node_rank|--log-dir|--log_dir|"
     "--hang-timeout|--hang_timeout|--max-restarts|--max_restarts";
 
-std::string unknown(const std::string& word) {
-  std::vector<std::string> known;
+std::string help_of(const FlagsOf& flags_of) {
+  return " (" + flags_of.program + " --help lists the flags)";
+}
+
+std::string unknown(const std::string& word, const FlagsOf& flags_of) {
+  std::vector<std::string> known = flags_of.own;
   for (const FlagRow& row : flag_table()) {
     // Ignored and refused flags are not suggested: they do not help anybody.
     if (row.use == FlagUse::ignored || row.use == FlagUse::refused) continue;
@@ -93,15 +98,16 @@ std::string unknown(const std::string& word) {
     return word + " is mlaunch's, before the program's name: mlaunch -np N train ...";
   return (flag ? "unknown flag " : "unexpected argument ") + word +
          (flag ? suggestion(word.substr(0, word.find('=')), {known.begin(), known.end()}) : "") +
-         " (train --help lists the flags)";
+         help_of(flags_of);
 }
 
 /// Reports words that belong to no flag, except those after an unknown flag, which are its values.
-void report_unknown(const std::vector<std::string>& words, std::vector<std::string>& problems) {
+void report_unknown(const std::vector<std::string>& words, const FlagsOf& flags_of,
+                    std::vector<std::string>& problems) {
   bool after_flag = false;
   for (const std::string& word : words) {
     const bool flag = word.starts_with('-');
-    if (flag || !after_flag) problems.push_back(unknown(word));
+    if (flag || !after_flag) problems.push_back(unknown(word, flags_of));
     after_flag = after_flag || flag;
   }
 }
@@ -128,6 +134,17 @@ void add_option(const FlagRow& row, std::vector<std::string> words, ParsedComman
   }
 }
 
+/// Refuses a list of machines, which `plan` takes.
+std::string one_machine(const std::string& text) {
+  const std::size_t machines = machine::split_hardware_list(text).size();
+  if (machines > 1)
+    throw InvalidArgument(
+        fmt::format("--hardware {}: train plans for one machine, and these are {}; plan --hardware "
+                    "{} plans for each",
+                    text, machines, text));
+  return text;
+}
+
 void add_control(const FlagRow& row, const std::vector<std::string>& words,
                  ParsedCommandLine& parsed) {
   const std::string_view flag = first_spelling(row);
@@ -143,7 +160,7 @@ void add_control(const FlagRow& row, const std::vector<std::string>& words,
     }
     parsed.assumed_world = static_cast<int>(world);
   } else if (flag == "--hardware") {
-    parsed.hardware = words[0];
+    parsed.hardware = one_machine(words[0]);
   } else if (flag == "--check-config") {
     parsed.action = ParsedCommandLine::Action::check_config;
     parsed.config = words[0];
@@ -255,16 +272,17 @@ void add_wrapped(std::string line, const std::string& meaning, std::string& text
 
 }  // namespace
 
-ParsedCommandLine parse_train_command_line(int argc, const char* const* argv) {
+ParsedCommandLine parse_train_command_line(int argc, const char* const* argv,
+                                           const FlagsOf& flags_of) {
   Splitter splitter(typed_flags(argc, argv));
   try {
     splitter.app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    throw InvalidArgument(std::string(error.what()) + " (train --help lists the flags)");
+    throw InvalidArgument(error.what() + help_of(flags_of));
   }
   ParsedCommandLine parsed;
   std::vector<std::string> problems;
-  report_unknown(splitter.app.remaining(), problems);
+  report_unknown(splitter.app.remaining(), flags_of, problems);
   for (const Entry& entry : splitter.entries) {
     try {
       add(entry, words_given_to(entry, parsed.notes), parsed);

@@ -20,9 +20,16 @@ struct ParsedCommandLine {
   std::vector<std::string> notes;
 };
 
+/// The program whose command line holds flags of `train`, for messages.
+struct FlagsOf {
+  std::string program = "train";
+  std::vector<std::string> own = {};  ///< flags that it has besides those of `train`
+};
+
 /// Throws InvalidArgument (exit code 2) for unknown flags (naming the nearest), missing values and
 /// flags that are not available. resolve() checks the values.
-ParsedCommandLine parse_train_command_line(int argc, const char* const* argv);
+ParsedCommandLine parse_train_command_line(int argc, const char* const* argv,
+                                           const FlagsOf& flags_of = {});
 
 /// The text that --help prints.
 std::string train_help();

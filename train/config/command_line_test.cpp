@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/testing/test_directory.h"
 #include "train/config/flag_table.h"
 #include "train/config/option_fields.h"
 #include "train/config/testing/settled_options.h"
@@ -260,6 +261,19 @@ TEST(CommandLine, LocalRankIsIgnoredWithANote) {
   EXPECT_THAT(lines(flags({"--local_rank=3"}).notes), HasSubstr("--local_rank: accepted, unused"));
 }
 
+TEST(CommandLine, MistakesNameTheProgramAndItsOwnFlags) {
+  const auto complaint_of_plan = [](const char* word) {
+    const char* words[] = {"plan", word};
+    return message_of<InvalidArgument>([&] {
+      (void)parse_train_command_line(2, words, {.program = "plan", .own = {"--explain"}});
+    });
+  };
+  EXPECT_EQ(complaint_of_plan("--no-such-flag"),
+            "unknown flag --no-such-flag (plan --help lists the flags)");
+  EXPECT_EQ(complaint_of_plan("--explian"),
+            "unknown flag --explian, did you mean '--explain'? (plan --help lists the flags)");
+}
+
 TEST(CommandLine, MistakesAreUsageErrorsThatSayWhatWasMeant) {
   EXPECT_THAT(complaint({"--sequence-lenght", "4"}),
               HasSubstr("did you mean '--sequence-length'?"));
@@ -268,6 +282,11 @@ TEST(CommandLine, MistakesAreUsageErrorsThatSayWhatWasMeant) {
   EXPECT_THAT(complaint({"--warm-up-steps", "4"}), HasSubstr("did you mean '--warmup-steps'?"));
   EXPECT_THAT(complaint({"--lora-rank", "8"}), Not(HasSubstr("did you mean '--local")));
   EXPECT_THAT(complaint({"--zzzzzzzz"}), HasSubstr("unknown flag --zzzzzzzz (train --help"));
+  EXPECT_EQ(
+      complaint({"--hardware", "rtx4090,link=12GB/s,h100"}),
+      "--hardware rtx4090,link=12GB/s,h100: train plans for one machine, and these are 2; plan "
+      "--hardware rtx4090,link=12GB/s,h100 plans for each");
+  EXPECT_EQ(flags({"--hardware", "rtx4090,link=12GB/s"}).hardware, "rtx4090,link=12GB/s");
   EXPECT_THAT(complaint({"corpus.txt"}), HasSubstr("unexpected argument corpus.txt"));
   EXPECT_EQ(complaint({"--steps"}), "--steps needs a value");
   EXPECT_EQ(complaint({"--betas", "0.9"}), "--betas needs 2 values");

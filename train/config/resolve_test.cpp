@@ -322,6 +322,34 @@ TEST(Resolve, AnOpenBatchIsTheDefaultWhereThePlannerDividesIt) {
   EXPECT_THAT(resolved.notes, Contains(HasSubstr("a step has 4 samples per rank")));
 }
 
+TEST(Resolve, AnOpenBatchAndStageAreThePlannersWhereItChoosesWithoutATarget) {
+  const std::string open =
+      R"({"train_batch_size": "auto", "train_micro_batch_size_per_gpu": "auto",)"
+      R"( "gradient_accumulation_steps": "auto", "zero_optimization": {"stage": "auto"}})";
+  const auto resolved_by = [&](ParsedCommandLine line) {
+    line.chooses = true;
+    return resolve(line, parse_deepspeed_json(open, "ds.json", false), 2, small_model());
+  };
+  const ResolvedConfig planned = resolved_by(flags({}));
+  EXPECT_EQ(planned.options.global_batch, 2 * TrainOptions().micro_batch);
+  EXPECT_EQ(planned.origin_of("micro_batch"), Origin::automatic);
+  EXPECT_THAT(planned.notes, Contains(HasSubstr("a step has 4 samples per rank")));
+  EXPECT_THAT(lines(planned.notes), Not(HasSubstr("taken as 0")));
+  EXPECT_THROW((void)resolved_by(flags({"--plan", "file"})), ConfigError)
+      << "a Plan chooses nothing";
+  EXPECT_EQ(resolve_text(open, {"--strategy", "maximum"}, 2).options.target.memory, "auto");
+}
+
+TEST(Resolve, AListOfTargetsNamesThePlanThatTakesIt) {
+  for (const std::string list : {"24GB,16GB", "24G,16GB", "auto,16GB"})
+    EXPECT_THAT(refusal(with_batch(""), {"--target-memory", list}),
+                HasSubstr("--target-memory: found '" + list +
+                          "', expected one amount of memory; plan --target-memory " + list +
+                          " plans for each"));
+  EXPECT_THAT(refusal(with_batch(""), {"--target-memory", "24,000MB"}),
+              HasSubstr("expected an amount of memory such as 24GB"));
+}
+
 TEST(Resolve, AnyOpenBatchSaysWhatChoosesIt) {
   for (const std::string key : {"train_batch_size", "gradient_accumulation_steps"}) {
     const std::string open = "{\"" + key + "\": \"auto\"}";

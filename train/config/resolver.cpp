@@ -168,6 +168,11 @@ void Resolver::take_precision() {
   }
 }
 
+bool Resolver::is_planned() const {
+  const bool chooses = command_line_.chooses && options_.plan.empty();
+  return chooses || !options_.target.memory.empty() || given("target.strategy") != nullptr;
+}
+
 void Resolver::take_batch() {
   const Given* open = nullptr;  // the first that is "auto"
   for (const char* name : {"micro_batch", "global_batch", "accumulation"})
@@ -186,8 +191,7 @@ void Resolver::take_batch() {
     if (in_file(name) != nullptr && is_open(name)) return;
   }
   if (!request.micro.value && !request.global.value) {
-    const bool planned = !options_.target.memory.empty();  // the planner then divides the batch
-    if (open != nullptr && !planned) {
+    if (open != nullptr && !is_planned()) {  // a planner would divide the batch
       problem(open->where,
               "\"auto\" needs --micro-batch N, or --target-memory auto to let it be chosen");
       for (const char* name : {"micro_batch", "global_batch", "accumulation"}) derived(name);
@@ -276,7 +280,7 @@ void Resolver::report_open_autos() {
   for (const auto& [name, given] : open_autos_) {
     if (given.auto_is_default) {
       sources_[name] = {Origin::automatic, given.where};
-      if (name == "zero.stage" && options_.target.memory.empty())  // "auto" does not sound like 0
+      if (name == "zero.stage" && !is_planned())  // "auto" does not sound like 0
         findings_.notes.push_back(
             fmt::format("{}: found \"auto\", taken as {}; give --zero, or --target-memory auto to "
                         "let it be chosen",

@@ -64,6 +64,8 @@ class Resolver {
   [[nodiscard]] bool file_says_fp32() const;
   /// Marks an open option as derived, and its "auto" as answered.
   void derived(std::string_view option);
+  /// True if a planner chooses what is not given.
+  [[nodiscard]] bool is_planned() const;
   /// True if the option's value is known only when the data are.
   [[nodiscard]] bool waits_for_data(std::string_view option) const;
   void report_open_autos();

@@ -3,13 +3,29 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/byte_size.h"
+#include "train/config/flag_table.h"
 #include "train/config/optimizer_recipe.h"
 #include "train/config/resolver.h"
 
 namespace strata::train {
+namespace {
+
+/// True for "24GB,16GB". A part without a unit is one of a number that has a comma in it:
+/// "24,000MB".
+bool is_list_of_targets(const std::string& text) {
+  const std::vector<std::string_view> parts = listed(text);
+  return parts.size() > 1 && std::ranges::all_of(parts, [](std::string_view part) {
+           const bool has_unit = part.find_first_not_of("0123456789. ") != part.npos;
+           return part == "auto" || !both_readings_of_size(part).empty() ||
+                  (has_unit && parse_byte_size(part));
+         });
+}
+
+}  // namespace
 
 void Resolver::note_given_homes() {
   const Given* limit = given("target.offload");
@@ -85,6 +101,10 @@ void Resolver::check_target() {
     if (const std::string both = both_readings_of_size(target.memory); !both.empty())
       wrong_value(option,
                   fmt::format("found '{}', which has two readings; write {}", target.memory, both));
+    else if (is_list_of_targets(target.memory))
+      wrong_value(option, fmt::format("found '{}', expected one amount of memory; plan "
+                                      "--target-memory {} plans for each",
+                                      target.memory, target.memory));
     else if (!bytes || *bytes == 0 || *bytes == kUnlimitedMemory)
       wrong_value(option, fmt::format("found '{}', expected an amount of memory such as 24GB (GB "
                                       "is 1e9 bytes, GiB 2^30), or auto for what is free",

@@ -208,10 +208,10 @@ std::string describe_planned(const PlannedRun& planned, const ResolvedConfig& co
       fmt::format("{}target memory {}", wear_warning(chosen, budget), target_text(config, budget));
   std::string text;
   if (answer.is_asked)
-    text = target + ": the settings fit as they are, and nothing changes";
+    text = target + ": the settings fit as they are, and nothing changes" + autos_text(config);
   else
-    text = fmt::format("{} ({}): {}", target, name_of(config.options.target.strategy),
-                       flags_text(planned.changes));
+    text = fmt::format("{} ({}): {}{}", target, name_of(config.options.target.strategy),
+                       flags_text(planned.changes), autos_text(config));
   text += fmt::format("\n  it needs {}{}\n  {}", needs_text(chosen.needs, budget),
                       beside_text(budget), speed_text(chosen, config.options, budget));
   if (!answer.is_asked && !chosen.choices.actions.empty())

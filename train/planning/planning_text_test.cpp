@@ -40,6 +40,25 @@ TEST(PlanningText, NamesTheSettingsOfAStepWithoutALimit) {
               HasSubstr("a step would take 1 s with --layer-major --actions ... and need "));
 }
 
+TEST(PlanningText, SaysWhatBecomesOfWhatAFileLeavesOpen) {
+  ResolvedConfig config = resolve_flags({});
+  PlannedRun planned = asked_run(config.options);
+  EXPECT_THAT(describe_planned(planned, config, {}),
+              HasSubstr("the settings fit as they are, and nothing changes\n"));
+  for (ResolvedField& field : config.fields)
+    if (field.name == "zero.stage" || field.name == "micro_batch") {
+      field.origin = Origin::automatic;
+      field.where = "ds.json:1: a key";
+    }
+  EXPECT_THAT(describe_planned(planned, config, {}),
+              HasSubstr("nothing changes; \"auto\" stays --micro-batch 4 --zero 0\n"));
+  planned.answer.is_asked = false;
+  planned.changes = {{"micro_batch", "2"}};
+  set_planned(planned.changes, config);
+  EXPECT_THAT(describe_planned(planned, config, {}),
+              HasSubstr(": --micro-batch 2; \"auto\" stays --zero 0\n"));
+}
+
 TEST(PlanningText, SaysHowToGoOnFromASearchThatEndedEarly) {
   const ResolvedConfig config = resolve_flags({});
   PlannedRun planned = asked_run(config.options);

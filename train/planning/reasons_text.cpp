@@ -83,6 +83,15 @@ std::string given_flags(const ResolvedConfig& config, const MemoryBudget& budget
   return fmt::format("{}", fmt::join(given, " "));
 }
 
+std::string autos_text(const ResolvedConfig& config) {
+  std::vector<std::string> flags;
+  for (const ResolvedField& field : config.fields)
+    if (field.origin == Origin::automatic && !field.where.empty() &&
+        makes_setting(field.name, plan::Setting::all))
+      flags.push_back(short_option_text(field.name, field.value));
+  return flags.empty() ? "" : fmt::format("; \"auto\" stays {}", fmt::join(flags, " "));
+}
+
 std::string price_text(const plan::PricedChange& change, const machine::Machine& machine) {
   std::vector<std::string> parts;
   if (machine.host_is_device()) {

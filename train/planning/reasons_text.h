@@ -26,6 +26,11 @@ std::string allowed_homes_flag(plan::Home farthest);
 std::string given_flags(const ResolvedConfig& config, const MemoryBudget& budget,
                         plan::Setting setting);
 
+/// "; \"auto\" stays --zero 0": what a file leaves open to the planner, which changed nothing of
+/// it;
+/// "" if there is nothing such.
+std::string autos_text(const ResolvedConfig& config);
+
 /// "5.20 GiB less of the device, 5.20 GiB more of host memory, steps 3.1 % (12 ms) slower".
 std::string price_text(const plan::PricedChange& change, const machine::Machine& machine);
 

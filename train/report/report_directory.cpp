@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "core/error.h"
-#include "core/file.h"
+#include "core/replaced_file.h"
 #include "train/report/about_report.h"
 #include "train/report/report_page.h"
 #include "train/report/report_tables.h"
@@ -71,17 +71,24 @@ void write_report(const std::string& directory, const RunReport& report,
   NewFolders folders;
   folders.make_writable(directory,
                         kReportDirectory);  // another may have removed it while it was empty
-  const std::vector<std::string> files = report_files(directory);
   const std::string summary = summary_text(report);
-  write_file_atomically(files[kSummary], summary);
-  write_file_atomically(files[kAbout], about_json(about(report)));
-  write_file_atomically(files[kLayers], layers_csv(report.layers));
-  write_file_atomically(files[kOperations], operations_csv(operation_totals(report.timelines)));
-  write_file_atomically(files[kTimeline], timeline_csv(report.timelines));
-  write_file_atomically(files[kSteps], steps_csv(report));
-  write_file_atomically(files[kTrace], recorder != nullptr ? trace_json(report.timelines, *recorder)
-                                                           : foreseen_trace(report));
-  write_file_atomically(files[kPage], report_page(report, summary));
+  std::vector<ReplacedFile> written;
+  written.reserve(kNames.size());
+  const auto add = [&](ReportFile file, const std::string& content) {
+    ReplacedFile& added = written.emplace_back((fs::path(directory) / kNames[file]).string());
+    added.append(content);
+    added.sync();
+  };
+  add(kSummary, summary);
+  add(kAbout, about_json(about(report)));
+  add(kLayers, layers_csv(report.layers));
+  add(kOperations, operations_csv(operation_totals(report.timelines)));
+  add(kTimeline, timeline_csv(report.timelines));
+  add(kSteps, steps_csv(report));
+  add(kTrace,
+      recorder != nullptr ? trace_json(report.timelines, *recorder) : foreseen_trace(report));
+  add(kPage, report_page(report, summary));
+  for (ReplacedFile& file : written) file.commit();
 }
 
 }  // namespace strata::train

@@ -17,9 +17,9 @@ std::vector<std::string> report_files(const std::string& directory);
 /// this name is in its place or one of a report's files cannot be written there.
 void require_report_directory(const std::string& directory, NewFolders& folders);
 
-/// Makes the directory where it is missing, and replaces the files of an earlier report, each as a
-/// whole; others stay. `recorder`: what the run
-/// measured; null: the trace shows foreseen times. Throws IoError.
+/// Makes the directory where it is missing, and replaces the files of an earlier report once all of
+/// this one are on the disk: what does not fit there changes nothing. Other files stay. `recorder`:
+/// what the run measured; null: the trace shows foreseen times. Throws IoError naming the file.
 void write_report(const std::string& directory, const RunReport& report,
                   const runtime::TraceRecorder* recorder);
 

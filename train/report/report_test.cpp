@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <sstream>
 
@@ -26,6 +28,7 @@ namespace strata::train {
 namespace {
 
 using runtime::Tier;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::SizeIs;
@@ -356,6 +359,33 @@ TEST(ReportDirectory, AnEarlierReportIsReplacedAndOtherFilesStay) {
   for ([[maybe_unused]] const auto& file : std::filesystem::directory_iterator(home / "report"))
     ++files;
   EXPECT_EQ(files, 1 + report_files(home.path()).size()) << "nothing half-written is left";
+}
+
+TEST(ReportDirectory, AFullDiskLeavesTheEarlierReport) {
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const Planned planned;
+  const TestDirectory home;
+  const RunReport report = planned.report();
+  write_report(home / "whole", report, nullptr);
+  std::uintmax_t largest = 0, smallest = 0;
+  for (const auto& file : std::filesystem::directory_iterator(home / "whole")) {
+    largest = std::max(largest, file.file_size());
+    smallest = smallest == 0 ? file.file_size() : std::min(smallest, file.file_size());
+  }
+  ASSERT_LT(smallest, largest) << "some files fit within the limit";
+  (void)home.file("summary.txt", "old");
+  const rlimit small{largest - 1, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  const std::string why = message_of<IoError>([&] { write_report(home.path(), report, nullptr); });
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_THAT(why, AllOf(HasSubstr(home.path()), HasSubstr("write failed")));
+  EXPECT_EQ(read_whole_file(home / "summary.txt", 100), "old");
+  std::size_t files = 0;
+  for ([[maybe_unused]] const auto& file : std::filesystem::directory_iterator(home.path()))
+    ++files;
+  EXPECT_EQ(files, 2U) << "the old file and the whole report";
 }
 
 TEST(ReportDirectory, IsRefusedWhereItCannotBe) {

@@ -3,13 +3,13 @@
 #include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
-#include <thread>
 #include <utility>
 
 #include "core/check.h"
 #include "core/error.h"
 #include "train/checkpoint/checkpoint_directory.h"
 #include "train/checkpoint/checkpoint_reader.h"
+#include "train/run/lost_steps.h"
 
 namespace strata::train {
 namespace {
@@ -32,8 +32,6 @@ class Stopwatch {
   double& seconds_;
   Clock::time_point begin_ = Clock::now();
 };
-
-constexpr std::chrono::milliseconds kFirstPause{1000}, kLongestPause{15000};
 
 /// True if a later attempt may succeed.
 bool may_be_mended(ExitCode code) { return code == ExitCode::io || code == ExitCode::host; }
@@ -149,10 +147,7 @@ bool CheckpointSaver::attempt(std::int64_t step, Failing failing,
     said_due_ = false;
     last_commit_ = Clock::now();
     if (failing == Failing::tries_again && may_be_mended(error.exit_code())) {
-      listeners_.warn(
-          fmt::format("{}; trying again: make room, or mend what is named; --save-retry {} gives "
-                      "this up after {} s, or at the end of a grace",
-                      lost, options_.retry_seconds, options_.retry_seconds));
+      retry_->failed(error.what(), what_is_lost(folder_.path(), step));
       return false;
     }
     const bool has_earlier = has_checkpoints();
@@ -221,13 +216,11 @@ std::optional<Saved> CheckpointSaver::complete() {
 }
 
 bool CheckpointSaver::keep_trying(std::int64_t step, const std::function<void()>& body) {
-  const Clock::time_point end = Clock::now() + std::chrono::seconds(options_.retry_seconds);
-  Clock::duration pause = kFirstPause;
+  retry_.emplace(step, std::chrono::seconds(options_.retry_seconds), stop_, listeners_);
   // Rank 0's clock decides, so that all ranks try equally often.
-  while (!folder_.from_first(Clock::now() < end ? "try" : "").empty()) {
+  while (!folder_.from_first(retry_->is_over() ? "" : "try").empty()) {
     if (attempt(step, Failing::tries_again, body)) return true;
-    std::this_thread::sleep_for(std::min(pause, end - Clock::now()));
-    pause = std::min<Clock::duration>(2 * pause, kLongestPause);
+    retry_->wait();
   }
   return false;
 }

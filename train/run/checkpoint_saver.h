@@ -24,6 +24,8 @@
 #include "train/run/failed_save.h"
 #include "train/run/output_folder.h"
 #include "train/run/run_listeners.h"
+#include "train/run/save_retry.h"
+#include "train/run/stop_request.h"
 
 namespace strata::train {
 
@@ -38,12 +40,14 @@ struct SaveContents {
 };
 
 /// Saves a run's checkpoints. Collective calls are made by all ranks at the same border. Borrows
-/// the folder and the listeners, and `failed`, which knows why the newest attempt failed.
+/// the folder and the listeners, `failed`, which knows why the newest attempt failed, and `stop`,
+/// which hears signals; null: nothing does.
 class CheckpointSaver {
  public:
   CheckpointSaver(const CheckpointOptions& options, OutputFolder& folder,
-                  const RunListeners& listeners, FailedSave& failed)
-      : options_(options), folder_(folder), listeners_(listeners), failed_(failed) {}
+                  const RunListeners& listeners, FailedSave& failed,
+                  const StopRequest* stop = nullptr)
+      : options_(options), folder_(folder), listeners_(listeners), failed_(failed), stop_(stop) {}
 
   /// Raises this rank's flags in the agreed word of step `step` (counted from 0), before it starts.
   void raise_flags(Engine& engine, std::int64_t step);
@@ -110,6 +114,8 @@ class CheckpointSaver {
   OutputFolder& folder_;
   const RunListeners& listeners_;
   FailedSave& failed_;
+  const StopRequest* stop_;
+  std::optional<SaveRetry> retry_;  ///< of the last save
   int attempts_ = 0;
   Clock::time_point last_commit_ = Clock::now();  ///< or failure, or start
   std::optional<std::int64_t> last_step_;

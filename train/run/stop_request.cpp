@@ -104,9 +104,11 @@ StopRequest::~StopRequest() {
   ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
+const char* StopRequest::signal_name() const { return name_of_signal(first_); }
+
 int StopRequest::timeout_ms() const {
   if (limit_.count() == 0) return -1;
-  const auto left = std::chrono::ceil<milliseconds>(since_ + limit_ - Clock::now());
+  const auto left = std::chrono::ceil<milliseconds>(limit_ends_ - Clock::now());
   return static_cast<int>(std::max<std::int64_t>(0, left.count()));
 }
 
@@ -133,6 +135,7 @@ void StopRequest::take(int number) {
     first_ = number;
     since_ = Clock::now();
     limit_ = number == SIGUSR1 ? limits_.after_sigusr1 : limits_.after_sigterm;
+    if (limit_.count() > 0) limit_ends_ = since_ + limit_;
     requested_ = true;
   } else if (Clock::now() - since_ > kSameRequest) {
     have_default_effect(number);

@@ -47,6 +47,10 @@ class StopRequest {
 
   /// True once a signal has come.
   [[nodiscard]] bool requested() const { return requested_.load(); }
+  /// The name of that signal, and the end of its limit (the clock's last moment: it has none). Call
+  /// them only once requested().
+  [[nodiscard]] const char* signal_name() const;
+  [[nodiscard]] std::chrono::steady_clock::time_point limit_ends() const { return limit_ends_; }
   /// Says that everything is saved, so that the limit no longer counts.
   void saved() { saved_.store(true); }
 
@@ -64,8 +68,10 @@ class StopRequest {
   UniqueFd end_;
   std::atomic<bool> requested_{false};
   std::atomic<bool> saved_{false};
-  // State of the watching thread.
+  // Written before requested_, and not again.
   int first_ = 0;
+  Clock::time_point limit_ends_ = Clock::time_point::max();
+  // State of the watching thread.
   Clock::time_point since_;
   std::chrono::milliseconds limit_{0};
   std::thread thread_;

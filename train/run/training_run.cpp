@@ -114,7 +114,8 @@ std::optional<ExitCode> open_training(RunParts& run) {
   if (run.first && context.is_elastic && run.request.micro_batch_in)
     publish_worlds(context, worlds_for(run.options.global_batch, run.request.micro_batch_in),
                    run.options.checkpoint.on_signal);
-  run.saver.emplace(run.options.checkpoint, *run.output, run.listeners, run.failed_save);
+  run.saver.emplace(run.options.checkpoint, *run.output, run.listeners, run.failed_save,
+                    run.stop ? &*run.stop : nullptr);
   const bool done = is_done(run);
   if (done && run.options.dump_state.empty()) return leave_done(run);
   if (!run.device) open_machine(run);

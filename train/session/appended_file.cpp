@@ -80,10 +80,10 @@ void AppendedFile::cut_lines_after(std::int64_t step, StepOf step_of) {
   if (cut == size) return;
   if (::ftruncate(file_.get(), cut) != 0)
     throw IoError(path_, static_cast<std::uint64_t>(cut), "cannot cut the file of " + what_, errno);
-  append(kept);
+  (void)append(kept);
 }
 
-void AppendedFile::append(std::string_view records) {
+bool AppendedFile::append(std::string_view records) {
   std::size_t done = 0;
   while (done < records.size()) {
     const ssize_t n = ::write(file_.get(), records.data() + done, records.size() - done);
@@ -98,8 +98,9 @@ void AppendedFile::append(std::string_view records) {
     if (done > 0 && is_regular() && ::fstat(file_.get(), &status) == 0)
       (void)!::ftruncate(file_.get(), status.st_size - static_cast<off_t>(done));
     if (on_failure_) std::exchange(on_failure_, nullptr)(error);
-    return;
+    return false;
   }
+  return true;
 }
 
 }  // namespace strata::train

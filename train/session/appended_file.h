@@ -36,7 +36,8 @@ class AppendedFile {
   /// Removes lines of later steps, and the torn last line of a killed run: lines that a run which
   /// goes on from `step` will write again. Lines about no step stay, wherever they are.
   void cut_lines_after(std::int64_t step, StepOf step_of);
-  void append(std::string_view records);
+  /// False if the records could not be written; then nothing of them is in the file.
+  bool append(std::string_view records);
   [[nodiscard]] bool is_empty() const;
 
  private:

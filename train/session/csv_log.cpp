@@ -23,9 +23,10 @@ class CsvLog final : public ScalarLog {
   CsvLog(LogBeginning beginning, AppendedFile::OnFailure on_failure)
       : beginning_(std::move(beginning)), on_failure_(std::move(on_failure)) {}
 
-  void write(std::int64_t x, std::span<const Scalar> scalars) override {
-    for (const Scalar& scalar : scalars)
-      file_of(scalar.tag).append(fmt::format("{},{}\n", x, scalar.value));
+  bool write(std::int64_t x, std::span<const Scalar> scalars) override {
+    bool all = true;
+    for (const Scalar& scalar : scalars) all = append(scalar, x) && all;
+    return all;
   }
 
  private:
@@ -40,8 +41,15 @@ class CsvLog final : public ScalarLog {
         files_.try_emplace(tag, path, "CSV", [this](const IoError& error) { on_failure_(error); })
             .first->second;
     file.cut_lines_after(beginning_.done, x_of);
-    if (file.is_empty()) file.append("step," + tag.substr(tag.rfind('/') + 1) + "\n");
     return file;
+  }
+  /// Writes a row, and the header together with the first one: a disk that is full then takes none
+  /// of the two.
+  bool append(const Scalar& scalar, std::int64_t x) {
+    AppendedFile& file = file_of(scalar.tag);
+    std::string text;
+    if (file.is_empty()) text = "step," + scalar.tag.substr(scalar.tag.rfind('/') + 1) + "\n";
+    return file.append(text + fmt::format("{},{}\n", x, scalar.value));
   }
 
   LogBeginning beginning_;

@@ -41,12 +41,12 @@ class EventLog final : public ScalarLog {
       : file_(fmt::format("{}/{}{}.{}.{}", beginning.folder, kPrefix,
                           second_of_new_file(beginning.folder), host_label(), ::getpid()),
               "events", std::move(on_failure)) {
-    file_.append(version_record(now_s()));
-    file_.append(restart_record(now_s(), beginning.done + 1));
+    (void)file_.append(version_record(now_s()));
+    (void)file_.append(restart_record(now_s(), beginning.done + 1));
   }
 
-  void write(std::int64_t x, std::span<const Scalar> scalars) override {
-    file_.append(scalars_record(now_s(), x, scalars));
+  bool write(std::int64_t x, std::span<const Scalar> scalars) override {
+    return file_.append(scalars_record(now_s(), x, scalars));
   }
 
  private:

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/clock.h"
+#include "core/error.h"
 #include "train/planning/memory_target.h"
 #include "train/report/report_directory.h"
 #include "train/session/note_replaced.h"
@@ -59,7 +60,11 @@ void MemoryReportListener::add(const StepDone& done) {
 void MemoryReportListener::write(const Closing& closing) {
   is_written_ = true;
   if (device_memory_) measured_.device = device_memory_();
-  write(closing.programs, closing.machine, closing.failure, recorder_ ? &*recorder_ : nullptr);
+  try {
+    write(closing.programs, closing.machine, closing.failure, recorder_ ? &*recorder_ : nullptr);
+  } catch (const IoError& error) {
+    throw Error(error.exit_code(), fmt::format("no memory report is written: {}", error.what()));
+  }
 }
 
 void MemoryReportListener::write(const Refused& refused) {

@@ -17,7 +17,7 @@ namespace strata::train {
 
 /// A RunListener of rank 0. Notes each step, and of a few steps every instruction; a device, whose
 /// times are not free, is asked for these only where --trace or --profile asks for them anyway.
-/// Writes when all is saved, and then throws IoError; or when the run has failed and is released:
+/// Writes when all is saved, and then throws Error; or when the run has failed and is released:
 /// then it writes what is known, without times of instructions, whose Programs are gone, and warns
 /// where it cannot. Borrows the request and who hears the text.
 class MemoryReportListener {

@@ -11,17 +11,26 @@ void MetricsListener::open(const Began& began) {
   log_.emplace(path_, began.first_step, [this](const IoError& error) { failure_ = error; });
 }
 
+void MetricsListener::write(const StepDone& done) {
+  if (const std::string news = missing_.take(done.step, log_->write(done)); !news.empty())
+    listeners_.warn(path_ + ": " + news);
+}
+
+void MetricsListener::tell_missing() {
+  if (const std::string text = std::exchange(missing_, {}).text(); !text.empty())
+    listeners_.warn(path_ + ": " + text);
+}
+
 void MetricsListener::operator()(const RunEvent& event) {
   if (const auto* began = std::get_if<Began>(&event)) return open(*began);
   if (!log_) return;
-  const auto write = [&](const auto* of_a_kind) {
-    if (of_a_kind != nullptr) log_->write(*of_a_kind);
-    return of_a_kind != nullptr;
-  };
-  const bool wrote = write(std::get_if<StepDone>(&event)) ||
-                     write(std::get_if<Evaluated>(&event)) || write(std::get_if<Saved>(&event)) ||
-                     write(std::get_if<Transfers>(&event));
-  if (wrote && failure_) throw IoError(*std::exchange(failure_, {}));
+  if (const auto* done = std::get_if<StepDone>(&event)) write(*done);
+  if (const auto* evaluated = std::get_if<Evaluated>(&event)) log_->write(*evaluated);
+  if (const auto* saved = std::get_if<Saved>(&event)) log_->write(*saved);
+  if (const auto* transfers = std::get_if<Transfers>(&event)) log_->write(*transfers);
+  if (std::holds_alternative<Closing>(event) || std::holds_alternative<Refused>(event))
+    tell_missing();
+  if (failure_ && !std::holds_alternative<Note>(event)) throw IoError(*std::exchange(failure_, {}));
 }
 
 }  // namespace strata::train

@@ -43,42 +43,40 @@ MetricsLog::MetricsLog(const std::string& path, std::int64_t first_step,
     file_.clear();
 }
 
-void MetricsLog::write(const StepDone& r) {
-  file_.append("{\"step\": " + std::to_string(r.step) + ", \"loss\": " + number(r.metrics.loss) +
-               ", \"learning_rate\": " + number(r.metrics.learning_rate) +
-               ", \"grad_norm\": " + number(r.metrics.gradient_norm) +
-               ", \"loss_scale\": " + number(r.metrics.loss_scale) +
-               ", \"skipped_steps\": " + std::to_string(r.metrics.skipped) +
-               ", \"overflow\": " + (r.metrics.overflow != 0 ? "true" : "false") +
-               ", \"seconds\": " + number(r.seconds) +
-               ", \"foreseen_seconds\": " + number(r.foreseen_seconds) +
-               ", \"tokens_per_second\": " + number(r.tokens_per_second) +
-               ", \"smoothed_tokens_per_second\": " + number(r.smoothed_tokens_per_second) +
-               ", \"rank_flops_per_second\": " + number(r.flops_per_second) +
-               ", \"mfu\": " + (r.mfu ? number(*r.mfu) : "null") +
-               ", \"arena_bytes\": " + std::to_string(r.arena_bytes) +
-               ", \"peak_rss_bytes\": " + std::to_string(r.peak_rss_bytes) +
-               (r.checkpoint_age_seconds
-                    ? ", \"checkpoint_age_seconds\": " + number(*r.checkpoint_age_seconds)
-                    : "") +
-               (r.bound ? ", " + to_json_members(*r.bound) : "") + "}\n");
+bool MetricsLog::write(const StepDone& r) {
+  return file_.append(
+      "{\"step\": " + std::to_string(r.step) + ", \"loss\": " + number(r.metrics.loss) +
+      ", \"learning_rate\": " + number(r.metrics.learning_rate) + ", \"grad_norm\": " +
+      number(r.metrics.gradient_norm) + ", \"loss_scale\": " + number(r.metrics.loss_scale) +
+      ", \"skipped_steps\": " + std::to_string(r.metrics.skipped) + ", \"overflow\": " +
+      (r.metrics.overflow != 0 ? "true" : "false") + ", \"seconds\": " + number(r.seconds) +
+      ", \"foreseen_seconds\": " + number(r.foreseen_seconds) +
+      ", \"tokens_per_second\": " + number(r.tokens_per_second) +
+      ", \"smoothed_tokens_per_second\": " + number(r.smoothed_tokens_per_second) +
+      ", \"rank_flops_per_second\": " + number(r.flops_per_second) + ", \"mfu\": " +
+      (r.mfu ? number(*r.mfu) : "null") + ", \"arena_bytes\": " + std::to_string(r.arena_bytes) +
+      ", \"peak_rss_bytes\": " + std::to_string(r.peak_rss_bytes) +
+      (r.checkpoint_age_seconds
+           ? ", \"checkpoint_age_seconds\": " + number(*r.checkpoint_age_seconds)
+           : "") +
+      (r.bound ? ", " + to_json_members(*r.bound) : "") + "}\n");
 }
 
-void MetricsLog::write(const Evaluated& e) {
-  file_.append("{\"step\": " + std::to_string(e.step) + ", \"eval_loss\": " + number(e.loss) +
-               "}\n");
+bool MetricsLog::write(const Evaluated& e) {
+  return file_.append("{\"step\": " + std::to_string(e.step) +
+                      ", \"eval_loss\": " + number(e.loss) + "}\n");
 }
 
-void MetricsLog::write(const Saved& s) {
-  file_.append("{\"step\": " + std::to_string(s.step) + ", \"checkpoint_bytes\": " +
-               std::to_string(s.bytes) + ", \"checkpoint_seconds\": " + number(s.seconds) +
-               ", \"checkpoint_blocked_seconds\": " + number(s.blocked_seconds) + "}\n");
+bool MetricsLog::write(const Saved& s) {
+  return file_.append("{\"step\": " + std::to_string(s.step) + ", \"checkpoint_bytes\": " +
+                      std::to_string(s.bytes) + ", \"checkpoint_seconds\": " + number(s.seconds) +
+                      ", \"checkpoint_blocked_seconds\": " + number(s.blocked_seconds) + "}\n");
 }
 
-void MetricsLog::write(const Transfers& t) {
+bool MetricsLog::write(const Transfers& t) {
   std::string ranks;
   for (const std::string& rank : t.by_rank) ranks += (ranks.empty() ? "" : ", ") + rank;
-  file_.append("{\"steps\": " + std::to_string(t.steps) + ", \"ranks\": [" + ranks + "]}\n");
+  return file_.append("{\"steps\": " + std::to_string(t.steps) + ", \"ranks\": [" + ranks + "]}\n");
 }
 
 }  // namespace strata::train

@@ -21,10 +21,11 @@ class MetricsLog {
   /// them again. Throws IoError.
   explicit MetricsLog(const std::string& path, std::int64_t first_step = 0,
                       AppendedFile::OnFailure on_failure = {});
-  void write(const StepDone& report);
-  void write(const Evaluated& evaluated);
-  void write(const Saved& saved);
-  void write(const Transfers& transfers);
+  /// Each writes a line, and returns false where it could not.
+  bool write(const StepDone& report);
+  bool write(const Evaluated& evaluated);
+  bool write(const Saved& saved);
+  bool write(const Transfers& transfers);
 
  private:
   AppendedFile file_;

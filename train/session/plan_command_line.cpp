@@ -145,6 +145,11 @@ void refuse_misspelt_command(std::string_view word) {
 
 }  // namespace
 
+std::vector<std::string> plan_flags() {
+  return {"--hardware", "--hosts", "--target-memory", "--world",
+          "--price",    "--json",  "--explain",       "--write-config"};
+}
+
 PlanCommandLine parse_plan_command_line(int argc, const char* const* argv) {
   if (argc > 1) refuse_misspelt_command(argv[1]);
   PlanCommandLine parsed;
@@ -191,6 +196,7 @@ are chosen by the planner; all flags of train work (train --help).
   --world N                   ranks [all devices of the hardware]; with --hosts as many on each
   --hosts N                   hosts of the hardware [as its file says]
   --price P[,P...]            price of a device for an hour, for all or for each machine
+  --output DIR                plan for a run that saves there, which takes memory [saves nothing]
   --plan FILE                 say what this Plan needs, how long its steps are, and whether it fits
   --explain                   list the settings that were compared, with their foreseen times
   --write-plan FILE           write the Plan, for train --plan

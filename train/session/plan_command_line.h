@@ -20,6 +20,9 @@ struct PlanCommandLine {
   std::vector<std::string> train;  ///< the words that are left, for `train`'s parser
 };
 
+/// The flags of `plan` that the parser of `train` may name as what was meant.
+std::vector<std::string> plan_flags();
+
 /// Throws InvalidArgument with all problems, one line each.
 PlanCommandLine parse_plan_command_line(int argc, const char* const* argv);
 

@@ -74,7 +74,8 @@ ParsedCommandLine train_line(const PlanCommandLine& line, const Planned& row) {
   std::vector<const char*> arguments;
   for (const std::string& word : words) arguments.push_back(word.c_str());
   ParsedCommandLine parsed =
-      parse_train_command_line(static_cast<int>(arguments.size()), arguments.data());
+      parse_train_command_line(static_cast<int>(arguments.size()), arguments.data(),
+                               {.program = "plan", .own = plan_flags()});
   parsed.chooses = true;
   return parsed;
 }
@@ -257,15 +258,18 @@ std::string machine_text(const PlannedMachine& machine, bool explains) {
 
 void print_file_note(const std::string& note) { std::fprintf(stderr, "note: %s\n", note.c_str()); }
 
-/// Says what files of a plan without --output lack for a run that saves.
-void note_saving(const PlanCommandLine& line, const TrainOptions& options) {
-  const bool writes = !line.config_to_write.empty() || !options.write_plan.empty();
-  if (!writes || !options.output.empty()) return;
-  const bool both = !line.config_to_write.empty() && !options.write_plan.empty();
+/// Says what a plan without --output lacks for a run that saves: the targets and settings that it
+/// names, and its files. A Plan of --plan says itself whether it is for such a run.
+void note_saving(const PlanCommandLine& line, const PlannedMachine& machine) {
+  const TrainOptions& options = machine.config.options;
+  if (!options.output.empty() || !options.plan.empty()) return;
+  std::vector<std::string> files;
+  for (const std::string& file : {options.write_plan, line.config_to_write})
+    if (!file.empty() && machine.refusal.empty()) files.push_back(file);
   print_file_note(fmt::format(
-      "{}{}{}: for a run that saves nothing; to train with --output DIR, give plan --output DIR, "
-      "too: saving takes memory",
-      options.write_plan, both ? ", " : "", line.config_to_write));
+      "{}: for a run that saves nothing; to train with --output DIR, give plan --output DIR, too: "
+      "saving takes memory",
+      files.empty() ? "what is printed here" : fmt::format("{}", fmt::join(files, ", "))));
 }
 
 /// Says what a run of the Plan must have as it was planned.
@@ -303,7 +307,6 @@ void write_files(const PlanCommandLine& line, RunRequest request, const PlannedM
   if (!line.config_to_write.empty()) write_config(line.config_to_write, machine.config);
   write_plan(machine.config.options, machine.planned.answer.chosen->plan);
   note_shape(machine.config.options, machine.budget.seat.ranks);
-  note_saving(line, machine.config.options);
   if (machine.config.options.memory_report.empty()) return;
   request.config = machine.config;
   std::fprintf(stderr, "memory report: %s\n", report_plan(request).c_str());
@@ -369,6 +372,7 @@ int run(const PlanCommandLine& line, const RankContext& context, std::span<const
     output.print("\n" + plan_table(machines));
   }
   write_files(line, requests.front(), machines.front());
+  note_saving(line, machines.front());
   const bool all_fit = std::ranges::all_of(
       machines, [](const PlannedMachine& machine) { return machine.refusal.empty(); });
   return all_fit ? 0 : 1;

@@ -20,8 +20,8 @@ class ScalarLog {
   ScalarLog& operator=(const ScalarLog&) = delete;
 
   /// `x` grows from call to call, but for late evaluations and checkpoints. Throws IoError where a
-  /// file cannot be made; what cannot be written to one goes to OnFailure.
-  virtual void write(std::int64_t x, std::span<const Scalar> scalars) = 0;
+  /// file cannot be made; what cannot be written to one goes to OnFailure, and false comes back.
+  virtual bool write(std::int64_t x, std::span<const Scalar> scalars) = 0;
 };
 
 /// The point from which a log goes on: `done` is the x of the last step that earlier processes did,

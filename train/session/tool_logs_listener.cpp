@@ -61,23 +61,39 @@ void ToolLogsListener::open(const Began& began) {
     const LogBeginning beginning{sink.makes_own_folder ? own_folder : sink.folder,
                                  x_of(began.first_step, sink.names), sink.said_by};
     const bool csv = sink.format == LogFormat::csv;
-    logs_.push_back({sink.names, csv ? open_csv_log(beginning, on_failure)
-                                     : open_event_log(beginning, on_failure)});
+    logs_.push_back(
+        {sink.names, (csv ? "CSV files" : "event files") + std::string(" in ") + beginning.folder,
+         csv ? open_csv_log(beginning, on_failure) : open_event_log(beginning, on_failure)});
     listeners_.print((csv ? "CSV files are in " : "event files for TensorBoard are in ") +
                      beginning.folder);
   }
 }
 
+/// Returns false if some of it could not be written.
+bool ToolLogsListener::write(const Open& open, const StepScalars& found) {
+  try {
+    return open.log->write(x_of(found.step, open.names), found.scalars);
+  } catch (const IoError& error) {
+    fail(error);
+    return false;
+  }
+}
+
 void ToolLogsListener::write(const RunEvent& event) {
-  for (const Open& open : logs_) {
+  for (Open& open : logs_) {
     const StepScalars found = scalars_of(event, open.names, scaled_);
     if (found.scalars.empty()) continue;
-    try {
-      open.log->write(x_of(found.step, open.names), found.scalars);
-    } catch (const IoError& error) {
-      fail(error);
-    }
+    const bool is_written = write(open, found);
+    if (!std::holds_alternative<StepDone>(event)) continue;
+    if (const std::string news = open.missing.take(found.step, is_written); !news.empty())
+      listeners_.warn(open.where + ": " + news);
   }
+}
+
+void ToolLogsListener::tell_missing() {
+  for (Open& open : logs_)
+    if (const std::string text = std::exchange(open.missing, {}).text(); !text.empty())
+      listeners_.warn(open.where + ": " + text);
 }
 
 void ToolLogsListener::operator()(const RunEvent& event) {
@@ -90,7 +106,9 @@ void ToolLogsListener::operator()(const RunEvent& event) {
     }
   }
   write(event);
-  if (failure_) throw IoError(*std::exchange(failure_, {}));
+  if (std::holds_alternative<Closing>(event) || std::holds_alternative<Refused>(event))
+    tell_missing();
+  if (failure_ && !std::holds_alternative<Note>(event)) throw IoError(*std::exchange(failure_, {}));
 }
 
 }  // namespace strata::train

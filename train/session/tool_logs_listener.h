@@ -10,12 +10,14 @@
 #include "train/config/options.h"
 #include "train/run/log_sinks.h"
 #include "train/run/run_listeners.h"
+#include "train/session/missing_steps.h"
 #include "train/session/scalar_log.h"
 
 namespace strata::train {
 
 /// A RunListener of rank 0: opens the files when training begins, and writes numbers of each step,
-/// evaluation and checkpoint. Throws the IoError of opening, and once that of writing.
+/// evaluation and checkpoint. Throws the IoError of opening, and once that of writing; at the end
+/// of the run it warns of the steps that are missing.
 class ToolLogsListener {
  public:
   /// Borrows who hears where the files are.
@@ -29,10 +31,15 @@ class ToolLogsListener {
  private:
   struct Open {
     LogNames names = LogNames::trainer;
+    std::string where;  ///< "CSV files in FOLDER"
     std::unique_ptr<ScalarLog> log;
+    MissingSteps missing = {};
   };
   void open(const Began& began);
   void write(const RunEvent& event);
+  bool write(const Open& open, const StepScalars& found);
+  /// Once: a failure may follow the end of the run.
+  void tell_missing();
   void fail(const IoError& error);
   /// The x of a step: its number, or with DeepSpeed's names the samples until its end.
   [[nodiscard]] std::int64_t x_of(std::int64_t step, LogNames names) const;

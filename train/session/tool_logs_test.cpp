@@ -1,7 +1,9 @@
 // Event files and CSV files: bytes, tags, and what a run that goes on makes of them.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -164,6 +166,33 @@ TEST_F(ToolLogsTest, ARunHasItsOwnFolderAndGoesOnInIt) {
               "step,loss\n1,1\n2,0.5\n3,0.3333333333333333\n");
   }
   EXPECT_EQ(folders, 1);
+}
+
+TEST_F(ToolLogsTest, AFullDiskLeavesWholeRowsUnderTheirHeaderAndIsCounted) {
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  std::vector<std::string> said;
+  listeners_.add([&](const RunEvent& event) {
+    const auto* note = std::get_if<Note>(&event);
+    if (note != nullptr && note->level == Note::Level::warning) said.push_back(note->text);
+  });
+  ToolLogsListener logs(options_, listeners_);
+  logs(Began{});
+  const rlimit small{3, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  StepDone done;
+  done.step = 1;
+  EXPECT_THROW(logs(done), IoError);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  done.step = 2;
+  logs(done);
+  EXPECT_EQ(content("train_loss.csv"), "step,loss\n2,0\n");
+  logs(Refused{ExitCode::io, "why"});
+  const std::string where = "CSV files in " + directory_.path() + ": ";
+  ASSERT_EQ(said.size(), 2U);
+  EXPECT_EQ(said[0], where + "written again from step 2 on; 1 step is missing: 1");
+  EXPECT_EQ(said[1], where + "1 step is missing: 1");
 }
 
 TEST_F(ToolLogsTest, WhatCannotBeWrittenIsSaidOnce) {

@@ -1,17 +1,16 @@
 #include "train/session/trace_file.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <fstream>
-#include <memory>
 #include <numeric>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "comm/gather_texts.h"
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/replaced_file.h"
 
 namespace strata::train {
 namespace {
@@ -42,26 +41,35 @@ std::int64_t offset_from_first(comm::Communicator& ranks) {
 /// Keeps the first error until close(), so that other ranks can go on sending their parts.
 class TraceFile {
  public:
-  explicit TraceFile(const std::string& path) : path_(path), file_(std::fopen(path.c_str(), "w")) {
-    if (!file_) error_ = errno;
+  explicit TraceFile(const std::string& path) {
+    guard([&] { file_.emplace(path); });
   }
   void append(std::string_view text) {
-    if (error_ == 0 && std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size())
-      error_ = errno;
+    guard([&] { file_->append(text); });
   }
-  /// Throws IoError.
+  /// Lets the trace take its place, or throws Error: then nothing is left of it.
   void close() {
-    if (file_ && std::fclose(file_.release()) != 0 && error_ == 0) error_ = errno;
-    if (error_ != 0) throw IoError(path_, 0, "cannot write the trace", error_);
+    guard([&] {
+      file_->sync();
+      file_->commit();
+    });
+    if (!failure_.empty())
+      throw Error(ExitCode::io, "cannot write the trace, and no piece of it stays: " + failure_);
   }
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-  std::string path_;
-  std::unique_ptr<std::FILE, Close> file_;
-  int error_ = 0;
+  template <typename Body>
+  void guard(const Body& body) {
+    if (!failure_.empty()) return;
+    try {
+      body();
+    } catch (const IoError& error) {
+      failure_ = error.what();
+      file_.reset();
+    }
+  }
+  std::optional<ReplacedFile> file_;
+  std::string failure_;
 };
 
 }  // namespace
@@ -77,9 +85,9 @@ std::int64_t common_zero_ns(comm::Communicator& ranks) {
 
 std::int64_t write_trace(const std::string& path, const runtime::TraceRecorder& recorder,
                          comm::Communicator& ranks) {
-  std::unique_ptr<TraceFile> file;
+  std::optional<TraceFile> file;
   if (ranks.rank() == 0) {
-    file = std::make_unique<TraceFile>(path);
+    file.emplace(path);
     file->append("{\"traceEvents\": [\n");
   }
   const std::vector<std::int64_t> all_dropped = comm::gather_numbers(ranks, recorder.dropped());

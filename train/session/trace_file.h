@@ -16,8 +16,8 @@ std::int64_t common_zero_ns(comm::Communicator& ranks);
 
 /// Collective. Rank 0 writes the events of all ranks and how many instructions found no room.
 /// Returns that number over all ranks. Ranks pass on their text in pieces, all of them together
-/// some MiB: it may be larger than what a target of memory leaves. Throws IoError on rank 0 when
-/// all have done their part.
+/// some MiB: it may be larger than what a target of memory leaves. Throws Error on rank 0 when all
+/// have done their part; an earlier file of this name then stays as it was.
 std::int64_t write_trace(const std::string& path, const runtime::TraceRecorder& recorder,
                          comm::Communicator& ranks);
 

@@ -10,7 +10,7 @@
 namespace strata::train {
 
 /// A RunListener of every rank: ranks agree on a clock before the engine is made, and rank 0 writes
-/// the file when all is saved. Throws IoError. Borrows the listeners that hear the note.
+/// the file when all is saved. Throws Error. Borrows the listeners that hear the note.
 class TraceListener {
  public:
   TraceListener(std::string path, const runtime::TraceSteps& steps, const RunListeners& listeners)

@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -26,6 +28,21 @@ void tell_findings(const ResolvedConfig& config, const RunListeners& listeners) 
   for (const std::string& warning : config.warnings) listeners.warn(warning);
 }
 
+/// Warns of ranks that could not add gradients together, as the start of a run would refuse them.
+/// Ranks that are there, or that --hardware places on hosts, are refused now; of others that
+/// --world-size assumes nobody knows on how many hosts they would be.
+void check_ranks(const ParsedCommandLine& command_line, RunRequest request,
+                 const RunListeners& listeners) {
+  const int ranks = ranks_of(command_line, request);
+  try {
+    assume_ranks(ranks, request);
+  } catch (const ConfigError& error) {
+    if (command_line.assumed_world == 0 || request.hardware) throw;
+    listeners.warn(
+        fmt::format("--world-size {}, if all of them are of one host: {}", ranks, error.what()));
+  }
+}
+
 /// The request to train, if any; otherwise does what the command line asks for.
 std::optional<RunRequest> prepare(const ParsedCommandLine& command_line, RunRequest request,
                                   const RunListeners& listeners) {
@@ -38,7 +55,10 @@ std::optional<RunRequest> prepare(const ParsedCommandLine& command_line, RunRequ
     if (request.context.rank == 0) print_plan_only(request, listeners);
     return {};
   }
-  if (checks) return {};
+  if (checks) {
+    check_ranks(command_line, std::move(request), listeners);
+    return {};
+  }
   if (command_line.assumed_world > 0)
     throw InvalidArgument(
         "--world-size works only where nothing is trained: with --check-config, or with "
