@@ -215,6 +215,19 @@ TEST_F(PlanRun, StrategiesTradeTimeForMemory) {
   EXPECT_LE(bytes(*maximum.chosen), bytes(*aggressive.chosen));
 }
 
+TEST_F(PlanRun, MaximumPlansWhereNothingMayLeaveTheDevice) {
+  Freedom free;
+  free.farthest = Home::device;
+  const std::int64_t ample = bytes(*plan(runtime::kUnlimited).unlimited) * 2;
+  const PlannerAnswer maximum = plan(ample, Strategy::maximum, free);
+  ASSERT_TRUE(maximum.chosen);
+  const std::int64_t least = bytes(*maximum.chosen);
+  EXPECT_TRUE(plan(least, Strategy::maximum, free).chosen);
+  const PlannerAnswer less = plan(least * 99 / 100, Strategy::maximum, free);
+  EXPECT_FALSE(less.chosen);
+  EXPECT_EQ(less.refusal, PlannerRefusal::too_large);
+}
+
 TEST_F(PlanRun, StrategiesThatDemandFastStepsTakeTheLeastThatTheyNameAndAllMore) {
   Freedom free;
   free.micro_batch = false;

@@ -150,7 +150,8 @@ PlannedStep BudgetSearch::scheduled_smallest(const Small& least, const MemoryLim
   const Choices& choices = least.entry.choices;
   MemoryLimits tight = limits;
   std::int64_t& scarce = own_device_ ? tight.device_bytes : tight.host_bytes;
-  scarce = scarce_bytes(least.needs(), search_.machine);
+  const MemoryNeeds& needs = least.needs();
+  scarce = scarce_bytes(needs, search_.machine);
   if (own_device_) {
     tight.host_bytes = std::max(tight.host_bytes, least.entry.least.host);
     scarce /= 2;  // what does not fit is told the least that does, which may be less than a bound
@@ -166,7 +167,9 @@ PlannedStep BudgetSearch::scheduled_smallest(const Small& least, const MemoryLim
     too_little = scarce;
     const std::optional<runtime::Shortage>& shortage = found.fit.shortage;
     const bool told = own_device_ && shortage && shortage->tier == Tier::device;
-    scarce = std::max(scaled(scarce, 1.01), told ? shortage->floor_bytes : 0);
+    // What moves nothing is not scheduled, and tells no least: it needs what it needs without.
+    scarce = std::max(scaled(scarce, 1.01),
+                      told ? shortage->floor_bytes : scarce_bytes(needs, search_.machine));
   }
   if (!smallest) return without_plan(least.entry, least.entry.least);
   if (!own_device_) return std::move(*smallest);

@@ -267,9 +267,9 @@ void note_saving(const PlanCommandLine& line, const PlannedMachine& machine) {
   for (const std::string& file : {options.write_plan, line.config_to_write})
     if (!file.empty() && machine.refusal.empty()) files.push_back(file);
   print_file_note(fmt::format(
-      "{}: for a run that saves nothing; to train with --output DIR, give plan --output DIR, too: "
+      "{} for a run that saves nothing; to train with --output DIR, give plan --output DIR, too: "
       "saving takes memory",
-      files.empty() ? "what is printed here" : fmt::format("{}", fmt::join(files, ", "))));
+      files.empty() ? "this plan is" : fmt::format("{}:", fmt::join(files, ", "))));
 }
 
 /// Says what a run of the Plan must have as it was planned.
