@@ -53,8 +53,8 @@ class RunViews {
   }
 
   /// Answers all that wait for the end, which has come with this exit code; `killed`: ranks that
-  /// were asked to end and had to be killed. Waits a moment for
-  /// those who follow the run's output and are between two questions. Nothing works afterwards.
+  /// were asked to end and had to be killed. Waits a moment for those who follow the run's output
+  /// and are between two questions. Nothing works afterwards.
   void end(int exit_code, const std::vector<int>& killed);
 
  private:

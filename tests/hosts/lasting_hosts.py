@@ -78,7 +78,7 @@ class LastingHosts(Namespaces):
 
     def left_on(self, host):
         """Returns what is on a host that was not there at its start: processes, sockets, mounts, files in memory. How a run ended is kept there
-        for `mlaunch status`, and the reports of its attempts."""
+        for `mlaunch status`, and the reports of its attempts; of a run whose mlaunch was killed, what was known of it last."""
         left = [f"process {pid}: {pathlib.Path(f'/proc/{pid}/cmdline').read_text()[:200]!r}" for pid in self.processes(host)]
         for table in ("net/tcp", "net/tcp6"):
             for line in self.seen_by(host, table).splitlines()[1:]:
@@ -91,5 +91,6 @@ class LastingHosts(Namespaces):
         root = pathlib.Path(f"/proc/{self.holder(host)}/root")
         for folder in ("tmp", "dev/shm"):
             left += [f"file {path.relative_to(root)}" for path in (root / folder).rglob("*")
-                     if not path.is_dir() and path.suffix != ".ended" and path.stem != "report"]
+                     if not path.is_dir() and path.suffix != ".ended" and path.stem != "report"
+                     and not (path.suffix == ".record" and not path.with_suffix(".ended").exists())]
         return left
