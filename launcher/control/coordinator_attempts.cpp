@@ -31,13 +31,6 @@ bool all_are_done(const AttemptReport& report) {
   });
 }
 
-/// True if no rank has told anything of itself.
-bool have_told_nothing(const AttemptReport& report) {
-  return std::ranges::all_of(report.hosts, [](const AttemptReport::OfHost& host) {
-    return !host.facts || std::ranges::all_of(host.facts->ranks, &EndedRank::tells_nothing);
-  });
-}
-
 /// Returns the last step that a rank of the attempt is known to have been in; -1: none.
 std::int64_t newest_step(const AttemptReport& report) {
   std::int64_t newest = -1;
@@ -372,7 +365,6 @@ AttemptEnd Coordinator::end_of_attempt(const AttemptReport& report) const {
   const EndedRank& rank =
       host.facts->ranks.at(static_cast<std::size_t>(failed.rank - host.first_rank));
   end.could_start = failed.spawn_error.empty();
-  end.is_foreign = last_step_ < 0 && committed_ < 0 && have_told_nothing(report);
   const Ending ending = rank.ending.value_or(Ending{Ending::Kind::killed, SIGKILL});
   end.done = rank.done && ending.kind == Ending::Kind::exited;
   end.out_of_memory =

@@ -45,27 +45,11 @@ TEST_F(CoordinatorTest, GivesUpARunThatCannotBeginThreeTimes) {
   AttemptFacts refused = killed(0, -1, -1);
   refused.exit_code = 69;
   refused.ranks[0].ending = Ending{Ending::Kind::exited, 69};
-  refused.ranks[0].error = "there is no room";
   for (int attempt = 0; attempt < 3; ++attempt) {
     ASSERT_FALSE(done<EndRun>()) << attempt;
     ended("a", refused);
   }
   EXPECT_EQ(done<EndRun>().value().exit_code, 93) << "the run has got nowhere, and is not kept out";
-}
-
-TEST_F(CoordinatorTest, HandsOnTheCodeOfAProgramThatTellsNothing) {
-  run_ = std::make_unique<Coordinator>(
-      now_, Coordinator::Settings{.hosts = {"a"},
-                                  .restarts = {.most_restarts = 6, .without_commit = true}});
-  hello("a");
-  AttemptFacts plain = killed(0, -1, -1);
-  plain.exit_code = 7;
-  plain.ranks[0].ending = Ending{Ending::Kind::exited, 7};
-  for (int attempt = 0; attempt < 3; ++attempt) {
-    ASSERT_FALSE(done<EndRun>()) << attempt;
-    ended("a", plain);
-  }
-  EXPECT_EQ(done<EndRun>().value().exit_code, 7);
 }
 
 // Fault 37.

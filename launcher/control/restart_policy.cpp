@@ -72,11 +72,11 @@ RestartPolicy::Decision RestartPolicy::judge(TimePoint now, const AttemptEnd& en
         "the kernel killed a rank for lack of memory {} twice; one more start would end alike",
         place_of(end)));
   if (alike_in_a_row() >= kAlike)
-    return {.exit_code = end.is_foreign ? end.exit_code : kGaveUp,
+    return {.exit_code = kGaveUp,
             .why = fmt::format("{} starts failed alike {}", kAlike, place_of(end)),
             .gave_up = true};
   if (in_a_row_without_commit() >= kAlike)
-    return {.exit_code = end.is_foreign ? end.exit_code : kGaveUp,
+    return {.exit_code = kGaveUp,
             .why = fmt::format("{} starts have committed no newer checkpoint", kAlike),
             .gave_up = true};
   if (restarts_within(now) >= limits_.most_restarts)

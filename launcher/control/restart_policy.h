@@ -14,10 +14,7 @@ struct AttemptEnd {
   int exit_code = 0;        ///< that mlaunch would end with
   bool was_asked = false;   ///< the user or a scheduler ended it, or the run is done
   bool could_start = true;  ///< false: a rank's program could not be started
-  /// The code is that of a program which has told nothing of itself in the whole run, as those do
-  /// that are not Strata's: it may have a meaning of its own.
-  bool is_foreign = false;
-  bool done = false;  ///< the failed rank had done and saved its work
+  bool done = false;        ///< the failed rank had done and saved its work
   /// Ranks of a run that had got somewhere could not begin, as their host or the output folder was
   /// not ready (69 or 74 before a step): a host that is gone may hold its lock for a time, or a
   /// disk is full.
@@ -49,7 +46,7 @@ class RestartPolicy {
     bool restart = false;
     int exit_code = 0;     ///< if it does not restart
     std::string why = {};  ///< why it does not, for people; "": that needs no words
-    bool gave_up = false;  ///< true: evidence is worth keeping (exit code 93, or a foreign one)
+    bool gave_up = false;  ///< true: evidence is worth keeping (exit code 93)
   };
   /// Call it once for each attempt, in order; times must not decrease.
   Decision after(TimePoint now, const AttemptEnd& end);

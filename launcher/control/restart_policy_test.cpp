@@ -123,21 +123,6 @@ TEST_F(RestartPolicyTest, FailuresOfUnknownStepsAreNotAlikeWhereTheRunGotOn) {
   EXPECT_TRUE(after(killed(-1, 60)).restart);
 }
 
-TEST_F(RestartPolicyTest, KeepsTheCodeOfAProgramThatIsNotStratas) {
-  policy_ = RestartPolicy({.most_restarts = 9, .without_commit = true});
-  AttemptEnd end = killed(-1, -1);
-  end.is_foreign = true;
-  EXPECT_TRUE(after(end).restart);
-  EXPECT_TRUE(after(end).restart);
-  const auto third = after(end);
-  EXPECT_EQ(third.exit_code, kKilled);
-  EXPECT_TRUE(third.gave_up);
-  EXPECT_EQ(third.why, "3 starts failed alike before the first step");
-  end.signature = "another one";
-  end.exit_code = 7;
-  EXPECT_EQ(after(end).exit_code, 7) << "none of them has committed anything";
-}
-
 // Fault 37.
 TEST_F(RestartPolicyTest, GivesUpAfterThreeStartsWithoutANewerCommit) {
   EXPECT_TRUE(after(killed(57, 40)).restart) << "this one has committed step 40";

@@ -53,13 +53,6 @@ TEST(Mlaunch, GivesUpARunThatFailsAlike) {
   EXPECT_TRUE(contains(mlaunch.error(), "from the beginning: nothing has been saved"));
 }
 
-TEST(Mlaunch, HandsOnTheCodeOfAProgramThatIsNotStratas) {
-  MlaunchProcess mlaunch({"-np", "2", "--max-restarts", "9", "sh", "-c", "exit 7"});
-  EXPECT_EQ(mlaunch.wait(), 7);
-  EXPECT_TRUE(contains(mlaunch.error(), "mlaunch: 3 starts failed alike before the first step"))
-      << mlaunch.error();
-}
-
 TEST(Mlaunch, KeepsLogsAndReportsOfEveryAttempt) {
   const TestDirectory home;
   MlaunchProcess mlaunch(actors(2, {"commit", "40", "kfs"}, {"--log-dir", home / "logs"}));
