@@ -28,9 +28,6 @@ struct EndedRank {
   double phase_seconds = 0;          ///< for which it was in its phase at the end; 0: unknown
   std::optional<SaveFailure> save_failure = {};  ///< that was not made good until its end
   std::string stays = {};  ///< why it was killed and does not end; empty: it has ended
-
-  /// True if it has told nothing of itself, as programs that are not Strata's.
-  [[nodiscard]] bool tells_nothing() const { return where.empty() && error.empty(); }
 };
 
 struct AttemptFacts {
