@@ -132,10 +132,15 @@ std::optional<PlannedStep> BudgetSearch::nearest(const MemoryLimits& limits) {
     return std::tuple(short_ones, all_bytes(lacking), needs.device);
   };
   const auto guess = [&](const Choices& choices) { return corrected_guess(choices); };
+  // Less state off the device is nearer where the device has room for the rest, and else is not.
+  std::vector<Choices> all = all_;
+  for (const Choices& held : held_alternatives(limits))
+    if (!is_listed_part(held) && std::ranges::find(all, held) == all.end()) all.push_back(held);
   std::vector<Entry> bounds;
-  for (Entry& entry : small_guesses(all_, guess, rank_of)) {
+  for (Entry& entry : small_guesses(all, guess, rank_of)) {
     if (bounds.size() == kSmallOnes) break;
-    if (set_bound(entry)) bounds.push_back(std::move(entry));
+    if (is_listed_part(entry.choices) ? set_bound(entry) : set_held_bound(entry, limits))
+      bounds.push_back(std::move(entry));
   }
   if (bounds.empty()) return {};
   const auto rank = [&](const Entry& entry) { return rank_of(entry.least); };

@@ -184,6 +184,17 @@ class TargetMemory(TargetTest):
                           r"the least that works is --target-memory (\d+)MB", refused.stderr)[1]
         self.run_program(train(*RUN, *SAMPLES, "--threads", "1", "--target-memory", f"{least}MB"))
 
+    def test_the_least_of_a_tiny_model_is_exact(self):
+        asked = ["--model", "gpt2-tiny", "--threads", "1", "--hardware", "two-cores,disk=none", "--strategy"]
+        for strategy in ("conservative", "balanced", "aggressive", "maximum"):
+            with self.subTest(strategy):
+                def least(target, expect):
+                    said = self.run_program(plan(*asked, strategy, "--target-memory", target), expect=expect).stdout
+                    return int(re.search(r"the least that works is --target-memory (\d+)MB", said)[1]) if expect else 0
+                named = least("10MB", 1)
+                least(f"{named}MB", 0)
+                self.assertEqual(least(f"{named - 1}MB", 1), named)
+
     def test_a_strategy_takes_the_target_that_its_refusal_names(self):
         asked = [*MODEL, *SAMPLES, "--hardware", "two-cores,disk=none", "--strategy"]
         for strategy, target in (("conservative", "50MB"), ("conservative", "78MB"), ("aggressive", "50MB")):
@@ -218,6 +229,13 @@ class TargetMemory(TargetTest):
         freed = self.run_program(train(*RUN, "--global-batch", "16", "--target-memory", "44MB", "--allow-offload", "none"), expect=DOES_NOT_FIT)
         least = int(re.search(r"the least that works is --target-memory (\d+)MB", freed.stderr)[1])
         self.assertAlmostEqual(told / least, 1, delta=0.05)
+
+    def test_a_refusal_names_what_a_held_share_of_the_state_would_do(self):
+        """Host memory has no room for a quarter of a 7B's optimizer state, but for less."""
+        asked = ["--model", "qwen2.5-7b", "--bf16", "--sequence-length", 1024, "--hardware", "rtx4090", "--host-memory", "18GB",
+                 "--allow-offload", "host", "--target-memory"]
+        refused = self.run_program(plan(*asked, "24GB", "--offload-optimizer", "none"), expect=1).stdout
+        self.assertIn("without --offload-optimizer none", refused)
 
     def test_a_refusal_names_no_setting_that_forbids_no_smaller_target(self):
         asked = ["--model", "gpt2-tiny", "--micro-batch", "2", "--target-memory", "20MB", "--threads", "1"]
@@ -646,6 +664,20 @@ class Plan(TargetTest):
     def test_what_a_driver_holds_is_told(self):
         done = self.run_program(plan(*self.SEVEN_B, "--target-memory", "20GB", "--hardware", "rtx4090"))
         self.assertRegex(done.stdout, r"it needs [\d.]+ GiB of the device, .* \([\d.]+ MiB of it of the device for driver and libraries\)")
+
+    def test_settings_that_are_printed_can_be_typed_in_the_same_command(self):
+        asked = [*self.SEVEN_B, "--target-memory", "20GB", "--hardware", "rtx4090"]
+        first = self.run_program(plan(*asked)).stdout
+        flags = shlex.split(re.search(r"target memory 20GB \(balanced\): (.*)", first)[1])
+        (limit,) = re.findall(r"\n  without --target-memory, these settings go with --device-memory (\S+)\n", first)
+        told = ("device_bytes", "host_bytes", "seconds_per_step")
+
+        def found(*arguments):
+            (one,) = json.loads(self.run_program(plan(*arguments, "--json")).stdout)
+            return [one[name] for name in told]
+        typed = found(*asked, *flags)
+        self.assertEqual(typed, found(*asked))
+        self.assertEqual(typed, found(*self.SEVEN_B, "--hardware", "rtx4090", *flags, "--device-memory", limit))
 
     def test_each_choice_says_why(self):
         asked = [*MODEL, *SAMPLES, "--target-memory", "120MB"]

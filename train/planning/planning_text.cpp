@@ -128,11 +128,8 @@ bool is_beyond(std::int64_t target, const MemoryBudget& budget) {
 
 std::int64_t least_target(const plan::PlannedStep& smallest, const ResolvedConfig& config,
                           const MemoryBudget& budget) {
-  constexpr std::int64_t kRound = 1'000'000;
-  const double part = plan::share_of_budget(config.options.target.strategy);
-  const auto scarce = static_cast<double>(plan::scarce_bytes(smallest.needs, budget.machine));
-  const auto all = static_cast<std::int64_t>(std::ceil(scarce / part)) + budget.beside_bytes;
-  return (all + kRound - 1) / kRound * kRound;
+  return plan::least_target(plan::scarce_bytes(smallest.needs, budget.machine),
+                            config.options.target.strategy, terms_of(budget));
 }
 
 std::int64_t needed_host_limit(const plan::PlannedStep& step, const ResolvedConfig& config,
@@ -200,6 +197,13 @@ static std::string unlimited_text(const PlannedRun& planned, const MemoryBudget&
       needs_text(answer.unlimited->needs, budget), answer.slowdown(*answer.chosen));
 }
 
+/// Names what limits the arena where the settings are typed without a target.
+static std::string limit_text(const PlannedRun& planned) {
+  const std::string limit = arena_limit_text(planned.changes);
+  if (limit.empty()) return "";
+  return fmt::format("\n  without --target-memory, these settings go with {}", limit);
+}
+
 std::string describe_planned(const PlannedRun& planned, const ResolvedConfig& config,
                              const MemoryBudget& budget) {
   const plan::PlannerAnswer& answer = planned.answer;
@@ -211,11 +215,10 @@ std::string describe_planned(const PlannedRun& planned, const ResolvedConfig& co
     text = target + ": the settings fit as they are, and nothing changes" + autos_text(config);
   else
     text = fmt::format("{} ({}): {}{}", target, name_of(config.options.target.strategy),
-                       flags_text(planned.changes), autos_text(config));
+                       flags_beside_target(planned.changes), autos_text(config));
   text += fmt::format("\n  it needs {}{}\n  {}", needs_text(chosen.needs, budget),
                       beside_text(budget), speed_text(chosen, config.options, budget));
-  if (!answer.is_asked && !chosen.choices.actions.empty())
-    text += actions_text(chosen.choices.actions);
+  if (!answer.is_asked) text += limit_text(planned) + actions_text(chosen.choices.actions);
   text += reasons_text(planned, budget);
   if (const plan::PlannedStep* faster = faster_than_asked(planned, budget))
     text += fmt::format("\n  a step of {:.3g} s is possible with {}", faster->forecast.step_seconds,

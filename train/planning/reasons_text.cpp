@@ -128,17 +128,19 @@ static std::string lossy_text(const PlannedRun& planned, const MemoryBudget& bud
 
 std::string reasons_text(const PlannedRun& planned, const MemoryBudget& budget) {
   if (planned.answer.reasons.empty()) return lossy_text(planned, budget);
-  double guess = 0;  // a setting that contradicts the others has none
+  double guess = 0;  // a setting that contradicts the others has none, and a compiled one another
   for (const plan::PricedChange& reason : planned.answer.reasons)
-    guess = std::max(guess, reason.without_seconds);
-  std::string text = "\n  each of these settings taken back alone, as guessed";
-  text += guess > 0 ? fmt::format(", of a step of {:.3g} s:", guess) : ":";
+    if (!reason.is_compiled) guess = std::max(guess, reason.without_seconds);
+  std::string text = "\n  each of these settings taken back alone";
+  text += guess > 0 ? fmt::format(", as guessed, of a step of {:.3g} s:", guess) : ":";
   for (const plan::PricedChange& reason : planned.answer.reasons) {
     text += fmt::format("\n    without {}: ", planned_flags(planned, reason.setting));
     if (reason.contradicts)
       text += "contradicts the others";
     else
       text += price_text(reason, budget.machine) + (reason.fits ? "" : "; would not fit");
+    if (reason.is_compiled)
+      text += fmt::format("; as compiled, of a step of {:.3g} s", reason.without_seconds);
   }
   return text + lossy_text(planned, budget);
 }
