@@ -219,6 +219,15 @@ class TargetMemory(TargetTest):
         least(*holes, target=f"{named}MB", expect=0)
         self.assertEqual(least(*holes, target=f"{named * 99 // 100}MB"), named)
 
+    def test_a_refusal_names_no_more_than_with_the_stage_that_needs_least(self):
+        """Guesses of stage 3 count nothing that is gathered for a moment, so that all of its plans look smaller than those of stage 2."""
+        asked = ["--model", "llama-3.2-1b", "--bf16", "--hardware", "8xh100", "--strategy", "maximum", "--target-memory", "700MB"]
+
+        def least(*more):
+            said = self.run_program(plan(*asked, *more), expect=1).stdout
+            return float(re.search(r"the least that works is --target-memory ([\d.]+)MB", said)[1])
+        self.assertLessEqual(least(), least("--zero", 2))
+
     def test_a_refusal_names_the_settings_that_forbid_more(self):
         refused = self.run_program(train(*RUN, "--micro-batch", "16", "--target-memory", "60MB", "--allow-offload", "none"), expect=DOES_NOT_FIT)
         forbidden = r"\n    without --micro-batch 16: about --target-memory (\d+)MB would do, [\d.]+ MiB less per process, steps .*"
