@@ -221,7 +221,7 @@ class Planning {
     double part = kNoLess;
     for (int i = 0; i < kMostLowered; ++i) {
       const std::int64_t target = target_of(*works);
-      if (is_taken(std::min(target - terms.unit_bytes, scaled(target, part))))
+      if (is_taken(scaled(target, part)))
         part *= part;
       else if (std::exchange(part, kNoLess) == kNoLess)
         break;

@@ -46,7 +46,7 @@ struct PlannerAnswer {
   std::optional<PlannedStep> fitting;    ///< for too_slow: the fastest that was found
   std::optional<PlannedStep> unlimited;  ///< the fastest step if memory had no limit
   /// The least memory that any of the choices needs; absent if it was not looked for. What a
-  /// refusal names: a target that is less by a hundredth, and by a unit, is refused, too.
+  /// refusal names: a target that is less by a hundredth is refused, too.
   std::optional<PlannedStep> smallest;
   /// The least memory with which steps are as fast as the strategy demands, whatever the target:
   /// with it, and with more, the strategy plans. Always looked for by `aggressive`, whose choice it

@@ -138,8 +138,8 @@ TEST_F(PlanRun, ARefusalNamesTheLeastThatWorks) {
   EXPECT_FALSE(plan(std::llround(least * 0.99)).chosen);
 }
 
-/// Expects that each strategy takes the target that its refusal names, in whole units, and no
-/// target that is less by a unit and by a hundredth.
+/// Expects that each strategy takes the target that its refusal names, and no target that is less
+/// by a hundredth.
 void expect_exact_floors(const std::function<PlannerAnswer(std::int64_t, Strategy)>& plan,
                          const machine::Machine& machine, const TargetTerms& terms) {
   for (const Strategy strategy :
@@ -154,7 +154,7 @@ void expect_exact_floors(const std::function<PlannerAnswer(std::int64_t, Strateg
     };
     const std::int64_t least = named(within(terms.beside_bytes + 1));
     EXPECT_TRUE(within(least).chosen) << least;
-    const std::int64_t less = std::min(least - terms.unit_bytes, scaled(least, 0.99));
+    const std::int64_t less = scaled(least, 0.99);
     const PlannerAnswer refused = within(less);
     EXPECT_FALSE(refused.chosen) << less << " of " << least;
     if (!refused.chosen) {
@@ -166,7 +166,7 @@ void expect_exact_floors(const std::function<PlannerAnswer(std::int64_t, Strateg
 TEST_F(PlanRun, TheLeastThatEachStrategyNamesIsExact) {
   terms_.beside_bytes = 3'000'000;
   for (const std::int64_t unit : {1, 100'000}) {
-    terms_.unit_bytes = unit;
+    terms_.most_unit_bytes = unit;
     expect_exact_floors(
         [&](std::int64_t bytes, Strategy strategy) { return plan(bytes, strategy); }, machine_,
         terms_);
@@ -174,7 +174,7 @@ TEST_F(PlanRun, TheLeastThatEachStrategyNamesIsExact) {
 }
 
 TEST_F(PlanRunOnCpu, TheLeastThatEachStrategyNamesIsExact) {
-  terms_ = {.beside_bytes = 3'000'000, .unit_bytes = 100'000};
+  terms_ = {.beside_bytes = 3'000'000, .most_unit_bytes = 100'000};
   for (const std::int64_t micro_batch : {1, 4, 8}) {
     asked_.micro_batch = micro_batch;
     expect_exact_floors(

@@ -7,11 +7,12 @@
 
 namespace strata::plan {
 
-/// How targets are named: with bytes beside arenas, in whole units, up to what a machine has.
+/// How targets are named: with bytes beside arenas, with three digits or more, up to what a machine
+/// has.
 struct TargetTerms {
   std::int64_t beside_bytes = 0;
-  std::int64_t unit_bytes = 1;
-  std::int64_t most_bytes = 0;  ///< 0: unknown
+  std::int64_t most_unit_bytes = 1;  ///< that they are rounded up to, a power of ten
+  std::int64_t most_bytes = 0;       ///< 0: unknown
 };
 
 /// Returns the least target whose part that the strategy uses holds arenas of so many bytes.

@@ -65,7 +65,7 @@ class TargetMemory(TargetTest):
         asked = ["--bf16", "--micro-batch", "1", "--accumulation", "16"]
         recipe, allowed = "--state-recipe bf16-sr", ["--allow-lossy", "8bit,bf16-sr"]
         refused = self.run_program(train(*RUN, *asked, "--target-memory", "44MB", *allowed), expect=DOES_NOT_FIT).stderr
-        least = re.search(rf"with {recipe}, which --allow-lossy permits, --target-memory (\d+MB) would do", refused)[1]
+        least = re.search(rf"with {recipe}, which --allow-lossy permits, --target-memory ([\d.]+MB) would do", refused)[1]
         without = self.run_program(train(*RUN, *asked, "--target-memory", least), expect=DOES_NOT_FIT).stderr
         self.assertNotIn("state-recipe", without)
         said = self.run_program(train(*RUN, *asked, "--target-memory", least, *allowed, "--metrics", "metrics")).stdout
@@ -157,15 +157,15 @@ class TargetMemory(TargetTest):
         ranks = ["--model", "gpt2-tiny", "--sequence-length", 128, "--global-batch", 4, "--steps", 2, "--calibrate", "off", "--device", "cpu", "--threads", 1,
                  "--output", "out", "--target-memory"]
         refused = self.run_program(mlaunch(2, *ranks, "80MB"), expect=DOES_NOT_FIT)
-        least = re.search(r"the least that works is --target-memory (\d+)MB", refused.stdout + refused.stderr)[1]
+        least = re.search(r"the least that works is --target-memory ([\d.]+)MB", refused.stdout + refused.stderr)[1]
         self.run_program(mlaunch(2, *ranks, f"{least}MB"))
 
     def test_a_refusal_names_a_target_that_works(self):
         refused = self.run_program(train(*RUN, *SAMPLES, "--target-memory", "50MB"), expect=DOES_NOT_FIT)
-        self.assertRegex(refused.stderr, r"\n    with --nvme-path DIR: about --target-memory \d+MB would do, ")
-        least = int(re.search(r"the least that works is --target-memory (\d+)MB", refused.stderr)[1])
+        self.assertRegex(refused.stderr, r"\n    with --nvme-path DIR: about --target-memory [\d.]+MB would do, ")
+        least = re.search(r"the least that works is --target-memory ([\d.]+)MB", refused.stderr)[1]
         self.run_program(train(*RUN, *SAMPLES, "--target-memory", f"{least}MB"))
-        again = self.run_program(train(*RUN, *SAMPLES, "--target-memory", f"{least * 99 // 100 - 1}MB"), expect=DOES_NOT_FIT)
+        again = self.run_program(train(*RUN, *SAMPLES, "--target-memory", f"{0.99 * float(least)}MB"), expect=DOES_NOT_FIT)
         self.assertIn(f"the least that works is --target-memory {least}MB", again.stderr)
 
     def test_a_refusal_names_no_target_that_a_limit_forbids(self):
@@ -181,7 +181,7 @@ class TargetMemory(TargetTest):
     def test_a_target_below_what_a_process_takes_names_one_that_works(self):
         refused = self.run_program(train(*RUN, *SAMPLES, "--threads", "1", "--target-memory", "1MB"), expect=DOES_NOT_FIT)
         least = re.search(r"--target-memory 1MB: a process without any arena alone takes 40\.00 MiB, and nothing fits; "
-                          r"the least that works is --target-memory (\d+)MB", refused.stderr)[1]
+                          r"the least that works is --target-memory ([\d.]+)MB", refused.stderr)[1]
         self.run_program(train(*RUN, *SAMPLES, "--threads", "1", "--target-memory", f"{least}MB"))
 
     def test_the_least_of_a_tiny_model_is_exact(self):
@@ -190,10 +190,10 @@ class TargetMemory(TargetTest):
             with self.subTest(strategy):
                 def least(target, expect):
                     said = self.run_program(plan(*asked, strategy, "--target-memory", target), expect=expect).stdout
-                    return int(re.search(r"the least that works is --target-memory (\d+)MB", said)[1]) if expect else 0
+                    return float(re.search(r"the least that works is --target-memory ([\d.]+)MB", said)[1]) if expect else 0
                 named = least("10MB", 1)
                 least(f"{named}MB", 0)
-                self.assertEqual(least(f"{named - 1}MB", 1), named)
+                self.assertEqual(least(f"{0.99 * named}MB", 1), named)
 
     def test_a_strategy_takes_the_target_that_its_refusal_names(self):
         asked = [*MODEL, *SAMPLES, "--hardware", "two-cores,disk=none", "--strategy"]
@@ -201,7 +201,7 @@ class TargetMemory(TargetTest):
             with self.subTest(strategy=strategy, target=target):
                 refused = self.run_program(plan(*asked, strategy, "--target-memory", target), expect=1).stdout
                 self.assertEqual("allows steps that are at most 15 % slower than without a limit" in refused, target == "78MB")
-                least = re.search(r"the least that works is --target-memory (\d+)MB", refused)[1]
+                least = re.search(r"the least that works is --target-memory ([\d.]+)MB", refused)[1]
                 (found,) = json.loads(self.run_program(plan(*asked, strategy, "--target-memory", f"{least}MB", "--json")).stdout)
                 self.assertLessEqual(found["slowdown"], {"conservative": 1.15, "aggressive": 1.4}[strategy])
 
@@ -210,14 +210,14 @@ class TargetMemory(TargetTest):
         without a schedule has holes."""
         def least(*arguments, target="2GB", expect=1):
             said = self.run_program(plan("--bf16", "--hardware", "rtx4090", *arguments, "--target-memory", target), expect=expect).stdout
-            return int(re.search(r"the least that works is --target-memory (\d+)MB", said)[1]) if expect else 0
+            return float(re.search(r"the least that works is --target-memory ([\d.]+)MB", said)[1]) if expect else 0
         short = ["--model", "qwen2.5-7b", "--sequence-length", 1024, "--micro-batch", 1, "--accumulation"]
         self.assertLess(least(*short, 2), 1.01 * least(*short, 1))
         holes = ["--model", "mistral-7b", "--sequence-length", 4096, "--micro-batch", 4]
         named = least(*holes)
         self.assertLess(named, 5120)
         least(*holes, target=f"{named}MB", expect=0)
-        self.assertEqual(least(*holes, target=f"{named * 99 // 100}MB"), named)
+        self.assertEqual(least(*holes, target=f"{0.99 * named}MB"), named)
 
     def test_a_refusal_names_no_more_than_with_the_stage_that_needs_least(self):
         """Guesses of stage 3 count nothing that is gathered for a moment, so that all of its plans look smaller than those of stage 2."""
@@ -230,13 +230,13 @@ class TargetMemory(TargetTest):
 
     def test_a_refusal_names_the_settings_that_forbid_more(self):
         refused = self.run_program(train(*RUN, "--micro-batch", "16", "--target-memory", "60MB", "--allow-offload", "none"), expect=DOES_NOT_FIT)
-        forbidden = r"\n    without --micro-batch 16: about --target-memory (\d+)MB would do, [\d.]+ MiB less per process, steps .*"
+        forbidden = r"\n    without --micro-batch 16: about --target-memory ([\d.]+)MB would do, [\d.]+ MiB less per process, steps .*"
         self.assertRegex(refused.stderr, r"\n  settings that forbid smaller plans, each of them left open, as guessed:" + forbidden +
-                         r"\n    without --allow-offload none, with --nvme-path DIR: about --target-memory \d+MB would do, .* on the drive, steps .*"
-                         r"\n    without --micro-batch 16 --allow-offload none, with --nvme-path DIR: about --target-memory \d+MB would do, ")
-        told = int(re.search(forbidden, refused.stderr)[1])
+                         r"\n    without --allow-offload none, with --nvme-path DIR: about --target-memory [\d.]+MB would do, .* on the drive, steps .*"
+                         r"\n    without --micro-batch 16 --allow-offload none, with --nvme-path DIR: about --target-memory [\d.]+MB would do, ")
+        told = float(re.search(forbidden, refused.stderr)[1])
         freed = self.run_program(train(*RUN, "--global-batch", "16", "--target-memory", "44MB", "--allow-offload", "none"), expect=DOES_NOT_FIT)
-        least = int(re.search(r"the least that works is --target-memory (\d+)MB", freed.stderr)[1])
+        least = float(re.search(r"the least that works is --target-memory ([\d.]+)MB", freed.stderr)[1])
         self.assertAlmostEqual(told / least, 1, delta=0.05)
 
     def test_a_refusal_names_what_a_held_share_of_the_state_would_do(self):
@@ -249,7 +249,7 @@ class TargetMemory(TargetTest):
     def test_a_refusal_names_no_setting_that_forbids_no_smaller_target(self):
         asked = ["--model", "gpt2-tiny", "--micro-batch", "2", "--target-memory", "20MB", "--threads", "1"]
         said = self.run_program(plan(*asked), expect=1).stdout
-        self.assertRegex(said, r"the least that works is --target-memory \d+MB")
+        self.assertRegex(said, r"the least that works is --target-memory [\d.]+MB")
         self.assertNotIn("settings that forbid smaller plans", said)
         (found,) = json.loads(self.run_program(plan(*asked, "--json"), expect=1).stdout)
         self.assertEqual(found["forbidden_by"], [])
@@ -323,7 +323,7 @@ class TargetMemory(TargetTest):
         """The target is just below the least of stage 0, so that another stage must be chosen."""
         job = [*RUN, "--allow-offload", "none"]
         refused = self.run_program(mlaunch(2, *job, *SAMPLES, "--zero", "0", "--target-memory", "20MB"), expect=DOES_NOT_FIT)
-        least = int(re.search(r"the least that works is --target-memory (\d+)MB", refused.stdout + refused.stderr)[1])
+        least = float(re.search(r"the least that works is --target-memory ([\d.]+)MB", refused.stdout + refused.stderr)[1])
         target = f"{least - 1}MB"
         said = set()
         for more, flags in (({}, ["--target-memory", target]),
@@ -543,8 +543,8 @@ class Plan(TargetTest):
     def test_what_does_not_fit_is_told_apart(self):
         done = self.run_program(plan(*self.SEVEN_B, "--hardware", "rtx4090,8xh100", "--allow-offload", "none"), expect=1)
         self.assertRegex(done.stdout, r"rtx4090: nothing fits, and no --target-memory would do: the smallest plan, with .*, needs [\d.]+ GiB of the "
-                         r"device.* \(\d+MB as a target\), and the device has 24.00 GiB; it takes a machine with more memory, ")
-        self.assertRegex(done.stdout, r"with --nvme-path DIR: about --target-memory \d+MB would do, |without --allow-offload none")
+                         r"device.* \([\d.]+MB as a target\), and the device has 24.00 GiB; it takes a machine with more memory, ")
+        self.assertRegex(done.stdout, r"with --nvme-path DIR: about --target-memory [\d.]+MB would do, |without --allow-offload none")
         self.assertRegex(done.stdout, r"\nrtx4090 +1 +1 +does not fit")
         self.assertRegex(done.stdout, r"\n8xh100 +8 +1 +\d+\.\d+ GiB")
 
@@ -600,8 +600,8 @@ class Plan(TargetTest):
         told = re.search(r"too little \((--strategy balanced --host-memory \d+MB) gives that", refused)[1].split()
         self.assertIn("target memory 24GB (balanced): ", self.run_program(plan(*asked, *told)).stdout)
         refused = self.run_program(plan(*qwen, "--target-memory", "20GB", "--strategy", "conservative"), expect=1).stdout
-        freed = re.search(r"without --strategy conservative, with --nvme-path DIR: about --target-memory (\d+MB) would do", refused)[1]
-        smallest = re.search(r"--strategy maximum works with --target-memory (\d+MB)", refused)[1]
+        freed = re.search(r"without --strategy conservative, with --nvme-path DIR: about --target-memory ([\d.]+MB) would do", refused)[1]
+        smallest = re.search(r"--strategy maximum works with --target-memory ([\d.]+MB)", refused)[1]
         for works in ([freed], [smallest, "--strategy", "maximum", "--allow-offload", "host"]):
             self.run_program(plan(*qwen, "--target-memory", *works))
 
@@ -636,7 +636,7 @@ class Plan(TargetTest):
 
         def least(*more):
             done = self.run_program(plan(*job, "--target-memory", "20MB", *more), expect=1)
-            return int(re.search(r"the least that works is --target-memory (\d+)MB", done.stdout)[1]), done.stderr
+            return float(re.search(r"the least that works is --target-memory ([\d.]+)MB", done.stdout)[1]), done.stderr
 
         (without, said), (saving, nothing) = least(), least("--output", "out")
         self.assertIn(says, said)

@@ -128,8 +128,8 @@ plan::Freedom freedom_of(const ResolvedConfig& config, bool has_drive) {
 }
 
 plan::TargetTerms terms_of(const MemoryBudget& budget) {
-  constexpr std::int64_t kUnit = 1'000'000;
-  return {budget.beside_bytes, kUnit, budget.most_bytes};
+  constexpr std::int64_t kMostUnit = 1'000'000;
+  return {budget.beside_bytes, kMostUnit, budget.most_bytes};
 }
 
 PlannedRun plan_options(const ProgramRequest& request, const ResolvedConfig& config,

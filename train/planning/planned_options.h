@@ -45,7 +45,7 @@ bool makes_setting(std::string_view option, plan::Setting setting);
 /// The choices that `config` leaves open: those of options that neither a flag nor the file gives.
 plan::Freedom freedom_of(const ResolvedConfig& config, bool has_drive);
 
-/// How targets of the run are named: in whole MB.
+/// How targets of the run are named: in whole MB, small ones in finer steps.
 plan::TargetTerms terms_of(const MemoryBudget& budget);
 
 /// Plans the run within `budget`. The settings in `config` are what is asked for; those that were

@@ -20,7 +20,7 @@ namespace {
 /// for "24 gb".
 std::string target_text(const ResolvedConfig& config, const MemoryBudget& budget) {
   if (config.options.target.memory != "auto" && !config.options.target.memory.empty())
-    return byte_size_text(parse_byte_size(config.options.target.memory).value());
+    return target_size_text(parse_byte_size(config.options.target.memory).value());
   const std::int64_t arena = budget.machine.host_is_device()
                                  ? budget.host_bytes / budget.local_ranks
                                  : budget.device_bytes;
@@ -130,6 +130,13 @@ std::int64_t least_target(const plan::PlannedStep& smallest, const ResolvedConfi
                           const MemoryBudget& budget) {
   return plan::least_target(plan::scarce_bytes(smallest.needs, budget.machine),
                             config.options.target.strategy, terms_of(budget));
+}
+
+std::string target_size_text(std::int64_t bytes) {
+  constexpr double kMB = 1e6;
+  const std::string megabytes = fmt::format("{}MB", static_cast<double>(bytes) / kMB);
+  const std::string whole = byte_size_text(bytes);
+  return megabytes.size() < whole.size() ? megabytes : whole;
 }
 
 std::int64_t needed_host_limit(const plan::PlannedStep& step, const ResolvedConfig& config,
@@ -327,7 +334,7 @@ static std::string nearest_text(plan::PlannedStep nearest, const ResolvedConfig&
       "{}; it takes {}, a shorter --sequence-length or a smaller model",
       plan::all_bytes(lacking) > 0 ? "nearest" : "smallest",
       flags.empty() ? "" : ", with " + flags + ",", needs_text(nearest.needs, budget),
-      byte_size_text(least), fmt::join(short_of, ", and "),
+      target_size_text(least), fmt::join(short_of, ", and "),
       lacks_limit_alone ? "that" : "a machine with more memory");
 }
 
@@ -336,7 +343,7 @@ static std::string target_for(plan::PlannedStep step, const ResolvedConfig& conf
                               const MemoryBudget& budget) {
   step.limits = {};  // the target sets them
   const std::string flags = flags_to_type(step, config, budget);
-  return fmt::format("--target-memory {}{}", byte_size_text(least_target(step, config, budget)),
+  return fmt::format("--target-memory {}{}", target_size_text(least_target(step, config, budget)),
                      flags.empty() ? "" : ", with " + flags);
 }
 
@@ -390,10 +397,11 @@ static std::string least_text(const plan::PlannerAnswer& answer, const ResolvedC
       "--sequence-length or a smaller model",
       target_for(works, config, budget), needs_text(works.needs, budget));
   if (const std::int64_t less = least_target(smallest, config, budget); less < least)
-    text += fmt::format("; --strategy maximum works with --target-memory {}", byte_size_text(less));
+    text +=
+        fmt::format("; --strategy maximum works with --target-memory {}", target_size_text(less));
   if (lacks_other && least_target(*nearest, config, budget) < least)
     text += fmt::format("; with --target-memory {}, {}",
-                        byte_size_text(least_target(*nearest, config, budget)),
+                        target_size_text(least_target(*nearest, config, budget)),
                         lacking_text(lacking, nearest->needs, config, budget));
   return text;
 }

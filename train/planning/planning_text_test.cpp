@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "core/byte_size.h"
 #include "train/config/make_plan.h"
 #include "train/config/testing/settled_options.h"
 
@@ -86,6 +87,14 @@ TEST(PlanningText, PrintsSettingsThatCanBeTypedBesideTheTarget) {
   EXPECT_NO_THROW((void)resolve_flags({"--target-memory", "4GB", "--zero", "3"}));
   planned.changes.pop_back();
   EXPECT_THAT(describe_planned(planned, config, {}), Not(HasSubstr("--device-memory")));
+}
+
+TEST(PlanningText, WritesTargetsAsOneTypesThem) {
+  EXPECT_EQ(target_size_text(24'000'000'000), "24GB");
+  EXPECT_EQ(target_size_text(1'500'000'000), "1500MB");
+  EXPECT_EQ(target_size_text(512 * 1024 * 1024), "512MiB");
+  for (const char* text : {"55.5MB", "57.6MB", "9.99MB", "1.01MB"})
+    EXPECT_EQ(target_size_text(parse_byte_size(text).value()), text);
 }
 
 TEST(PlanningText, TellsGuessedReasonsFromCompiledOnes) {

@@ -112,7 +112,7 @@ static std::string lossy_refusal_text(const std::optional<LossyChoice>& lossy,
   if (!lossy || !is_to_be_had(*lossy->other, config, budget)) return "";
   const std::int64_t least = least_target(*lossy->other, config, budget);
   return fmt::format("\n  with {}, which --allow-lossy permits, --target-memory {} would do",
-                     option_text("state_recipe", lossy->recipe), byte_size_text(least));
+                     option_text("state_recipe", lossy->recipe), target_size_text(least));
 }
 
 /// Names what changes results, and what is had without it.
@@ -184,8 +184,8 @@ static std::string reached_text(const plan::PlannedStep& smallest, const plan::P
   const std::int64_t least = least_target(smaller, config, budget);
   if (is_beyond(least, budget))
     return fmt::format("about {} as a target, which still is more than there is, ",
-                       byte_size_text(least));
-  return fmt::format("about --target-memory {} would do, ", byte_size_text(least));
+                       target_size_text(least));
+  return fmt::format("about --target-memory {} would do, ", target_size_text(least));
 }
 
 std::vector<plan::PricedChange> forbidden_targets(const PlannedRun& planned,
@@ -193,10 +193,11 @@ std::vector<plan::PricedChange> forbidden_targets(const PlannedRun& planned,
                                                   const MemoryBudget& budget) {
   std::vector<plan::PricedChange> forbidden = planned.answer.forbidden;
   const std::optional<plan::PlannedStep>& smallest = planned.answer.smallest;
+  constexpr std::int64_t kNotablyLess = 1'000'000;  // guesses tell no less apart
   if (smallest && is_to_be_had(*smallest, config, budget))
     std::erase_if(forbidden, [&](const plan::PricedChange& freed) {
-      return least_target(reached_by(freed, *smallest, budget.machine), config, budget) >=
-             least_target(*smallest, config, budget);
+      return least_target(reached_by(freed, *smallest, budget.machine), config, budget) >
+             least_target(*smallest, config, budget) - kNotablyLess;
     });
   return forbidden;
 }

@@ -42,7 +42,7 @@ std::string reasons_text(const PlannedRun& planned, const MemoryBudget& budget);
 std::string changes_text(const std::vector<plan::PricedChange>& changes, const TrainOptions& asked,
                          const machine::Machine& machine);
 
-/// PlannerAnswer::forbidden without those whose target, in whole MB, is no smaller than the least
+/// PlannerAnswer::forbidden without those whose target is not smaller by a MB than the least
 /// that works already.
 std::vector<plan::PricedChange> forbidden_targets(const PlannedRun& planned,
                                                   const ResolvedConfig& config,
