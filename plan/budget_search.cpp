@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "compile/safe_programs.h"
 #include "plan/budget_entry.h"
 #include "plan/disk_writes.h"
 #include "plan/widest_seat.h"
@@ -121,6 +122,7 @@ BudgetSearch::Made BudgetSearch::made(const Choices& choices, const MemoryLimits
   compile::Compiled found = find_programs(choices, limits, effort);
   Made made{{}, std::move(found.fit)};
   if (!made.fit.fits()) return made;
+  if (effort == compile::Effort::full) compile::require_safe(found.programs);
   PlannedStep step = planned(choices, limits, found);
   if (step.needs.disk <= limits.disk_bytes) made.step = std::move(step);
   return made;
@@ -137,6 +139,7 @@ PlannedStep BudgetSearch::settled(PlannedStep step) {
   const compile::Compiled made =
       compile::compile(search_.model, step.plan, search_.machine, widest_seat(search_.where));
   compiled_ += made.work;
+  if (made.fit.fits()) compile::require_safe(made.programs);
   std::optional<PlannedStep> full = made.fit.fits() ? planned(step.choices, step.limits, made)
                                                     : fitting_step(step.choices, step.limits);
   if (!full) return step;
