@@ -61,6 +61,15 @@ class TargetMemory(TargetTest):
                 self.assertLessEqual(used.ru_maxrss * 1024, 120 * MEGABYTE)
                 self.assertTrue((self.home / flags[1]).stat().st_size > 0)
 
+    def test_a_calibration_stays_inside_its_target(self):
+        """What is measured before the first step takes memory beside the arena of the Programs that are measured."""
+        run = self.start(train(*RUN, *SAMPLES, "--calibrate", "again", "--target-memory", "120MB"))
+        said = run.stdout.read() + run.stderr.read()
+        _, status, used = os.wait4(run.pid, 0)
+        self.assertEqual(os.waitstatus_to_exitcode(status), 0)
+        self.assertRegex(said, r"calibration: \d+ kinds of instructions measured")
+        self.assertLessEqual(used.ru_maxrss * 1024, 120 * MEGABYTE)
+
     def test_what_changes_results_is_chosen_only_where_it_is_allowed_and_named(self):
         asked = ["--bf16", "--micro-batch", "1", "--accumulation", "16"]
         recipe, allowed = "--state-recipe bf16-sr", ["--allow-lossy", "8bit,bf16-sr"]
