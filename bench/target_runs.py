@@ -57,12 +57,12 @@ def main():
             counts["runs"] += 1
             done, steps, peak = run(binaries, home, flags, ranks, f"{megabytes}MB")
             bytes_allowed = megabytes * 10**6
-            floor = re.search(r"the least that works is --target-memory (\d+)MB", done.stderr)
+            floor = re.search(r"the least that works is --target-memory ([\d.]+)MB", done.stderr)
             if done.returncode == DOES_NOT_FIT and floor:
                 counts["refused"] += 1
                 counts["too_slow"] += "allows steps that are at most" in done.stderr
                 done, steps, peak = run(binaries, home, flags, ranks, f"{floor[1]}MB")
-                bytes_allowed = int(floor[1]) * 10**6
+                bytes_allowed = round(float(floor[1]) * 10**6)
                 counts["floors_run"] += done.returncode == 0
             if done.returncode != 0 or steps != STEPS:
                 counts["failed"] += 1

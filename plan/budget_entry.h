@@ -1,7 +1,8 @@
-// Types that searches for the fastest and for the smallest step share; private to BudgetSearch.
+// What searches for the fastest and for the smallest step share; private to BudgetSearch.
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 #include "plan/budget_search.h"
 
@@ -22,5 +23,9 @@ struct BudgetSearch::Entry {
   bool is_likely = true;  ///< guessed to fit
   MemoryNeeds least;
 };
+
+/// Returns the name of the memory that Programs lack, "device memory"; of what does not fit in no
+/// memory of a rank, that of drives.
+std::string lacking_memory(const compile::Fit& fit, bool own_device);
 
 }  // namespace strata::plan

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "compile/safe_programs.h"
+#include "plan/budget_entry.h"
 #include "plan/disk_writes.h"
 #include "plan/widest_seat.h"
 
@@ -115,14 +117,21 @@ PlannedStep BudgetSearch::planned(const Choices& choices, const MemoryLimits& li
           bytes_written_per_step(found.programs)};
 }
 
+BudgetSearch::Made BudgetSearch::made(const Choices& choices, const MemoryLimits& limits,
+                                      compile::Effort effort) {
+  compile::Compiled found = find_programs(choices, limits, effort);
+  Made made{{}, std::move(found.fit)};
+  if (!made.fit.fits()) return made;
+  if (effort == compile::Effort::full) compile::require_safe(found.programs);
+  PlannedStep step = planned(choices, limits, found);
+  if (step.needs.disk <= limits.disk_bytes) made.step = std::move(step);
+  return made;
+}
+
 std::optional<PlannedStep> BudgetSearch::fitting_step(const Choices& choices,
                                                       const MemoryLimits& limits,
                                                       compile::Effort effort) {
-  const compile::Compiled found = find_programs(choices, limits, effort);
-  if (!found.fit.fits()) return {};
-  PlannedStep step = planned(choices, limits, found);
-  if (step.needs.disk > limits.disk_bytes) return {};
-  return step;
+  return made(choices, limits, effort).step;
 }
 
 PlannedStep BudgetSearch::settled(PlannedStep step) {
@@ -130,6 +139,7 @@ PlannedStep BudgetSearch::settled(PlannedStep step) {
   const compile::Compiled made =
       compile::compile(search_.model, step.plan, search_.machine, widest_seat(search_.where));
   compiled_ += made.work;
+  if (made.fit.fits()) compile::require_safe(made.programs);
   std::optional<PlannedStep> full = made.fit.fits() ? planned(step.choices, step.limits, made)
                                                     : fitting_step(step.choices, step.limits);
   if (!full) return step;
@@ -141,15 +151,25 @@ PlannedStep BudgetSearch::settled(PlannedStep step) {
 std::optional<PlannedStep> BudgetSearch::attempted(const Choices& choices,
                                                    const MemoryLimits& limits,
                                                    double guessed_seconds) {
-  std::optional<PlannedStep> step = fitting_step(choices, limits, compile::Effort::rough);
+  Made tried = made(choices, limits, compile::Effort::rough);
   attempts_.push_back({choices, guessed_seconds, {}, ""});
-  if (step) {
-    attempts_.back().seconds = step->forecast.step_seconds;
-    seen_.push_back(*step);
+  if (tried.step) {
+    attempts_.back().seconds = tried.step->forecast.step_seconds;
+    seen_.push_back(*tried.step);
   } else {
-    attempts_.back().lacks = own_device_ ? "device memory" : "host memory";
+    attempts_.back().lacks = lacking_memory(tried.fit, own_device_);
   }
-  return step;
+  return std::move(tried.step);
+}
+
+std::string lacking_memory(const compile::Fit& fit, bool own_device) {
+  if (fit.fits()) return "room on drives";
+  if (!own_device) return "host memory";  // which the device's is a part of
+  const auto fits = [&](Tier tier) { return fit.tiers[static_cast<std::size_t>(tier)].fits(); };
+  const bool host =
+      fit.kept_too_much || !fit.host.fits() || !fits(Tier::pinned) || !fits(Tier::pageable);
+  if (!host) return "device memory";
+  return fits(Tier::device) ? "host memory" : "device or host memory";
 }
 
 std::int64_t scarce_bytes(const MemoryNeeds& needs, const machine::Machine& machine) {

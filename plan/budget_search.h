@@ -25,6 +25,7 @@ struct MemoryLimits {
   std::int64_t host_bytes = runtime::kUnlimited;
   std::int64_t disk_bytes = runtime::kUnlimited;
 
+  bool operator==(const MemoryLimits&) const = default;
   [[nodiscard]] bool hold(const MemoryNeeds& needs, bool own_device) const;
   /// Returns what `needs` take beyond the limits, of each memory.
   [[nodiscard]] MemoryNeeds lacking(const MemoryNeeds& needs, bool own_device) const;
@@ -101,6 +102,11 @@ class BudgetSearch {
   }
   /// Returns `step`, which rough Programs led to, with those that a run would make.
   [[nodiscard]] PlannedStep settled(PlannedStep step);
+  /// False if the search under way has done its work; then it is not complete, either.
+  [[nodiscard]] bool may_work();
+  /// Returns the seconds of a step, with a charge where it writes to a drive, which wears, and
+  /// where it gives other bits than what was asked for.
+  [[nodiscard]] double price_of(const PlannedStep& step) const;
 
   [[nodiscard]] bool fits(const MemoryNeeds& needs, const MemoryLimits& limits) const;
   /// False if state alone, or what is guessed with a wide margin, is too much.
@@ -123,26 +129,33 @@ class BudgetSearch {
   struct Finalist;
   struct Quick;
   struct Small;
+  /// Programs as a run would make them; without a step they do not fit: `fit` says why, or fits
+  /// where drives are too small.
+  struct Made {
+    std::optional<PlannedStep> step;
+    compile::Fit fit;
+  };
   class Queue;
 
   template <typename NeedsOf>
   [[nodiscard]] std::optional<Choices> with_least_again(Choices choices, const MemoryLimits& limits,
                                                         const NeedsOf& needs_of) const;
   template <typename NeedsOf>
-  [[nodiscard]] Choices with_part_held(const Choices& choices, MemoryLimits limits,
+  [[nodiscard]] auto held_beside(MemoryLimits limits, const NeedsOf& needs_of) const;
+  template <typename NeedsOf>
+  [[nodiscard]] Choices with_part_held(const Choices& choices, const MemoryLimits& limits,
                                        const NeedsOf& needs_of) const;
   [[nodiscard]] std::vector<Choices> held_alternatives(const MemoryLimits& limits) const;
+  [[nodiscard]] bool holds_listed_part(const Choices& choices, const MemoryLimits& limits);
   bool corrects_like(const Choices& choices);
   [[nodiscard]] std::optional<MemoryNeeds> lacking_like(const Choices& choices) const;
   [[nodiscard]] bool is_corrected(const Choices& choices) const;
   [[nodiscard]] Choices with_fastest_again(const Choices& choices);
   [[nodiscard]] std::optional<Entry> guessed_entry(const Choices& asked, std::size_t order,
                                                    const MemoryLimits& limits);
-  [[nodiscard]] bool may_work();
-  /// Returns the seconds of a step, with a charge where it writes to a drive, which wears, and
-  /// where it gives other bits than what was asked for.
+  [[nodiscard]] Made made(const Choices& choices, const MemoryLimits& limits,
+                          compile::Effort effort);
   [[nodiscard]] double price_of(const Choices& choices, double seconds) const;
-  [[nodiscard]] double price_of(const PlannedStep& step) const;
   [[nodiscard]] MemoryLimits roomy(MemoryLimits limits) const;
   [[nodiscard]] std::vector<Entry> guessed(const MemoryLimits& limits);
   bool set_bound(Entry& entry);

@@ -148,7 +148,7 @@ BudgetSearch::Quick BudgetSearch::quickly(const Entry& entry, const MemoryLimits
 
 /// Returns `entry` with less of the optimizer's state off the device if host memory was too little,
 /// else with more recomputation, after it did not fit for the reason in `fit`; nullopt if there is
-/// neither.
+/// neither, or if the former is an alternative of its own.
 std::optional<BudgetSearch::Entry> BudgetSearch::with_less_needed(const Entry& entry,
                                                                   const compile::Fit& fit,
                                                                   const MemoryLimits& limits) {
@@ -158,10 +158,12 @@ std::optional<BudgetSearch::Entry> BudgetSearch::with_less_needed(const Entry& e
   MemoryNeeds& lacking = lacking_[lack_key(tried)];
   lacking.device = std::max(lacking.device, needed.device - guess.device);
   lacking.host = std::max(lacking.host, needed.host - guess.host);
-  if (needed.host > 0)  // less of the optimizer's state may be held
+  if (needed.host > 0) {  // less of the optimizer's state may be held
+    if (holds_listed_part(tried, limits)) return {};
     if (auto fewer = guessed_entry(tried, entry.order, limits);
         fewer && fewer->choices.optimizer_part < tried.optimizer_part)
       return fewer;
+  }
   const double part = again_part_of(tried);
   if (!free_.saved || part == 1) {
     if (needed.device > 0 && !divides(limits)) {
@@ -245,7 +247,7 @@ std::vector<BudgetSearch::Tried> BudgetSearch::try_all(const MemoryLimits& limit
     if (quick.tried)
       attempts_.back().seconds = quick.tried->seconds;
     else
-      attempts_.back().lacks = needed_by(quick.fit).host > 0 ? "host memory" : "device memory";
+      attempts_.back().lacks = lacking_memory(quick.fit, own_device_);
     if (!quick.tried) {
       if (auto more = with_less_needed(*next, quick.fit, limits)) open.push(*more);
       continue;

@@ -52,17 +52,32 @@ std::optional<Choices> BudgetSearch::with_least_again(Choices choices, const Mem
   return choices;
 }
 
-/// Returns the choices with as much optimizer state off the device as `needs_of` says that host
-/// memory and drives hold with as much recomputation as may be, where that is less than they say.
+/// Returns what says whether host memory and drives hold what `needs_of` says that choices need
+/// with as much recomputation as may be.
 template <typename NeedsOf>
-Choices BudgetSearch::with_part_held(const Choices& choices, MemoryLimits limits,
-                                     const NeedsOf& needs_of) const {
-  if (!own_device_ || !free_.optimizer) return choices;
+auto BudgetSearch::held_beside(MemoryLimits limits, const NeedsOf& needs_of) const {
   limits.device_bytes = kUnlimited;
-  return with_held_part(choices, [&](Choices some) {
+  return [this, limits, &needs_of](Choices some) {
     if (free_.saved) set_again_part(some, 1);
     return fits(needs_of(some), limits);
-  });
+  };
+}
+
+/// Returns the choices with as much optimizer state off the device as is held, where that is less
+/// than they say.
+template <typename NeedsOf>
+Choices BudgetSearch::with_part_held(const Choices& choices, const MemoryLimits& limits,
+                                     const NeedsOf& needs_of) const {
+  if (!own_device_ || !free_.optimizer) return choices;
+  return with_held_part(choices, held_beside(limits, needs_of));
+}
+
+/// True if less of the optimizer's state is held than choices say, a share that alternatives have.
+bool BudgetSearch::holds_listed_part(const Choices& choices, const MemoryLimits& limits) {
+  if (!own_device_ || !free_.optimizer) return false;
+  const auto needs_of = [&](const Choices& some) { return corrected_guess(some); };
+  const std::optional<Choices> held = with_less_held(choices, held_beside(limits, needs_of));
+  return held && is_listed_part(*held);
 }
 
 /// Returns the alternatives, those that host memory or drives do not hold with as much of the

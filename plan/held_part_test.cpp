@@ -32,6 +32,16 @@ TEST(HeldPart, IsNoneThatAlternativesHaveAnyway) {
   EXPECT_EQ(held(with_homes(Home::host, Home::host), 0.76), 0.75);
 }
 
+TEST(HeldPart, MayBeOneThatAlternativesHaveWhereTheyAreNotAsked) {
+  const auto less = [](double most) {
+    return with_less_held(with_homes(Home::host, Home::device),
+                          [&](const Choices& some) { return some.optimizer_part <= most; });
+  };
+  EXPECT_EQ(less(0.76)->optimizer_part, 0.75);
+  EXPECT_FALSE(less(1)) << "all is held";
+  EXPECT_FALSE(less(0.01)) << "none is held";
+}
+
 TEST(HeldPart, StaysWhereStateIsOnTheDeviceOrGoesWithParametersOnADrive) {
   EXPECT_EQ(held(with_homes(Home::device, Home::device), 0.5), 1);
   EXPECT_EQ(held(with_homes(Home::disk, Home::disk), 0.5), 1);

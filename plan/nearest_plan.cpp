@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "plan/gradient_homes.h"
+#include "plan/held_part.h"
 #include "plan/host_state.h"
 #include "plan/neighbours.h"
 #include "plan/unscheduled.h"
@@ -54,12 +55,40 @@ class Nearing {
       for (const Choices& last : std::span(needs_least, here.end()))
         if (auto found = as_planned(last, Nearness::fits)) return found;
     }
-    const Reach reach{memory_.device_bytes.has_value(), farthest_};
     const auto less_changed = [&](const Choices& first) { return with_less_changed(first); };
-    if (auto first = first_that_fits(further_homes(asked_, search_.plan, reach), less_changed))
-      return first;
+    if (auto first = first_that_fits(further_choices(), less_changed)) return first;
     try_put_off();
     return smallest_;
+  }
+
+  /// Returns the neighbours that move state; after each whose optimizer state is too much for host
+  /// memory, the same with the largest share of it that may be held, and with a sixteenth less,
+  /// since transfers need host memory, too.
+  [[nodiscard]] std::vector<Choices> further_choices() const {
+    constexpr double kLess = 1.0 / 16;
+    const Reach reach{memory_.device_bytes.has_value(), farthest_};
+    std::vector<Choices> all;
+    for (const Choices& choices : further_homes(asked_, search_.plan, reach)) {
+      all.push_back(choices);
+      if (!reach.own_device || contradict(choices)) continue;
+      std::optional<Choices> held = with_less_held(
+          choices, [&](const Choices& some) { return state_fits_host_memory(some); });
+      const double kept = choices.optimizer == asked_.optimizer ? asked_.optimizer_part : 0;
+      for (int i = 0; i < 2 && held && held->optimizer_part > kept; ++i) {
+        all.push_back(*held);
+        held->optimizer_part -= kLess;
+      }
+    }
+    return all;
+  }
+
+  /// True if host memory holds state alone, gradients on the disk if they may go there.
+  [[nodiscard]] bool state_fits_host_memory(const Choices& choices) const {
+    NewLimits limits;
+    if (memory_.host_bytes > 0) limits.host_bytes = memory_.host_bytes;
+    runtime::Plan plan = limited_frame(limits);
+    plan.host_bytes = std::min(plan.host_bytes, search_.plan.host_bytes);
+    return !lacks_host_memory(with_choices(std::move(plan), choices, units_));
   }
 
   /// Returns all limits that the Plan may need in addition.

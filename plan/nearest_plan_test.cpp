@@ -72,6 +72,35 @@ TEST_F(FindNearest, StateMovesWhereNothingElseFits) {
   EXPECT_LE(search.found->needs.device, needs(least).device * 3 / 4);
 }
 
+TEST_F(FindNearest, AsMuchStateMovesAsHostMemoryHolds) {
+  machine_ = small_gpu();
+  frame_.backend = machine_.device.capabilities.backend;
+  Choices held = asked_;
+  held.micro_batch = 1;
+  held.micro_steps = 4;
+  held.again = Again::everything;
+  held.optimizer = Home::host;
+  held.optimizer_part = 0.5;
+  frame_.scheduled = false;  // schedules take as much as they may
+  MemoryNeeds most = needs(held);
+  most.device = most.device * 26 / 25;
+  most.host = most.host * 26 / 25;
+  held.optimizer_part = 1;
+  ASSERT_GT(needs(held).host, most.host);
+  held.optimizer = Home::device;
+  ASSERT_GT(needs(held).device, most.device);
+  frame_.scheduled = true;
+  const NearestSearch search = find_nearest(
+      {model_, frame_, machine_, {frame_.mesh, {}}},
+      {.asked = asked_, .memory = {1, most.device, most.host}, .farthest = Home::host}, kAllWork);
+  ASSERT_TRUE(search.found);
+  EXPECT_EQ(search.found->nearness, Nearness::cheapest);
+  EXPECT_EQ(search.found->choices.optimizer, Home::host);
+  EXPECT_LT(search.found->choices.optimizer_part, 1);
+  EXPECT_LE(search.found->needs.device, most.device);
+  EXPECT_LE(search.found->needs.host, most.host);
+}
+
 TEST_F(FindNearest, NoStateGoesFartherThanItMay) {
   Choices least = asked_;
   least.micro_batch = 1;

@@ -1,9 +1,7 @@
 #include "plan/planner.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 namespace strata::plan {
@@ -18,23 +16,16 @@ constexpr int kBudgetSteps = 6;
 /// a step by which they must say so.
 constexpr int kMostTakenBack = 3;
 constexpr double kNotablyFaster = 0.02;
-
-/// The share of the budget that a strategy uses, and the slowest steps that it allows.
-struct Aims {
-  double part = 1;
-  double slowdown = std::numeric_limits<double>::infinity();
-};
-Aims aims_of(Strategy strategy) {
-  constexpr std::array<Aims, 4> kAims{
-      {{.part = 0.95, .slowdown = 1.15}, {.part = 0.98}, {.slowdown = 1.4}, {}}};
-  return kAims[static_cast<std::size_t>(strategy)];
-}
+/// Targets below the least that was found, of which so many are tried. In a model whose arenas are
+/// small each is less by much.
+constexpr int kMostLowered = 16;
+/// A target that is less than the one that a refusal names is at most this part of it.
+constexpr double kNoLess = 0.99;
 
 class Planning {
  public:
   explicit Planning(const PlannerRequest& request)
       : request_(request),
-        aims_(aims_of(request.strategy)),
         limits_(limits()),
         search_(request.search, request.asked, freedom(), request.most_work) {}
 
@@ -47,9 +38,11 @@ class Planning {
     if (answer_.chosen && answer_.slowdown(*answer_.chosen) < 1) answer_.unlimited = answer_.chosen;
     if (request_.strategy == Strategy::conservative && !is_fast_enough(answer_.chosen))
       choose_accepted();
+    if (!is_fast_enough(answer_.chosen)) lower_what_works();
     judge();
-    answer_.complete = search_.complete() && (!untargeted_ || untargeted_->complete());
-    answer_.work = search_.work() + (untargeted_ ? untargeted_->work_beside_estimates() : 0);
+    answer_.complete =
+        answer_.complete && search_.complete() && (!untargeted_ || untargeted_->complete());
+    answer_.work += search_.work() + (untargeted_ ? untargeted_->work_beside_estimates() : 0);
     if (answer_.chosen) {
       list_chosen();
       answer_.other_bits = !search_.has_bits_asked_for(answer_.chosen->choices);
@@ -59,6 +52,15 @@ class Planning {
   }
 
  private:
+  /// Plans within other limits what `whole` does, by a search that was asked for none of its own.
+  Planning(const Planning& whole, const MemoryLimits& limits)
+      : request_(whole.request_),
+        limits_(limits),
+        search_(whole.unasked_ ? *whole.unasked_ : whole.search_.anew()) {
+    answer_.unlimited = whole.answer_.unlimited;
+    answer_.smallest = whole.answer_.smallest;
+  }
+
   [[nodiscard]] Freedom freedom() const {
     Freedom free = request_.free;
     if (request_.strategy == Strategy::conservative)
@@ -71,9 +73,11 @@ class Planning {
     const std::int64_t device = frame.budget_bytes[static_cast<std::size_t>(Tier::device)];
     const std::int64_t disk = request_.disk_bytes;
     const MemoryLimits target = request_.target.value_or(MemoryLimits{device, frame.host_bytes});
-    if (names_host())
-      return {device, std::min(frame.host_bytes, scaled(target.host_bytes, aims_.part)), disk};
-    return {std::min(device, scaled(target.device_bytes, aims_.part)), frame.host_bytes, disk};
+    const auto used = [&](std::int64_t bytes) {
+      return scaled(bytes, share_of_budget(request_.strategy));
+    };
+    if (names_host()) return {device, std::min(frame.host_bytes, used(target.host_bytes)), disk};
+    return {std::min(device, used(target.device_bytes)), frame.host_bytes, disk};
   }
 
   /// True if the target is one of host memory: the device is the host.
@@ -114,7 +118,7 @@ class Planning {
   }
 
   [[nodiscard]] bool is_fast_enough(const std::optional<PlannedStep>& step) const {
-    return step && answer_.slowdown(*step) <= aims_.slowdown;
+    return step && answer_.slowdown(*step) <= most_slowdown(request_.strategy);
   }
 
   /// Returns the best of the steps, with actions where they make it faster, compiled in full.
@@ -151,7 +155,7 @@ class Planning {
   }
 
   void choose_smallest() {
-    answer_.smallest = search_.smallest(limits_);
+    if (!answer_.smallest) answer_.smallest = search_.smallest(limits_);
     if (smallest_fits()) choose(finished(search_, {*answer_.smallest}));
   }
 
@@ -174,7 +178,10 @@ class Planning {
     if (!least) return;
     WithActions accepted = finished(untargeted(), {*least});
     answer_.accepted = accepted.step;
-    if (!search_.fits(answer_.accepted->needs, limits_)) return choose_fastest();
+    if (!search_.fits(answer_.accepted->needs, limits_)) {
+      if (request_.strategy == Strategy::aggressive) unasked_.emplace(search_);
+      return choose_fastest();
+    }
     choose(std::move(accepted));
     answer_.is_asked = false;
   }
@@ -185,6 +192,72 @@ class Planning {
     if (answer_.chosen || !smallest_fits()) return;
     const PlannedStep step = search_.settled(search_.fastest(limits_).value_or(*answer_.smallest));
     choose({step, step});
+  }
+
+  /// Lowers what a refusal names as long as the strategy takes a target that is notably less: it
+  /// may find a step there that no search for the least has found. Each target that is taken lets
+  /// the next be twice as far below; one that is not is followed by the nearest one. Chooses the
+  /// last one if it fits, so that each target that is named is taken, and none that is notably
+  /// less.
+  void lower_what_works() {
+    const bool demands_speed = std::isfinite(most_slowdown(request_.strategy));
+    std::optional<PlannedStep>& works = demands_speed ? answer_.accepted : answer_.smallest;
+    if (request_.strategy == Strategy::maximum || !works || works->plan.units.empty() ||
+        !search_.fits(works->needs, unlimited()))
+      return;
+    std::optional<WithActions> lowered;
+    const auto is_taken = [&](std::int64_t target) {
+      const std::optional<MemoryLimits> limits = limits_of(target);
+      if (!limits || *limits == limits_) return false;  // nothing was found within these
+      std::optional<WithActions> found = taken_within(*limits);
+      if (!found) return false;
+      works = found->step;
+      lowered = std::move(found);
+      return true;
+    };
+    const TargetTerms& terms = request_.terms;
+    if (terms.most_bytes > 0 && target_of(*works) > terms.most_bytes && !is_taken(terms.most_bytes))
+      return;  // no target that is there would do
+    double part = kNoLess;
+    for (int i = 0; i < kMostLowered; ++i) {
+      const std::int64_t target = target_of(*works);
+      if (is_taken(scaled(target, part)))
+        part *= part;
+      else if (std::exchange(part, kNoLess) == kNoLess)
+        break;
+    }
+    if (lowered && search_.fits(works->needs, limits_)) choose(std::move(*lowered));
+  }
+
+  [[nodiscard]] std::int64_t target_of(const PlannedStep& step) const {
+    return least_target(scarce_bytes(step.needs, request_.search.machine), request_.strategy,
+                        request_.terms);
+  }
+
+  /// Returns what the strategy leaves arenas of a target; nullopt if that is nothing, or if no
+  /// target limits them.
+  [[nodiscard]] std::optional<MemoryLimits> limits_of(std::int64_t target) const {
+    if (request_.search.machine.host_is_device() && !names_host()) return {};
+    const std::int64_t arenas = arenas_within(target, request_.strategy, request_.terms);
+    if (arenas <= 0) return {};
+    MemoryLimits limits = limits_;
+    (names_host() ? limits.host_bytes : limits.device_bytes) = arenas;
+    return limits;
+  }
+
+  /// Returns what the strategy chooses within `limits` before it looks for the least that works;
+  /// nullopt if that is nothing.
+  [[nodiscard]] std::optional<WithActions> taken_within(const MemoryLimits& limits) {
+    Planning within(*this, limits);
+    if (request_.strategy == Strategy::aggressive)
+      within.choose_fastest();
+    else
+      within.choose();
+    within.take_back_what_hinders();
+    answer_.complete = answer_.complete && within.search_.complete();
+    answer_.work += within.search_.work_beside_estimates();
+    if (!is_fast_enough(within.answer_.chosen)) return {};
+    return WithActions{*within.by_share_, *within.answer_.chosen};
   }
 
   /// Returns the step with the least memory, of those that are as fast as the strategy demands:
@@ -200,7 +273,7 @@ class Planning {
       (names_host() ? tight.host_bytes : tight.device_bytes) = std::llround(bytes);
       return tight;
     };
-    const double enough = aims_.slowdown * fastest.forecast.step_seconds;
+    const double enough = most_slowdown(request_.strategy) * fastest.forecast.step_seconds;
     double low = scarce(*answer_.smallest), high = scarce(fastest);
     PlannedStep least = std::move(fastest);
     const auto keep_if_fast = [&](std::optional<PlannedStep> step) {
@@ -253,6 +326,7 @@ class Planning {
     const PlannedStep& chosen = *answer_.chosen;
     reason.fits = step.has_value();
     if (!step) return;
+    reason.is_compiled = true;
     reason.needs = step->needs;
     reason.more = {step->needs.device - chosen.needs.device, step->needs.host - chosen.needs.host,
                    step->needs.disk - chosen.needs.disk};
@@ -272,10 +346,12 @@ class Planning {
                std::ranges::find(taken_back_, reason.choices, &TakenBack::first) ==
                    taken_back_.end();
       });
-      if (hinders == all.end()) return;
+      if (hinders == all.end() || !search_.may_work()) return;
       std::optional<PlannedStep> step = search_.attempted_step(hinders->choices, limits_);
+      // In full, as what was chosen is: rough Programs are slower.
+      if (step) step = search_.settled(std::move(*step));
       taken_back_.emplace_back(hinders->choices, step);
-      if (step && step->forecast.step_seconds < answer_.chosen->forecast.step_seconds)
+      if (step && search_.price_of(*step) < search_.price_of(*answer_.chosen))
         choose(finished(search_, {*step}));
     }
   }
@@ -299,10 +375,10 @@ class Planning {
   }
 
   const PlannerRequest& request_;
-  Aims aims_;
   MemoryLimits limits_;
   BudgetSearch search_;
   std::optional<BudgetSearch> untargeted_;
+  std::optional<BudgetSearch> unasked_;  ///< of `aggressive`, before it was asked for its target
   PlannerAnswer answer_;
   std::optional<PlannedStep> by_share_;  ///< what was chosen before it got actions
   using TakenBack = std::pair<Choices, std::optional<PlannedStep>>;
@@ -310,15 +386,6 @@ class Planning {
 };
 
 }  // namespace
-
-std::string_view name_of(Strategy strategy) {
-  constexpr std::array<std::string_view, 4> kNames{"conservative", "balanced", "aggressive",
-                                                   "maximum"};
-  return kNames[static_cast<std::size_t>(strategy)];
-}
-
-double share_of_budget(Strategy strategy) { return aims_of(strategy).part; }
-double most_slowdown(Strategy strategy) { return aims_of(strategy).slowdown; }
 
 double PlannerAnswer::slowdown(const PlannedStep& step) const {
   if (!unlimited) return 1;

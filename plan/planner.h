@@ -9,6 +9,7 @@
 #include "plan/budget_search.h"
 #include "plan/reasons.h"
 #include "plan/strategy.h"
+#include "plan/target_terms.h"
 
 namespace strata::plan {
 
@@ -23,6 +24,7 @@ struct PlannerRequest {
   /// What a target leaves arenas, of which the strategy keeps a part free, where the frame's limits
   /// are those of arenas themselves; absent: the strategy keeps a part of the frame's limits free.
   std::optional<MemoryLimits> target;
+  TargetTerms terms = {};           ///< of the target that a refusal names
   Home farthest_told = Home::disk;  ///< advice names no home that is farther from the device
   /// The effort after which the search ends with the best that it has (BudgetSearch). Work is
   /// counted, not time, so that equal requests get equal answers.
@@ -43,12 +45,13 @@ struct PlannerAnswer {
   PlannerRefusal refusal = PlannerRefusal::none;
   std::optional<PlannedStep> fitting;    ///< for too_slow: the fastest that was found
   std::optional<PlannedStep> unlimited;  ///< the fastest step if memory had no limit
-  /// The least memory that any of the choices needs; absent if it was not looked for.
+  /// The least memory that any of the choices needs; absent if it was not looked for. What a
+  /// refusal names: a target that is less by a hundredth is refused, too.
   std::optional<PlannedStep> smallest;
   /// The least memory with which steps are as fast as the strategy demands, whatever the target:
   /// with it, and with more, the strategy plans. Always looked for by `aggressive`, whose choice it
-  /// is where it fits, and by `conservative` for refusals; absent for the others, which demand
-  /// nothing.
+  /// is where it fits, and by `conservative` for refusals, which name it; absent for the others,
+  /// which demand nothing.
   std::optional<PlannedStep> accepted;
   /// For too_large, on a device with its own memory: the choices for which fewest memories are too
   /// small, by fewest bytes, and what they need.

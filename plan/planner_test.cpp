@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <set>
 
 #include "core/error.h"
@@ -38,6 +39,7 @@ class PlanRun : public testing::Test {
                             .free = free,
                             .strategy = strategy,
                             .disk_bytes = disk_bytes_,
+                            .terms = terms_,
                             .most_work = most_work});
   }
   [[nodiscard]] std::int64_t bytes(const PlannedStep& step) const {
@@ -62,6 +64,7 @@ class PlanRun : public testing::Test {
   runtime::Plan frame_;
   Choices asked_;
   std::int64_t disk_bytes_ = runtime::kUnlimited;
+  TargetTerms terms_;
 };
 
 class PlanRunOnCpu : public PlanRun {
@@ -133,6 +136,51 @@ TEST_F(PlanRun, ARefusalNamesTheLeastThatWorks) {
       static_cast<double>(bytes(*refused.smallest)) / share_of_budget(Strategy::balanced);
   EXPECT_TRUE(plan(std::llround(std::ceil(least))).chosen);
   EXPECT_FALSE(plan(std::llround(least * 0.99)).chosen);
+}
+
+/// Expects that each strategy takes the target that its refusal names, and no target that is less
+/// by a hundredth.
+void expect_exact_floors(const std::function<PlannerAnswer(std::int64_t, Strategy)>& plan,
+                         const machine::Machine& machine, const TargetTerms& terms) {
+  for (const Strategy strategy :
+       {Strategy::conservative, Strategy::balanced, Strategy::aggressive, Strategy::maximum}) {
+    SCOPED_TRACE(name_of(strategy));
+    const auto named = [&](const PlannerAnswer& answer) {
+      const auto& works = answer.accepted ? answer.accepted : answer.smallest;
+      return least_target(scarce_bytes(works->needs, machine), strategy, terms);
+    };
+    const auto within = [&](std::int64_t target) {
+      return plan(target - terms.beside_bytes, strategy);
+    };
+    const std::int64_t least = named(within(terms.beside_bytes + 1));
+    EXPECT_TRUE(within(least).chosen) << least;
+    const std::int64_t less = scaled(least, 0.99);
+    const PlannerAnswer refused = within(less);
+    EXPECT_FALSE(refused.chosen) << less << " of " << least;
+    if (!refused.chosen) {
+      EXPECT_EQ(named(refused), least);
+    }
+  }
+}
+
+TEST_F(PlanRun, TheLeastThatEachStrategyNamesIsExact) {
+  terms_.beside_bytes = 3'000'000;
+  for (const std::int64_t unit : {1, 100'000}) {
+    terms_.most_unit_bytes = unit;
+    expect_exact_floors(
+        [&](std::int64_t bytes, Strategy strategy) { return plan(bytes, strategy); }, machine_,
+        terms_);
+  }
+}
+
+TEST_F(PlanRunOnCpu, TheLeastThatEachStrategyNamesIsExact) {
+  terms_ = {.beside_bytes = 3'000'000, .most_unit_bytes = 100'000};
+  for (const std::int64_t micro_batch : {1, 4, 8}) {
+    asked_.micro_batch = micro_batch;
+    expect_exact_floors(
+        [&](std::int64_t bytes, Strategy strategy) { return plan(bytes, strategy); }, machine_,
+        terms_);
+  }
 }
 
 TEST_F(PlanRun, WhatWasGivenStays) {
@@ -325,6 +373,26 @@ TEST_F(PlanRun, DrivesHoldWhatIsPlannedForThem) {
 TEST_F(PlanRun, WorkIsLimited) {
   const PlannerAnswer answer = plan(budgets()[5], Strategy::balanced, {}, 1);
   EXPECT_FALSE(answer.complete);
+  ASSERT_TRUE(answer.chosen);
+  EXPECT_EQ(answer.attempts.size(), 1) << "without settings that hinder nothing else is compiled";
+}
+
+/// Without such a setting a step would be faster, as compiled in full.
+TEST_F(PlanRun, NoSettingThatHindersIsKept) {
+  Freedom fewer;
+  fewer.farthest = Home::host;
+  fewer.order = false;
+  for (const Freedom& free : {Freedom{}, fewer})
+    for (const std::int64_t budget : budgets()) {
+      const PlannerAnswer answer = plan(budget, Strategy::balanced, free);
+      if (!answer.chosen || answer.is_asked) continue;
+      EXPECT_LE(answer.chosen->choices.optimizer, free.farthest);
+      EXPECT_TRUE(free.order || !answer.chosen->choices.layer_major);
+      for (const PricedChange& reason : answer.reasons) {
+        SCOPED_TRACE(testing::Message() << budget << ": " << name_of(reason.setting));
+        EXPECT_FALSE(reason.fits && reason.slowdown() < -0.02);
+      }
+    }
 }
 
 /// A search of its own, which may end early alone, looks for what a refusal names.

@@ -156,6 +156,14 @@ std::vector<PricedChange> PriceList::taken_back(
   return reasons;
 }
 
+/// Returns `choices` with as much of the optimizer's state off the device as host memory and drives
+/// hold; as they are if they hold all or nothing of it.
+Choices PriceList::with_all_held(const Choices& choices) const {
+  if (!own_device_ || !estimates_.problems(choices).empty()) return choices;
+  return with_less_held(choices, [&](const Choices& some) { return hold_beside(some); })
+      .value_or(choices);
+}
+
 /// Lists a step of each setting that may save memory, and the whole way where there is more of it.
 std::vector<std::pair<Setting, Choices>> PriceList::listed_changes(const Choices& asked,
                                                                    Home farthest) const {
@@ -183,9 +191,12 @@ std::vector<std::pair<Setting, Choices>> PriceList::listed_changes(const Choices
     if (home > asked.parameters) changed(Setting::parameters).parameters = home;
     const bool moves_more = home == asked.optimizer && asked.optimizer_part < 1;
     if (home <= asked.optimizer && !moves_more) continue;
-    Choices& away = changed(Setting::optimizer);
+    Choices away = asked;
     away.optimizer = home;
     away.optimizer_part = 1;
+    away = with_all_held(away);
+    const bool moves_less = home == asked.optimizer && away.optimizer_part <= asked.optimizer_part;
+    if (!moves_less) changed(Setting::optimizer) = away;
   }
   if (!asked.layer_major && asked.micro_steps > 1 && search_.plan.virtual_ranks == 0)
     changed(Setting::order).layer_major = true;
@@ -224,32 +235,60 @@ std::vector<PricedChange> PriceList::single_changes(const Choices& asked, Home f
   return changes;
 }
 
-/// True if `needs` are notably less of the memory that `least` lacks.
+std::int64_t PriceList::lacking_beside(const MemoryNeeds& needs) const {
+  const MemoryNeeds lacking = limits_.lacking(needs, own_device_);
+  return lacking.disk + (own_device_ ? lacking.host : 0);
+}
+
+/// True if host memory and drives are guessed to hold what `choices` need.
+bool PriceList::hold_beside(const Choices& choices) const {
+  return lacking_beside(estimates_.guess(choices).needs) == 0;
+}
+
+/// True if `needs` lack notably less of host memory and drives than `least`, or lack nothing there,
+/// as it does, and are notably less of the memory that a target names.
 bool PriceList::is_less(const MemoryNeeds& needs, const MemoryNeeds& least) const {
-  const bool host_is_short = lacks_host_memory(least);
-  return scarce(needs, host_is_short) < scaled(scarce(least, host_is_short), 1 - kNotablyLess) &&
-         (host_is_short || !lacks_host_memory(needs));
+  const std::int64_t lacking = lacking_beside(needs), most = lacking_beside(least);
+  if (most > 0)
+    return lacking == 0 || lacking < most - scaled(least.host + least.disk, kNotablyLess);
+  return lacking == 0 && scarce_bytes(needs, search_.machine) <
+                             scaled(scarce_bytes(least, search_.machine), 1 - kNotablyLess);
 }
 
 /// Returns those of the alternatives that are guessed to need least, if that is less than `than`.
 std::optional<Choices> PriceList::smallest_of(const Choices& asked, const Freedom& free,
                                               const Choices& than) {
-  const auto hold_beside = [&](const Choices& choices) {
-    const MemoryNeeds lacking = limits_.lacking(estimates_.guess(choices).needs, own_device_);
-    return lacking.host == 0 && lacking.disk == 0;
-  };
   MemoryNeeds least = estimates_.guess(than).needs;
   std::optional<Choices> best;
   for (Choices& choices : alternatives(asked, free, search_.plan, own_device_)) {
     if (free.saved) set_again_part(choices, 1);
     if (!estimates_.problems(choices).empty()) continue;
-    if (own_device_ && free.optimizer) choices = with_held_part(choices, hold_beside);
+    if (own_device_ && free.optimizer)
+      choices = with_held_part(choices, [&](const Choices& some) { return hold_beside(some); });
     const MemoryNeeds needs = estimates_.guess(choices).needs;
     if (!is_less(needs, least)) continue;
     least = needs;
     best = std::move(choices);
   }
   return best;
+}
+
+/// Compiles `choices` without a schedule, with less of the optimizer's state off the device where
+/// host memory or drives turn out to hold less than was guessed.
+std::optional<StepEstimate> PriceList::held_bound(Choices& choices, const Freedom& free) {
+  const std::optional<StepEstimate> bound = estimates_.bound(choices);
+  if (!bound || !own_device_ || !free.optimizer || lacking_beside(bound->needs) == 0) return bound;
+  const MemoryNeeds guess = estimates_.guess(choices).needs;
+  const auto hold = [&](const Choices& some) {
+    MemoryNeeds needs = estimates_.guess(some).needs;
+    needs.host += bound->needs.host - guess.host;
+    needs.disk += bound->needs.disk - guess.disk;
+    return lacking_beside(needs) == 0;
+  };
+  const std::optional<Choices> held = with_less_held(choices, hold);
+  if (!held) return bound;
+  choices = *held;
+  return estimates_.bound(choices);
 }
 
 std::vector<PricedChange> PriceList::forbidden(const Choices& asked, const Freedom& free,
@@ -268,9 +307,9 @@ std::vector<PricedChange> PriceList::forbidden(const Choices& asked, const Freed
       from.actions.clear();
       freer.activations = true;
     }
-    const std::optional<Choices> less = smallest_of(from, freer, smallest);
+    std::optional<Choices> less = smallest_of(from, freer, smallest);
     if (!less) continue;
-    const std::optional<StepEstimate> bound = estimates_.bound(*less);
+    const std::optional<StepEstimate> bound = held_bound(*less, freer);
     // All of them come last.
     if (!bound || !is_less(bound->needs, setting == Setting::all ? best : least->needs)) continue;
     if (is_less(bound->needs, best)) best = bound->needs;

@@ -39,6 +39,7 @@ struct PricedChange {
   double without_seconds = 0;  ///< of a step without the change
   bool fits = true;            ///< as far as guesses tell
   bool contradicts = false;    ///< other choices exclude it, and nothing else is known
+  bool is_compiled = false;    ///< Programs were compiled for it; else it is guessed
 
   /// Returns by which part of its time a step becomes slower.
   [[nodiscard]] double slowdown() const;
@@ -87,6 +88,11 @@ class PriceList {
   /// True if `more` are bytes of a memory beside the scarce one, and `needs` exceed that.
   [[nodiscard]] bool overfills_another(const MemoryNeeds& needs, const MemoryNeeds& more,
                                        bool host_is_short) const;
+  /// Returns the bytes of host memory and drives that `needs` lack: no target gives these.
+  [[nodiscard]] std::int64_t lacking_beside(const MemoryNeeds& needs) const;
+  [[nodiscard]] bool hold_beside(const Choices& choices) const;
+  [[nodiscard]] Choices with_all_held(const Choices& choices) const;
+  [[nodiscard]] std::optional<StepEstimate> held_bound(Choices& choices, const Freedom& free);
   [[nodiscard]] std::optional<Choices> smallest_of(const Choices& asked, const Freedom& free,
                                                    const Choices& than);
   [[nodiscard]] bool is_less(const MemoryNeeds& needs, const MemoryNeeds& least) const;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <set>
 
@@ -43,7 +44,8 @@ class Prices : public testing::Test {
       search.plan.host_bytes = bytes;
     else
       search.plan.budget_bytes[static_cast<std::size_t>(Tier::device)] = bytes;
-    return plan_for_budget({.search = search, .asked = asked_, .free = free});
+    return plan_for_budget(
+        {.search = search, .asked = asked_, .free = free, .disk_bytes = disk_bytes_});
   }
 
   compile::TrainingModel model_ = small_training(4);
@@ -54,6 +56,20 @@ class Prices : public testing::Test {
       .sharding = {.persistence_threshold_elements = 0}, .micro_batch = 4, .micro_steps = 4};
   Search search_{model_, frame_, machine_, {frame_.mesh, {}}};
   StepEstimates estimates_{search_, asked_};
+  std::int64_t disk_bytes_ = runtime::kUnlimited;
+};
+
+class PricesOfOneRank : public Prices {
+ protected:
+  PricesOfOneRank() : Prices(small_gpu(), 1) {}
+
+  /// Returns the host memory for a quarter of the optimizer's state.
+  [[nodiscard]] std::int64_t host_for_quarter() {
+    Choices quarter = asked_;
+    quarter.optimizer = Home::host;
+    quarter.optimizer_part = 0.25;
+    return guess(quarter).host;
+  }
 };
 
 class PricesOnCpu : public Prices {
@@ -181,6 +197,54 @@ TEST_F(Prices, WhereHostMemoryIsShortItIsPriced) {
   for (const PricedChange& change : changes) EXPECT_LT(change.more.host, 0);
   EXPECT_NE(find(changes, Setting::stage), nullptr);
   EXPECT_EQ(find(changes, Setting::saved), nullptr);
+}
+
+/// A quarter of the state is more than host memory holds.
+TEST_F(PricesOfOneRank, AsMuchStateMayLeaveAsHostMemoryHolds) {
+  const std::int64_t host = host_for_quarter() * 8 / 10;
+  const auto changes =
+      prices({.host_bytes = host, .disk_bytes = 0}).single_changes(asked_, Home::host);
+  const PricedChange* optimizer = find(changes, Setting::optimizer);
+  ASSERT_TRUE(optimizer);
+  EXPECT_LT(optimizer->choices.optimizer_part, 0.25);
+  EXPECT_LE(optimizer->needs.host, host);
+}
+
+TEST_F(PricesOfOneRank, WhatASettingForbidsIsHeldByHostMemoryAndDrives) {
+  Freedom given;
+  given.optimizer = false;
+  for (const double of_host : {0.8, 1.3, 2.3})
+    for (const double of_drives : {0.0, 0.7}) {
+      SCOPED_TRACE(testing::Message() << of_host << " of a quarter, " << of_drives);
+      const auto quarter = static_cast<double>(host_for_quarter());
+      search_.plan.host_bytes = std::llround(of_host * quarter);
+      disk_bytes_ = std::llround(of_drives * quarter);
+      const PlannerAnswer refused = plan(1, given);
+      ASSERT_TRUE(refused.smallest);
+      const PricedChange* freed = find(refused.forbidden, Setting::optimizer);
+      ASSERT_TRUE(freed);
+      EXPECT_LE(freed->needs.host, search_.plan.host_bytes);
+      EXPECT_LE(freed->needs.disk, disk_bytes_);
+      const auto left_open = static_cast<double>(plan(1, {}).smallest->needs.device);
+      const std::int64_t told = refused.smallest->needs.device + freed->more.device;
+      EXPECT_NEAR(static_cast<double>(told), left_open, 0.1 * left_open);
+    }
+}
+
+/// No target gives room on drives, so that less there helps though it takes more of the device.
+TEST_F(PricesOfOneRank, ASettingThatIsTooMuchForDrivesIsNamed) {
+  search_.plan.host_bytes = host_for_quarter();
+  disk_bytes_ = 1000;
+  asked_.optimizer = Home::disk;
+  Freedom given;
+  given.optimizer = false;
+  const PlannerAnswer refused = plan(1, given);
+  ASSERT_TRUE(refused.smallest);
+  ASSERT_GT(refused.smallest->needs.disk, disk_bytes_);
+  const PricedChange* freed = find(refused.forbidden, Setting::optimizer);
+  ASSERT_TRUE(freed);
+  EXPECT_LE(freed->needs.disk, disk_bytes_);
+  EXPECT_LE(freed->needs.host, search_.plan.host_bytes);
 }
 
 TEST_F(PricesOnCpu, ItsMemoryIsOne) {

@@ -31,6 +31,50 @@ constexpr int kMostBudgets = 8;
 using KindOfSums = std::pair<bool, bool>;
 KindOfSums kind_of(const Choices& choices) { return {choices.layer_major, choices.sums_away}; }
 
+/// The bytes that guesses lacked, as compiling showed: of stage 3 all that is gathered for a
+/// moment.
+class Shortfalls {
+ public:
+  void note(const Choices& choices, std::int64_t lacked) {
+    of_alike_.try_emplace(alike(choices), lacked);
+    const auto at = of_stage_.try_emplace(stage_of(choices), lacked).first;
+    at->second = std::min(at->second, lacked);
+  }
+  /// Returns what a guess of alike choices lacked; 0 if it was enough, or if none was compiled.
+  [[nodiscard]] std::int64_t known(const Choices& choices) const {
+    const auto at = of_alike_.find(alike(choices));
+    return at == of_alike_.end() ? 0 : std::max<std::int64_t>(0, at->second);
+  }
+  /// Returns the same; where no alike choices were compiled, the least that guesses of their stage
+  /// and order lacked.
+  [[nodiscard]] std::int64_t likely(const Choices& choices) const {
+    if (of_alike_.contains(alike(choices))) return known(choices);
+    const auto at = of_stage_.find(stage_of(choices));
+    return at == of_stage_.end() ? 0 : std::max<std::int64_t>(0, at->second);
+  }
+
+ private:
+  /// What differs otherwise, as between host memory and a drive, changes a guess and what is needed
+  /// by the same bytes.
+  using Alike = std::tuple<int, bool, std::int64_t, bool, bool, bool, bool>;
+  static Alike alike(const Choices& choices) {
+    return {choices.sharding.stage,
+            choices.layer_major,
+            choices.micro_batch,
+            choices.sums_away,
+            choices.optimizer != Home::device,
+            choices.parameters != Home::device,
+            choices.activations != Home::device};
+  }
+  using Stage = std::pair<int, bool>;
+  static Stage stage_of(const Choices& choices) {
+    return {choices.sharding.stage, choices.layer_major};
+  }
+
+  std::map<Alike, std::int64_t> of_alike_;
+  std::map<Stage, std::int64_t> of_stage_;
+};
+
 }  // namespace
 
 /// Choices with what they need.
@@ -70,8 +114,9 @@ PlannedStep BudgetSearch::without_plan(const Entry& entry, const MemoryNeeds& ne
 }
 
 /// Returns what small choices need without a schedule, those first that need least. Guesses tell
-/// which ones may be small; those of drives and host memory are trusted only where they are far
-/// off, so that the choices for larger ones are among those that are tried for smaller ones.
+/// which ones may be small, with what those of choices like them lacked; those of drives and host
+/// memory are trusted only where they are far off, so that the choices for larger ones are among
+/// those that are tried for smaller ones.
 std::vector<BudgetSearch::Entry> BudgetSearch::small_bounds(const MemoryLimits& limits) {
   MemoryLimits wide = limits;
   wide.host_bytes = scaled(limits.host_bytes, 1 + kErrorOfGuesses);
@@ -79,18 +124,31 @@ std::vector<BudgetSearch::Entry> BudgetSearch::small_bounds(const MemoryLimits& 
   const auto guess = [&](const Choices& choices) { return estimates_->guess(choices).needs; };
   const auto guessed_rank = [&](const MemoryNeeds& needs) { return least_rank(needs, wide); };
   const auto rank = [&](const Entry& entry) { return least_rank(entry.least, limits); };
-  std::vector<Entry> bounds;
+  std::vector<Entry> bounds, open = small_guesses(held_alternatives(limits), guess, guessed_rank);
   std::size_t holding = 0;
   std::map<KindOfSums, int> of_kind;  // that are guessed to suffice
+  Shortfalls lacked;
   LeastRank least;
-  for (Entry& entry : small_guesses(held_alternatives(limits), guess, guessed_rank)) {
+  const auto is_decided = [&](const Entry& entry) {
     const auto [lacking, scarce] = guessed_rank(entry.least);
-    const bool is_decided = lacking > 0 ? holding > 0 || bounds.size() >= kSmallOnes
-                                        : holding >= kSmallOnes && scarce >= least.second &&
-                                              of_kind[kind_of(entry.choices)] >= kOfEachKind;
-    if (bounds.size() == kMostBounds) break;
-    if (is_decided) continue;
+    if (lacking > 0) return holding > 0 || bounds.size() >= kSmallOnes;
+    return holding >= kSmallOnes && scarce + lacked.known(entry.choices) >= least.second &&
+           of_kind[kind_of(entry.choices)] >= kOfEachKind;
+  };
+  const auto likely_rank = [&](const Entry& entry) {
+    const auto [lacking, scarce] = guessed_rank(entry.least);
+    return LeastRank{lacking, scarce + lacked.likely(entry.choices)};
+  };
+  while (bounds.size() < kMostBounds) {
+    std::erase_if(open, is_decided);
+    if (open.empty()) break;
+    const auto next = std::ranges::min_element(open, {}, likely_rank);
+    Entry entry = std::move(*next);
+    open.erase(next);
+    const auto [lacking, scarce] = guessed_rank(entry.least);
+    const Choices guessed = entry.choices;
     if (!set_held_bound(entry, limits)) continue;
+    if (entry.choices == guessed) lacked.note(guessed, rank(entry).second - scarce);
     if (lacking == 0) ++of_kind[kind_of(entry.choices)];
     if (rank(entry).first == 0) ++holding;
     least = bounds.empty() ? rank(entry) : std::min(least, rank(entry));
@@ -132,10 +190,15 @@ std::optional<PlannedStep> BudgetSearch::nearest(const MemoryLimits& limits) {
     return std::tuple(short_ones, all_bytes(lacking), needs.device);
   };
   const auto guess = [&](const Choices& choices) { return corrected_guess(choices); };
+  // Less state off the device is nearer where the device has room for the rest, and else is not.
+  std::vector<Choices> all = all_;
+  for (const Choices& held : held_alternatives(limits))
+    if (!is_listed_part(held) && std::ranges::find(all, held) == all.end()) all.push_back(held);
   std::vector<Entry> bounds;
-  for (Entry& entry : small_guesses(all_, guess, rank_of)) {
+  for (Entry& entry : small_guesses(all, guess, rank_of)) {
     if (bounds.size() == kSmallOnes) break;
-    if (set_bound(entry)) bounds.push_back(std::move(entry));
+    if (is_listed_part(entry.choices) ? set_bound(entry) : set_held_bound(entry, limits))
+      bounds.push_back(std::move(entry));
   }
   if (bounds.empty()) return {};
   const auto rank = [&](const Entry& entry) { return rank_of(entry.least); };

@@ -185,10 +185,10 @@ class PlanMachines(ProgramTest):
     def test_a_refusal_says_how_much_of_the_drive_is_missing(self):
         job = [*self.ONE_B, "--target-memory", "8GB"]
         small = self.plan(*job, "--hardware", "rtx4090,memory=12GB,disk_bytes=3GB", expect=1).stdout
-        told = re.search(r"nothing fits; the least that works is --target-memory (\d+)MB, with .*; "
-                         r"with --target-memory (\d+)MB, its drives have 2\.79 GiB, ([\d.]+) GiB too little", small)
-        self.assertLess(int(told[2]), 8000)
-        self.assertGreater(int(told[1]), 8000)
+        told = re.search(r"nothing fits; the least that works is --target-memory ([\d.]+)MB, with .*; "
+                         r"with --target-memory ([\d.]+)MB, its drives have 2\.79 GiB, ([\d.]+) GiB too little", small)
+        self.assertLess(float(told[2]), 8000)
+        self.assertGreater(float(told[1]), 8000)
         enough = 3_000_000_000 + math.ceil((float(told[3]) + 0.01) * 2**30)  # what is printed is rounded
         [large] = json.loads(self.plan(*job, "--json", "--hardware", f"rtx4090,memory=12GB,disk_bytes={math.ceil(enough / 1e6)}MB").stdout)
         self.assertGreater(large["disk_bytes"], 3e9)
@@ -199,7 +199,7 @@ class PlanMachines(ProgramTest):
         for gigabytes in (3, 4, 5, 6):
             machine = ["--hardware", f"rtx4090,memory=12GB,disk_bytes={gigabytes}GB"]
             refused = self.plan(*self.ONE_B, "--target-memory", "2GB", *machine, expect=1).stdout
-            least.append(int(re.search(r"nothing fits; the least that works is --target-memory (\d+)MB", refused)[1]))
+            least.append(float(re.search(r"nothing fits; the least that works is --target-memory ([\d.]+)MB", refused)[1]))
         self.assertEqual(least, sorted(least, reverse=True))
         [works] = json.loads(self.plan(*self.ONE_B, "--json", "--target-memory", f"{least[2]}MB",
                                        "--hardware", "rtx4090,memory=12GB,disk_bytes=5GB").stdout)
@@ -208,7 +208,7 @@ class PlanMachines(ProgramTest):
     def test_the_least_that_works_does_not_depend_on_what_was_asked(self):
         job = ["--model", "qwen2.5-0.5b", "--bf16", "--sequence-length", "1024", "--micro-batch", "4", "--accumulation", "2",
                "--hardware", "rtx4090,memory=6GB", "--target-memory"]
-        least = lambda target: int(re.search(r"nothing fits; the least that works is --target-memory (\d+)MB", self.plan(*job, target, expect=1).stdout)[1])
+        least = lambda target: float(re.search(r"nothing fits; the least that works is --target-memory ([\d.]+)MB", self.plan(*job, target, expect=1).stdout)[1])
         told = least("1200MB")
         self.assertEqual(least(f"{told - 5}MB"), told)
         self.plan(*job, f"{told}MB")

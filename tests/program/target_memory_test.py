@@ -61,11 +61,20 @@ class TargetMemory(TargetTest):
                 self.assertLessEqual(used.ru_maxrss * 1024, 120 * MEGABYTE)
                 self.assertTrue((self.home / flags[1]).stat().st_size > 0)
 
+    def test_a_calibration_stays_inside_its_target(self):
+        """What is measured before the first step takes memory beside the arena of the Programs that are measured."""
+        run = self.start(train(*RUN, *SAMPLES, "--calibrate", "again", "--target-memory", "120MB"))
+        said = run.stdout.read() + run.stderr.read()
+        _, status, used = os.wait4(run.pid, 0)
+        self.assertEqual(os.waitstatus_to_exitcode(status), 0)
+        self.assertRegex(said, r"calibration: \d+ kinds of instructions measured")
+        self.assertLessEqual(used.ru_maxrss * 1024, 120 * MEGABYTE)
+
     def test_what_changes_results_is_chosen_only_where_it_is_allowed_and_named(self):
         asked = ["--bf16", "--micro-batch", "1", "--accumulation", "16"]
         recipe, allowed = "--state-recipe bf16-sr", ["--allow-lossy", "8bit,bf16-sr"]
         refused = self.run_program(train(*RUN, *asked, "--target-memory", "44MB", *allowed), expect=DOES_NOT_FIT).stderr
-        least = re.search(rf"with {recipe}, which --allow-lossy permits, --target-memory (\d+MB) would do", refused)[1]
+        least = re.search(rf"with {recipe}, which --allow-lossy permits, --target-memory ([\d.]+MB) would do", refused)[1]
         without = self.run_program(train(*RUN, *asked, "--target-memory", least), expect=DOES_NOT_FIT).stderr
         self.assertNotIn("state-recipe", without)
         said = self.run_program(train(*RUN, *asked, "--target-memory", least, *allowed, "--metrics", "metrics")).stdout
@@ -157,15 +166,15 @@ class TargetMemory(TargetTest):
         ranks = ["--model", "gpt2-tiny", "--sequence-length", 128, "--global-batch", 4, "--steps", 2, "--calibrate", "off", "--device", "cpu", "--threads", 1,
                  "--output", "out", "--target-memory"]
         refused = self.run_program(mlaunch(2, *ranks, "80MB"), expect=DOES_NOT_FIT)
-        least = re.search(r"the least that works is --target-memory (\d+)MB", refused.stdout + refused.stderr)[1]
+        least = re.search(r"the least that works is --target-memory ([\d.]+)MB", refused.stdout + refused.stderr)[1]
         self.run_program(mlaunch(2, *ranks, f"{least}MB"))
 
     def test_a_refusal_names_a_target_that_works(self):
         refused = self.run_program(train(*RUN, *SAMPLES, "--target-memory", "50MB"), expect=DOES_NOT_FIT)
-        self.assertRegex(refused.stderr, r"\n    with --nvme-path DIR: about --target-memory \d+MB would do, ")
-        least = int(re.search(r"the least that works is --target-memory (\d+)MB", refused.stderr)[1])
+        self.assertRegex(refused.stderr, r"\n    with --nvme-path DIR: about --target-memory [\d.]+MB would do, ")
+        least = re.search(r"the least that works is --target-memory ([\d.]+)MB", refused.stderr)[1]
         self.run_program(train(*RUN, *SAMPLES, "--target-memory", f"{least}MB"))
-        again = self.run_program(train(*RUN, *SAMPLES, "--target-memory", f"{least * 99 // 100 - 1}MB"), expect=DOES_NOT_FIT)
+        again = self.run_program(train(*RUN, *SAMPLES, "--target-memory", f"{0.99 * float(least)}MB"), expect=DOES_NOT_FIT)
         self.assertIn(f"the least that works is --target-memory {least}MB", again.stderr)
 
     def test_a_refusal_names_no_target_that_a_limit_forbids(self):
@@ -181,8 +190,19 @@ class TargetMemory(TargetTest):
     def test_a_target_below_what_a_process_takes_names_one_that_works(self):
         refused = self.run_program(train(*RUN, *SAMPLES, "--threads", "1", "--target-memory", "1MB"), expect=DOES_NOT_FIT)
         least = re.search(r"--target-memory 1MB: a process without any arena alone takes 40\.00 MiB, and nothing fits; "
-                          r"the least that works is --target-memory (\d+)MB", refused.stderr)[1]
+                          r"the least that works is --target-memory ([\d.]+)MB", refused.stderr)[1]
         self.run_program(train(*RUN, *SAMPLES, "--threads", "1", "--target-memory", f"{least}MB"))
+
+    def test_the_least_of_a_tiny_model_is_exact(self):
+        asked = ["--model", "gpt2-tiny", "--threads", "1", "--hardware", "two-cores,disk=none", "--strategy"]
+        for strategy in ("conservative", "balanced", "aggressive", "maximum"):
+            with self.subTest(strategy):
+                def least(target, expect):
+                    said = self.run_program(plan(*asked, strategy, "--target-memory", target), expect=expect).stdout
+                    return float(re.search(r"the least that works is --target-memory ([\d.]+)MB", said)[1]) if expect else 0
+                named = least("10MB", 1)
+                least(f"{named}MB", 0)
+                self.assertEqual(least(f"{0.99 * named}MB", 1), named)
 
     def test_a_strategy_takes_the_target_that_its_refusal_names(self):
         asked = [*MODEL, *SAMPLES, "--hardware", "two-cores,disk=none", "--strategy"]
@@ -190,7 +210,7 @@ class TargetMemory(TargetTest):
             with self.subTest(strategy=strategy, target=target):
                 refused = self.run_program(plan(*asked, strategy, "--target-memory", target), expect=1).stdout
                 self.assertEqual("allows steps that are at most 15 % slower than without a limit" in refused, target == "78MB")
-                least = re.search(r"the least that works is --target-memory (\d+)MB", refused)[1]
+                least = re.search(r"the least that works is --target-memory ([\d.]+)MB", refused)[1]
                 (found,) = json.loads(self.run_program(plan(*asked, strategy, "--target-memory", f"{least}MB", "--json")).stdout)
                 self.assertLessEqual(found["slowdown"], {"conservative": 1.15, "aggressive": 1.4}[strategy])
 
@@ -199,30 +219,46 @@ class TargetMemory(TargetTest):
         without a schedule has holes."""
         def least(*arguments, target="2GB", expect=1):
             said = self.run_program(plan("--bf16", "--hardware", "rtx4090", *arguments, "--target-memory", target), expect=expect).stdout
-            return int(re.search(r"the least that works is --target-memory (\d+)MB", said)[1]) if expect else 0
+            return float(re.search(r"the least that works is --target-memory ([\d.]+)MB", said)[1]) if expect else 0
         short = ["--model", "qwen2.5-7b", "--sequence-length", 1024, "--micro-batch", 1, "--accumulation"]
         self.assertLess(least(*short, 2), 1.01 * least(*short, 1))
         holes = ["--model", "mistral-7b", "--sequence-length", 4096, "--micro-batch", 4]
         named = least(*holes)
         self.assertLess(named, 5120)
         least(*holes, target=f"{named}MB", expect=0)
-        self.assertEqual(least(*holes, target=f"{named * 99 // 100}MB"), named)
+        self.assertEqual(least(*holes, target=f"{0.99 * named}MB"), named)
+
+    def test_a_refusal_names_no_more_than_with_the_stage_that_needs_least(self):
+        """Guesses of stage 3 count nothing that is gathered for a moment, so that all of its plans look smaller than those of stage 2."""
+        asked = ["--model", "llama-3.2-1b", "--bf16", "--hardware", "8xh100", "--strategy", "maximum", "--target-memory", "700MB"]
+
+        def least(*more):
+            said = self.run_program(plan(*asked, *more), expect=1).stdout
+            return float(re.search(r"the least that works is --target-memory ([\d.]+)MB", said)[1])
+        self.assertLessEqual(least(), least("--zero", 2))
 
     def test_a_refusal_names_the_settings_that_forbid_more(self):
         refused = self.run_program(train(*RUN, "--micro-batch", "16", "--target-memory", "60MB", "--allow-offload", "none"), expect=DOES_NOT_FIT)
-        forbidden = r"\n    without --micro-batch 16: about --target-memory (\d+)MB would do, [\d.]+ MiB less per process, steps .*"
+        forbidden = r"\n    without --micro-batch 16: about --target-memory ([\d.]+)MB would do, [\d.]+ MiB less per process, steps .*"
         self.assertRegex(refused.stderr, r"\n  settings that forbid smaller plans, each of them left open, as guessed:" + forbidden +
-                         r"\n    without --allow-offload none, with --nvme-path DIR: about --target-memory \d+MB would do, .* on the drive, steps .*"
-                         r"\n    without --micro-batch 16 --allow-offload none, with --nvme-path DIR: about --target-memory \d+MB would do, ")
-        told = int(re.search(forbidden, refused.stderr)[1])
+                         r"\n    without --allow-offload none, with --nvme-path DIR: about --target-memory [\d.]+MB would do, .* on the drive, steps .*"
+                         r"\n    without --micro-batch 16 --allow-offload none, with --nvme-path DIR: about --target-memory [\d.]+MB would do, ")
+        told = float(re.search(forbidden, refused.stderr)[1])
         freed = self.run_program(train(*RUN, "--global-batch", "16", "--target-memory", "44MB", "--allow-offload", "none"), expect=DOES_NOT_FIT)
-        least = int(re.search(r"the least that works is --target-memory (\d+)MB", freed.stderr)[1])
+        least = float(re.search(r"the least that works is --target-memory ([\d.]+)MB", freed.stderr)[1])
         self.assertAlmostEqual(told / least, 1, delta=0.05)
+
+    def test_a_refusal_names_what_a_held_share_of_the_state_would_do(self):
+        """Host memory has no room for a quarter of a 7B's optimizer state, but for less."""
+        asked = ["--model", "qwen2.5-7b", "--bf16", "--sequence-length", 1024, "--hardware", "rtx4090", "--host-memory", "18GB",
+                 "--allow-offload", "host", "--target-memory"]
+        refused = self.run_program(plan(*asked, "24GB", "--offload-optimizer", "none"), expect=1).stdout
+        self.assertIn("without --offload-optimizer none", refused)
 
     def test_a_refusal_names_no_setting_that_forbids_no_smaller_target(self):
         asked = ["--model", "gpt2-tiny", "--micro-batch", "2", "--target-memory", "20MB", "--threads", "1"]
         said = self.run_program(plan(*asked), expect=1).stdout
-        self.assertRegex(said, r"the least that works is --target-memory \d+MB")
+        self.assertRegex(said, r"the least that works is --target-memory [\d.]+MB")
         self.assertNotIn("settings that forbid smaller plans", said)
         (found,) = json.loads(self.run_program(plan(*asked, "--json"), expect=1).stdout)
         self.assertEqual(found["forbidden_by"], [])
@@ -296,7 +332,7 @@ class TargetMemory(TargetTest):
         """The target is just below the least of stage 0, so that another stage must be chosen."""
         job = [*RUN, "--allow-offload", "none"]
         refused = self.run_program(mlaunch(2, *job, *SAMPLES, "--zero", "0", "--target-memory", "20MB"), expect=DOES_NOT_FIT)
-        least = int(re.search(r"the least that works is --target-memory (\d+)MB", refused.stdout + refused.stderr)[1])
+        least = float(re.search(r"the least that works is --target-memory ([\d.]+)MB", refused.stdout + refused.stderr)[1])
         target = f"{least - 1}MB"
         said = set()
         for more, flags in (({}, ["--target-memory", target]),
@@ -516,8 +552,8 @@ class Plan(TargetTest):
     def test_what_does_not_fit_is_told_apart(self):
         done = self.run_program(plan(*self.SEVEN_B, "--hardware", "rtx4090,8xh100", "--allow-offload", "none"), expect=1)
         self.assertRegex(done.stdout, r"rtx4090: nothing fits, and no --target-memory would do: the smallest plan, with .*, needs [\d.]+ GiB of the "
-                         r"device.* \(\d+MB as a target\), and the device has 24.00 GiB; it takes a machine with more memory, ")
-        self.assertRegex(done.stdout, r"with --nvme-path DIR: about --target-memory \d+MB would do, |without --allow-offload none")
+                         r"device.* \([\d.]+MB as a target\), and the device has 24.00 GiB; it takes a machine with more memory, ")
+        self.assertRegex(done.stdout, r"with --nvme-path DIR: about --target-memory [\d.]+MB would do, |without --allow-offload none")
         self.assertRegex(done.stdout, r"\nrtx4090 +1 +1 +does not fit")
         self.assertRegex(done.stdout, r"\n8xh100 +8 +1 +\d+\.\d+ GiB")
 
@@ -573,8 +609,8 @@ class Plan(TargetTest):
         told = re.search(r"too little \((--strategy balanced --host-memory \d+MB) gives that", refused)[1].split()
         self.assertIn("target memory 24GB (balanced): ", self.run_program(plan(*asked, *told)).stdout)
         refused = self.run_program(plan(*qwen, "--target-memory", "20GB", "--strategy", "conservative"), expect=1).stdout
-        freed = re.search(r"without --strategy conservative, with --nvme-path DIR: about --target-memory (\d+MB) would do", refused)[1]
-        smallest = re.search(r"--strategy maximum works with --target-memory (\d+MB)", refused)[1]
+        freed = re.search(r"without --strategy conservative, with --nvme-path DIR: about --target-memory ([\d.]+MB) would do", refused)[1]
+        smallest = re.search(r"--strategy maximum works with --target-memory ([\d.]+MB)", refused)[1]
         for works in ([freed], [smallest, "--strategy", "maximum", "--allow-offload", "host"]):
             self.run_program(plan(*qwen, "--target-memory", *works))
 
@@ -609,7 +645,7 @@ class Plan(TargetTest):
 
         def least(*more):
             done = self.run_program(plan(*job, "--target-memory", "20MB", *more), expect=1)
-            return int(re.search(r"the least that works is --target-memory (\d+)MB", done.stdout)[1]), done.stderr
+            return float(re.search(r"the least that works is --target-memory ([\d.]+)MB", done.stdout)[1]), done.stderr
 
         (without, said), (saving, nothing) = least(), least("--output", "out")
         self.assertIn(says, said)
@@ -646,6 +682,20 @@ class Plan(TargetTest):
     def test_what_a_driver_holds_is_told(self):
         done = self.run_program(plan(*self.SEVEN_B, "--target-memory", "20GB", "--hardware", "rtx4090"))
         self.assertRegex(done.stdout, r"it needs [\d.]+ GiB of the device, .* \([\d.]+ MiB of it of the device for driver and libraries\)")
+
+    def test_settings_that_are_printed_can_be_typed_in_the_same_command(self):
+        asked = [*self.SEVEN_B, "--target-memory", "20GB", "--hardware", "rtx4090"]
+        first = self.run_program(plan(*asked)).stdout
+        flags = shlex.split(re.search(r"target memory 20GB \(balanced\): (.*)", first)[1])
+        (limit,) = re.findall(r"\n  without --target-memory, these settings go with --device-memory (\S+)\n", first)
+        told = ("device_bytes", "host_bytes", "seconds_per_step")
+
+        def found(*arguments):
+            (one,) = json.loads(self.run_program(plan(*arguments, "--json")).stdout)
+            return [one[name] for name in told]
+        typed = found(*asked, *flags)
+        self.assertEqual(typed, found(*asked))
+        self.assertEqual(typed, found(*self.SEVEN_B, "--hardware", "rtx4090", *flags, "--device-memory", limit))
 
     def test_each_choice_says_why(self):
         asked = [*MODEL, *SAMPLES, "--target-memory", "120MB"]

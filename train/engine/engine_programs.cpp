@@ -7,18 +7,17 @@
 
 #include "comm/agreement.h"
 #include "compile/fit.h"
+#include "compile/safe_programs.h"
 #include "core/error.h"
 #include "runtime/program/budget.h"
-#include "runtime/program/verifier.h"
 #include "train/engine/engine.h"
 
 namespace strata::train {
 
 void Engine::check_programs(const compile::StepPrograms& programs) const {
+  compile::require_safe(programs);
   std::vector<std::string> sequence;
   for (const auto& [key, program] : programs.programs) {
-    if (const auto problems = runtime::verify(program); !problems.empty())
-      throw InternalError("Program '" + program.name + "' is not safe to run: " + problems.front());
     if (const auto excess = runtime::over_budget(program, programs.settings.plan.budget_bytes);
         !excess.empty())
       throw OutOfMemory(excess.front());

@@ -41,13 +41,16 @@ PlannedRun plan_with(const std::string& recipe, ProgramRequest request,
   return planned;
 }
 
-/// Keeps of two refusals' plans that change results the one that needs less.
+/// Keeps of two refusals' plans that change results, and that the strategy takes, the one that
+/// needs less.
 void keep_least(const PlannedRun& lossy, const MemoryBudget& budget, PlannedRun& refused) {
-  if (!lossy.answer.smallest) return;
+  const std::optional<plan::PlannedStep>& works =
+      lossy.answer.accepted ? lossy.answer.accepted : lossy.answer.smallest;
+  if (!works) return;
   const auto needs = [&](const LossyChoice& choice) {
     return plan::scarce_bytes(choice.other->needs, budget.machine);
   };
-  const LossyChoice choice{lossy.lossy->recipe, lossy.answer.smallest};
+  const LossyChoice choice{lossy.lossy->recipe, works};
   if (!refused.lossy || needs(choice) < needs(*refused.lossy)) refused.lossy = choice;
 }
 

@@ -15,6 +15,8 @@
 namespace strata::train {
 namespace {
 
+constexpr std::string_view kArenaLimit = "offload.device_memory_bytes";
+
 /// True if neither a flag nor the file says what the option is.
 bool is_free(const ResolvedConfig& config, std::string_view option) {
   const Origin origin = config.origin_of(option);
@@ -125,6 +127,11 @@ plan::Freedom freedom_of(const ResolvedConfig& config, bool has_drive) {
   return free;
 }
 
+plan::TargetTerms terms_of(const MemoryBudget& budget) {
+  constexpr std::int64_t kMostUnit = 1'000'000;
+  return {budget.beside_bytes, kMostUnit, budget.most_bytes};
+}
+
 PlannedRun plan_options(const ProgramRequest& request, const ResolvedConfig& config,
                         const MemoryBudget& budget) {
   const compile::TrainingModel model = training_model(request);
@@ -146,6 +153,7 @@ PlannedRun plan_options(const ProgramRequest& request, const ResolvedConfig& con
                           .strategy = request.options.target.strategy,
                           .disk_bytes = budget.disk_of_rank(),
                           .target = plan::MemoryLimits{budget.target_bytes, budget.target_bytes},
+                          .terms = terms_of(budget),
                           .farthest_told = request.options.target.offload})};
   if (std::optional<plan::PlannedStep> unlimited = planned.answer.unlimited) {
     unlimited->limits = {};  // they are no settings
@@ -203,6 +211,16 @@ std::string flags_text(const std::vector<PlannedOption>& changes) {
     flags.push_back(option_text(change.name, change.value));
   }
   return fmt::format("{}", fmt::join(flags, " "));
+}
+
+std::string flags_beside_target(std::vector<PlannedOption> changes) {
+  std::erase_if(changes, [](const PlannedOption& change) { return change.name == kArenaLimit; });
+  return flags_text(changes);
+}
+
+std::string arena_limit_text(const std::vector<PlannedOption>& changes) {
+  const auto limit = std::ranges::find(changes, kArenaLimit, &PlannedOption::name);
+  return limit == changes.end() ? "" : option_text(limit->name, limit->value);
 }
 
 std::string to_lines(const std::vector<PlannedOption>& changes) {

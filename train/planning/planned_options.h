@@ -45,6 +45,9 @@ bool makes_setting(std::string_view option, plan::Setting setting);
 /// The choices that `config` leaves open: those of options that neither a flag nor the file gives.
 plan::Freedom freedom_of(const ResolvedConfig& config, bool has_drive);
 
+/// How targets of the run are named: in whole MB, small ones in finer steps.
+plan::TargetTerms terms_of(const MemoryBudget& budget);
+
 /// Plans the run within `budget`. The settings in `config` are what is asked for; those that were
 /// given stay. The forecast of what is chosen also has an evaluation and a step with a snapshot, if
 /// the run is to evaluate or save on its way. Equal arguments give equal answers. Throws
@@ -64,6 +67,13 @@ std::string option_text(std::string_view option, std::string_view value);
 
 /// The changes as the flags that a user would type.
 std::string flags_text(const std::vector<PlannedOption>& changes);
+
+/// The changes as flags to type beside --target-memory: without --device-memory, which it excludes,
+/// and in whose place it limits the arena.
+std::string flags_beside_target(std::vector<PlannedOption> changes);
+
+/// The flag that limits the arena where no target does: "--device-memory 23GB"; "" if none does.
+std::string arena_limit_text(const std::vector<PlannedOption>& changes);
 
 /// Writes and reads changes as lines "name value", for other ranks.
 std::string to_lines(const std::vector<PlannedOption>& changes);

@@ -20,7 +20,7 @@ namespace {
 /// for "24 gb".
 std::string target_text(const ResolvedConfig& config, const MemoryBudget& budget) {
   if (config.options.target.memory != "auto" && !config.options.target.memory.empty())
-    return byte_size_text(parse_byte_size(config.options.target.memory).value());
+    return target_size_text(parse_byte_size(config.options.target.memory).value());
   const std::int64_t arena = budget.machine.host_is_device()
                                  ? budget.host_bytes / budget.local_ranks
                                  : budget.device_bytes;
@@ -128,11 +128,15 @@ bool is_beyond(std::int64_t target, const MemoryBudget& budget) {
 
 std::int64_t least_target(const plan::PlannedStep& smallest, const ResolvedConfig& config,
                           const MemoryBudget& budget) {
-  constexpr std::int64_t kRound = 1'000'000;
-  const double part = plan::share_of_budget(config.options.target.strategy);
-  const auto scarce = static_cast<double>(plan::scarce_bytes(smallest.needs, budget.machine));
-  const auto all = static_cast<std::int64_t>(std::ceil(scarce / part)) + budget.beside_bytes;
-  return (all + kRound - 1) / kRound * kRound;
+  return plan::least_target(plan::scarce_bytes(smallest.needs, budget.machine),
+                            config.options.target.strategy, terms_of(budget));
+}
+
+std::string target_size_text(std::int64_t bytes) {
+  constexpr double kMB = 1e6;
+  const std::string megabytes = fmt::format("{}MB", static_cast<double>(bytes) / kMB);
+  const std::string whole = byte_size_text(bytes);
+  return megabytes.size() < whole.size() ? megabytes : whole;
 }
 
 std::int64_t needed_host_limit(const plan::PlannedStep& step, const ResolvedConfig& config,
@@ -200,6 +204,13 @@ static std::string unlimited_text(const PlannedRun& planned, const MemoryBudget&
       needs_text(answer.unlimited->needs, budget), answer.slowdown(*answer.chosen));
 }
 
+/// Names what limits the arena where the settings are typed without a target.
+static std::string limit_text(const PlannedRun& planned) {
+  const std::string limit = arena_limit_text(planned.changes);
+  if (limit.empty()) return "";
+  return fmt::format("\n  without --target-memory, these settings go with {}", limit);
+}
+
 std::string describe_planned(const PlannedRun& planned, const ResolvedConfig& config,
                              const MemoryBudget& budget) {
   const plan::PlannerAnswer& answer = planned.answer;
@@ -211,11 +222,10 @@ std::string describe_planned(const PlannedRun& planned, const ResolvedConfig& co
     text = target + ": the settings fit as they are, and nothing changes" + autos_text(config);
   else
     text = fmt::format("{} ({}): {}{}", target, name_of(config.options.target.strategy),
-                       flags_text(planned.changes), autos_text(config));
+                       flags_beside_target(planned.changes), autos_text(config));
   text += fmt::format("\n  it needs {}{}\n  {}", needs_text(chosen.needs, budget),
                       beside_text(budget), speed_text(chosen, config.options, budget));
-  if (!answer.is_asked && !chosen.choices.actions.empty())
-    text += actions_text(chosen.choices.actions);
+  if (!answer.is_asked) text += limit_text(planned) + actions_text(chosen.choices.actions);
   text += reasons_text(planned, budget);
   if (const plan::PlannedStep* faster = faster_than_asked(planned, budget))
     text += fmt::format("\n  a step of {:.3g} s is possible with {}", faster->forecast.step_seconds,
@@ -324,7 +334,7 @@ static std::string nearest_text(plan::PlannedStep nearest, const ResolvedConfig&
       "{}; it takes {}, a shorter --sequence-length or a smaller model",
       plan::all_bytes(lacking) > 0 ? "nearest" : "smallest",
       flags.empty() ? "" : ", with " + flags + ",", needs_text(nearest.needs, budget),
-      byte_size_text(least), fmt::join(short_of, ", and "),
+      target_size_text(least), fmt::join(short_of, ", and "),
       lacks_limit_alone ? "that" : "a machine with more memory");
 }
 
@@ -333,7 +343,7 @@ static std::string target_for(plan::PlannedStep step, const ResolvedConfig& conf
                               const MemoryBudget& budget) {
   step.limits = {};  // the target sets them
   const std::string flags = flags_to_type(step, config, budget);
-  return fmt::format("--target-memory {}{}", byte_size_text(least_target(step, config, budget)),
+  return fmt::format("--target-memory {}{}", target_size_text(least_target(step, config, budget)),
                      flags.empty() ? "" : ", with " + flags);
 }
 
@@ -387,10 +397,11 @@ static std::string least_text(const plan::PlannerAnswer& answer, const ResolvedC
       "--sequence-length or a smaller model",
       target_for(works, config, budget), needs_text(works.needs, budget));
   if (const std::int64_t less = least_target(smallest, config, budget); less < least)
-    text += fmt::format("; --strategy maximum works with --target-memory {}", byte_size_text(less));
+    text +=
+        fmt::format("; --strategy maximum works with --target-memory {}", target_size_text(less));
   if (lacks_other && least_target(*nearest, config, budget) < least)
     text += fmt::format("; with --target-memory {}, {}",
-                        byte_size_text(least_target(*nearest, config, budget)),
+                        target_size_text(least_target(*nearest, config, budget)),
                         lacking_text(lacking, nearest->needs, config, budget));
   return text;
 }

@@ -42,9 +42,13 @@ plan::MemoryNeeds lacking_beside(const plan::MemoryNeeds& needs, const MemoryBud
 /// True if the machine cannot give a target of so many bytes.
 bool is_beyond(std::int64_t target, const MemoryBudget& budget);
 
-/// The smallest target with which the strategy of `config` accepts `smallest`, in whole MB.
+/// The smallest target with which the strategy of `config` accepts `smallest`, rounded up by less
+/// than a hundredth.
 std::int64_t least_target(const plan::PlannedStep& smallest, const ResolvedConfig& config,
                           const MemoryBudget& budget);
+
+/// A target as one types it: "24GB", "55.5MB".
+std::string target_size_text(std::int64_t bytes);
 
 /// The --host-memory that `step` takes of a CPU, in whole MB, if the one that was given is too
 /// little for it, whatever the target; 0: it suffices.

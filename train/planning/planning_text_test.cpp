@@ -1,4 +1,4 @@
-// Checks what is said of a choice that could be faster, and of a search that ended early.
+// Checks what is said of a choice, of one that could be faster, and of a search that ended early.
 #include "train/planning/planning_text.h"
 
 #include <gmock/gmock.h>
@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "core/byte_size.h"
 #include "train/config/make_plan.h"
 #include "train/config/testing/settled_options.h"
 
@@ -72,6 +73,46 @@ TEST(PlanningText, SaysHowToGoOnFromASearchThatEndedEarly) {
   planned.answer.refusal = plan::PlannerRefusal::too_large;
   EXPECT_THAT(describe_refusal(planned, config, {}),
               HasSubstr("ended early, and less memory may do: give one or two settings"));
+}
+
+TEST(PlanningText, PrintsSettingsThatCanBeTypedBesideTheTarget) {
+  const ResolvedConfig config = resolve_flags({"--target-memory", "4GB"});
+  PlannedRun planned = asked_run(config.options);
+  planned.answer.is_asked = false;
+  planned.changes = {{"zero.stage", "3"}, {"offload.device_memory_bytes", "3GB"}};
+  const std::string text = describe_planned(planned, config, {});
+  EXPECT_THAT(text, HasSubstr("target memory 4GB (balanced): --zero 3\n"));
+  EXPECT_THAT(text, HasSubstr("\n  without --target-memory, these settings go with "
+                              "--device-memory 3GB\n"));
+  EXPECT_NO_THROW((void)resolve_flags({"--target-memory", "4GB", "--zero", "3"}));
+  planned.changes.pop_back();
+  EXPECT_THAT(describe_planned(planned, config, {}), Not(HasSubstr("--device-memory")));
+}
+
+TEST(PlanningText, WritesTargetsAsOneTypesThem) {
+  EXPECT_EQ(target_size_text(24'000'000'000), "24GB");
+  EXPECT_EQ(target_size_text(1'500'000'000), "1500MB");
+  EXPECT_EQ(target_size_text(512 * 1024 * 1024), "512MiB");
+  for (const char* text : {"55.5MB", "57.6MB", "9.99MB", "1.01MB"})
+    EXPECT_EQ(target_size_text(parse_byte_size(text).value()), text);
+}
+
+TEST(PlanningText, TellsGuessedReasonsFromCompiledOnes) {
+  const ResolvedConfig config = resolve_flags({});
+  PlannedRun planned = asked_run(config.options);
+  planned.changes = {{"zero.stage", "3"}, {"offload.layer_major", "true"}};
+  planned.answer.reasons = {
+      {.setting = plan::Setting::stage, .seconds = 1, .without_seconds = 10},
+      {.setting = plan::Setting::order, .seconds = 2, .without_seconds = 8, .is_compiled = true}};
+  EXPECT_THAT(
+      describe_planned(planned, config, {}),
+      HasSubstr("\n  each of these settings taken back alone, as guessed, of a step of 10 s:"
+                "\n    without --zero 3: as much memory, steps 10.0 % (1 s) slower"
+                "\n    without --layer-major: as much memory, steps 25.0 % (2 s) slower; as "
+                "compiled, of a step of 8 s"));
+  planned.answer.reasons.erase(planned.answer.reasons.begin());
+  EXPECT_THAT(describe_planned(planned, config, {}),
+              HasSubstr("\n  each of these settings taken back alone:\n    without --layer-major"));
 }
 
 TEST(PlanningText, NamesTheFolderThatTheSmallestPlanNeedsOnADrive) {

@@ -112,7 +112,7 @@ static std::string lossy_refusal_text(const std::optional<LossyChoice>& lossy,
   if (!lossy || !is_to_be_had(*lossy->other, config, budget)) return "";
   const std::int64_t least = least_target(*lossy->other, config, budget);
   return fmt::format("\n  with {}, which --allow-lossy permits, --target-memory {} would do",
-                     option_text("state_recipe", lossy->recipe), byte_size_text(least));
+                     option_text("state_recipe", lossy->recipe), target_size_text(least));
 }
 
 /// Names what changes results, and what is had without it.
@@ -128,17 +128,19 @@ static std::string lossy_text(const PlannedRun& planned, const MemoryBudget& bud
 
 std::string reasons_text(const PlannedRun& planned, const MemoryBudget& budget) {
   if (planned.answer.reasons.empty()) return lossy_text(planned, budget);
-  double guess = 0;  // a setting that contradicts the others has none
+  double guess = 0;  // a setting that contradicts the others has none, and a compiled one another
   for (const plan::PricedChange& reason : planned.answer.reasons)
-    guess = std::max(guess, reason.without_seconds);
-  std::string text = "\n  each of these settings taken back alone, as guessed";
-  text += guess > 0 ? fmt::format(", of a step of {:.3g} s:", guess) : ":";
+    if (!reason.is_compiled) guess = std::max(guess, reason.without_seconds);
+  std::string text = "\n  each of these settings taken back alone";
+  text += guess > 0 ? fmt::format(", as guessed, of a step of {:.3g} s:", guess) : ":";
   for (const plan::PricedChange& reason : planned.answer.reasons) {
     text += fmt::format("\n    without {}: ", planned_flags(planned, reason.setting));
     if (reason.contradicts)
       text += "contradicts the others";
     else
       text += price_text(reason, budget.machine) + (reason.fits ? "" : "; would not fit");
+    if (reason.is_compiled)
+      text += fmt::format("; as compiled, of a step of {:.3g} s", reason.without_seconds);
   }
   return text + lossy_text(planned, budget);
 }
@@ -182,8 +184,8 @@ static std::string reached_text(const plan::PlannedStep& smallest, const plan::P
   const std::int64_t least = least_target(smaller, config, budget);
   if (is_beyond(least, budget))
     return fmt::format("about {} as a target, which still is more than there is, ",
-                       byte_size_text(least));
-  return fmt::format("about --target-memory {} would do, ", byte_size_text(least));
+                       target_size_text(least));
+  return fmt::format("about --target-memory {} would do, ", target_size_text(least));
 }
 
 std::vector<plan::PricedChange> forbidden_targets(const PlannedRun& planned,
@@ -191,10 +193,11 @@ std::vector<plan::PricedChange> forbidden_targets(const PlannedRun& planned,
                                                   const MemoryBudget& budget) {
   std::vector<plan::PricedChange> forbidden = planned.answer.forbidden;
   const std::optional<plan::PlannedStep>& smallest = planned.answer.smallest;
+  constexpr std::int64_t kNotablyLess = 1'000'000;  // guesses tell no less apart
   if (smallest && is_to_be_had(*smallest, config, budget))
     std::erase_if(forbidden, [&](const plan::PricedChange& freed) {
-      return least_target(reached_by(freed, *smallest, budget.machine), config, budget) >=
-             least_target(*smallest, config, budget);
+      return least_target(reached_by(freed, *smallest, budget.machine), config, budget) >
+             least_target(*smallest, config, budget) - kNotablyLess;
     });
   return forbidden;
 }

@@ -35,14 +35,14 @@ std::string autos_text(const ResolvedConfig& config);
 std::string price_text(const plan::PricedChange& change, const machine::Machine& machine);
 
 /// Lines that each begin with a line break: the settings that were made, and what the step would
-/// need and take without each of them. "" if nothing was changed.
+/// need and take without each of them, as guessed or as compiled. "" if nothing was changed.
 std::string reasons_text(const PlannedRun& planned, const MemoryBudget& budget);
 
 /// Alike: the first five of PlannerAnswer::changes, or of such, with their flags.
 std::string changes_text(const std::vector<plan::PricedChange>& changes, const TrainOptions& asked,
                          const machine::Machine& machine);
 
-/// PlannerAnswer::forbidden without those whose target, in whole MB, is no smaller than the least
+/// PlannerAnswer::forbidden without those whose target is not smaller by a MB than the least
 /// that works already.
 std::vector<plan::PricedChange> forbidden_targets(const PlannedRun& planned,
                                                   const ResolvedConfig& config,

@@ -40,7 +40,8 @@ Flags flags_of(const plan::Nearest& found, const TrainOptions& options) {
     if (home != before) flags.push_back(std::string(flag) + (home == host ? "cpu" : "nvme"));
   };
   move("--offload-optimizer ", then.optimizer, now.optimizer);
-  if (then.optimizer_part != now.optimizer_part) flags.emplace_back("--offload-ratio 1");
+  if (then.optimizer_part != now.optimizer_part)
+    flags.push_back(fmt::format("--offload-ratio {}", then.optimizer_part));
   move("--offload-param ", then.parameters, now.parameters);
   move("--offload-activations ", then.activations, now.activations);
   const auto limit = [&](const char* flag, const std::optional<std::int64_t>& bytes) {

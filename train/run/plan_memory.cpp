@@ -101,9 +101,10 @@ std::optional<std::vector<PlannedOption>> earlier_settings(RunParts& run,
   set_planned(changes, config);
   try {
     if (fits(run, config.options, budget)) {
+      const std::string flags = flags_beside_target(changes);
       run.listeners.print(fmt::format("target memory {}: the settings of {}, planned for it: {}",
                                       run.options.target.memory, earlier->directory,
-                                      changes.empty() ? "as asked" : flags_text(changes)));
+                                      flags.empty() ? "as asked" : flags));
       return changes;
     }
     run.planned_anew_since = "those of the checkpoint do not fit into the memory that is free now";

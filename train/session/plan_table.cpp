@@ -120,6 +120,7 @@ void write_prices(JsonWriter& json, std::string_view name,
     json.member("setting", name_of(price.setting));
     json.member("flags", flags_of(price));
     json.member("fits", price.fits);
+    if (price.is_compiled) json.member("compiled", true);
     if (!price.contradicts) {
       json.member("device_bytes", price.more.device);
       json.member("host_bytes", price.more.host);
@@ -166,7 +167,7 @@ void write_step(JsonWriter& json, const PlannedMachine& machine) {
   if (machine.price_per_hour > 0)
     json.member("price_per_billion_tokens", machine.cost_of_billion());
   json.member("as_asked", machine.planned.answer.is_asked);
-  json.member("flags", flags_text(machine.planned.changes));
+  json.member("flags", flags_beside_target(machine.planned.changes));
   json.key("settings").begin_object();
   for (const PlannedOption& change : machine.planned.changes)
     json.member(change.name, change.value);
