@@ -187,7 +187,8 @@ std::optional<PlannedStep> BudgetSearch::nearest(const MemoryLimits& limits) {
   const auto rank_of = [&](const MemoryNeeds& needs) {
     const MemoryNeeds lacking = limits.lacking(needs, own_device_);
     const int short_ones = (lacking.device > 0) + (lacking.host > 0) + (lacking.disk > 0);
-    return std::tuple(short_ones, all_bytes(lacking), needs.device);
+    // Whoever asks is told the least target as well, so what lacks other memories says more.
+    return std::tuple(short_ones, lacking.device > 0, all_bytes(lacking), needs.device);
   };
   const auto guess = [&](const Choices& choices) { return corrected_guess(choices); };
   // Less state off the device is nearer where the device has room for the rest, and else is not.

@@ -136,7 +136,7 @@ std::string target_size_text(std::int64_t bytes) {
   constexpr double kMB = 1e6;
   const std::string megabytes = fmt::format("{}MB", static_cast<double>(bytes) / kMB);
   const std::string whole = byte_size_text(bytes);
-  return megabytes.size() < whole.size() ? megabytes : whole;
+  return bytes > kMB && megabytes.size() <= whole.size() ? megabytes : whole;
 }
 
 std::int64_t needed_host_limit(const plan::PlannedStep& step, const ResolvedConfig& config,

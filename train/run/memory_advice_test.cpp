@@ -187,8 +187,8 @@ TEST(MemoryAdvice, MovesStateToHostMemoryWhereTheDeviceIsTooSmall) {
   const std::string both = advice(tight, 1, {1, less, 0});
   EXPECT_TRUE(both.starts_with("--offload-optimizer cpu --offload-param cpu is the cheapest "))
       << both;
-  // Host memory has no room either.
-  limited.options.offload.host_memory_bytes = needs.host - 1;
+  // Host memory has no room either, not even for a part of it.
+  limited.options.offload.host_memory_bytes = needs.host / 2;
   const std::string text = advice(limited, 1, {1, needs.device, 0});
   EXPECT_TRUE(text.starts_with("--offload-optimizer nvme ")) << text;
   EXPECT_NE(text.find(" --nvme-path DIR is the cheapest change that fits: "), std::string::npos)
