@@ -5,7 +5,8 @@
 
 Each run is `train --target-memory` of a model, batch, length and strategy drawn by seed, on one or two ranks. A run counts
 as kept if it made all its steps within the target, as refused if it was refused and a target named that works (too_slow: since the strategy
-allows no steps that are so slow). That target is run with the same strategy; a refusal of it counts as failed.
+allows no steps that are so slow). That target is run with the same strategy; a refusal of it counts as failed. A target that is 1 % less must be refused
+(less_refused): less_runs are those that run.
 """
 import json
 import pathlib
@@ -46,7 +47,7 @@ def run(binaries, home, flags, ranks, target):
 def main():
     binaries = pathlib.Path(sys.argv[1]).resolve()
     runs, seed = int(sys.argv[2]) if len(sys.argv) > 2 else 100, int(sys.argv[3]) if len(sys.argv) > 3 else 1
-    counts = {"runs": 0, "kept": 0, "refused": 0, "too_slow": 0, "floors_run": 0, "over": 0, "failed": 0}
+    counts = {"runs": 0, "kept": 0, "refused": 0, "too_slow": 0, "floors_run": 0, "less_refused": 0, "less_runs": 0, "over": 0, "failed": 0}
     wrong = []
     for i in range(runs):
         config, flags, ranks, megabytes = draw(random.Random(f"{seed} {i}"))
@@ -64,6 +65,10 @@ def main():
                 done, steps, peak = run(binaries, home, flags, ranks, f"{floor[1]}MB")
                 bytes_allowed = round(float(floor[1]) * 10**6)
                 counts["floors_run"] += done.returncode == 0
+                less = run(binaries, home, flags, ranks, f"{int(float(floor[1]) * 990)}KB")[0]
+                counts["less_refused" if less.returncode == DOES_NOT_FIT else "less_runs"] += 1
+                if less.returncode != DOES_NOT_FIT:
+                    wrong.append([i, config, flags, ranks, megabytes, f"1 % less than {floor[1]}MB runs"])
             if done.returncode != 0 or steps != STEPS:
                 counts["failed"] += 1
                 wrong.append([i, config, flags, ranks, megabytes, done.stderr[-400:]])
