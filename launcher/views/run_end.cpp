@@ -24,19 +24,24 @@ EndOfLocalRun::EndOfLocalRun(const RunsOfUser& runs, const std::string& run_id)
     : RunEnd(run_id), runs_(runs), connection_(runs_.send(run_id, kRequest)) {}
 
 bool EndOfLocalRun::wait(std::chrono::milliseconds limit) {
-  const auto end = std::chrono::steady_clock::now() + limit;
-  while (connection_) {
+  using std::chrono::milliseconds;
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + limit;
+  while (!is_told()) {
+    // One who does not listen just now may go on all the same.
+    if (!connection_) connection_ = runs_.send(run_id(), kRequest);
+    if (!connection_ && !runs_.unheard(run_id())) break;
     const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
-    const auto text = read_answer(*connection_, std::max(left, std::chrono::milliseconds(0)));
-    if (!text) return false;
-    connection_.reset();
-    if (!text->empty()) {
-      tell(*text);
-      return true;
+        std::max(std::chrono::ceil<milliseconds>(end - Clock::now()), milliseconds(0));
+    if (connection_) {
+      const auto text = read_answer(*connection_, left);
+      if (!text) return false;
+      connection_.reset();
+      if (!text->empty()) tell(*text);
+    } else if (left == milliseconds(0)) {
+      return false;
     }
-    std::this_thread::sleep_for(kAskAgain);
-    connection_ = runs_.send(run_id(), kRequest);
+    if (!is_told()) std::this_thread::sleep_for(std::min(kAskAgain, left));
   }
   if (!is_told())
     if (auto kept = runs_.find_ended(run_id())) take(std::move(*kept));

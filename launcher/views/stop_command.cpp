@@ -118,7 +118,16 @@ int stop_local(const ViewOptions& options, StandardOutput& output) {
     output.print(describe_end(*ended) + "\n");
     return 0;
   }
-  LocalRun run(runs, runs.choose(options.run));
+  std::string id;
+  try {
+    id = runs.choose(options.run);
+  } catch (const NoAnswer& error) {
+    const auto record = runs.unheard(error.run_id());
+    if (record && !record->is_here()) throw;
+    std::fprintf(stderr, "mlaunch: %s; the run was not asked to end, try again\n", error.what());
+    return static_cast<int>(ExitCode::try_again);
+  }
+  LocalRun run(runs, id);
   return stop(run, options, output);
 }
 
