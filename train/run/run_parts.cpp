@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "core/error.h"
-#include "train/run/lost_steps.h"
 
 namespace strata::train {
 
@@ -17,6 +16,7 @@ RunParts::RunParts(RunRequest& run_request, const RunListeners& who_hears)
       options(request.config.options),
       first(request.context.rank == 0),
       listeners(who_hears),
+      lost_steps(options.output),
       nonfinite(options),
       late_failures(who_hears) {
   if (!options.checkpoint.on_signal) return;
@@ -58,7 +58,7 @@ void RunParts::say_what_is_lost() const { listeners.fail("ended by Ctrl-C; " + l
 
 /// Says what is lost, after the reason why it could not be saved where an attempt has failed.
 std::string RunParts::lost_text() const {
-  return failed_save.before_other_words() + what_is_lost(options.output, under_way.step());
+  return failed_save.before_other_words() + lost_steps.text(under_way.step());
 }
 
 }  // namespace strata::train
