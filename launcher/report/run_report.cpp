@@ -155,7 +155,7 @@ FailureFacts facts_of_failure(const Run& run, const AttemptReport& report) {
   facts.where = rank.where;
   facts.phase_seconds = rank.phase_seconds;
   facts.error = rank.error;
-  if (rank.save_failure) facts.lost_save = rank.save_failure->describe();
+  if (rank.ended_by_failed_save()) facts.lost_save = rank.save_failure->describe();
   facts.peak_rss_bytes = rank.peak_rss_bytes;
   return facts;
 }
