@@ -402,15 +402,15 @@ TEST_F(Views, StopTellsOfSavesThatFailWhileItWaits) {
   EXPECT_TRUE(stop.wait_for_output("could not be written", 1)) << stop.error();
   const JsonValue rank = status().at("runs").elements().front().at("ranks").elements()[1];
   EXPECT_EQ(rank.at("failed_save").at("step").as_integer(), 12);
-  EXPECT_EQ(rank.at("failed_save").at("why").as_string(), "rank 0: out: no space left");
-  EXPECT_TRUE(contains(mlaunch({"status"}).output,
-                       ": the checkpoint of step 12 could not be written: rank 0: out: no space"));
+  EXPECT_TRUE(rank.at("failed_save").at("why").as_string().starts_with("rank 0: out-"));
+  const std::string said = "the checkpoint of step 12 could not be written: rank 0: out-";
+  EXPECT_TRUE(contains(mlaunch({"status"}).output, ": " + said));
   EXPECT_EQ(stop.wait(), 0) << stop.error();
   EXPECT_EQ(run->wait(), 75);
-  const std::string said =
-      "the checkpoint of step 12 could not be written: rank 0: out: no space left\n";
-  EXPECT_EQ(stop.output().find(said), stop.output().rfind(said)) << "once:\n" << stop.output();
   EXPECT_TRUE(contains(stop.output(), said)) << stop.output();
+  EXPECT_EQ(stop.output().find(said), stop.output().rfind(said))
+      << "once, though each attempt has other numbers:\n"
+      << stop.output();
 }
 
 // Fault 36.
