@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <exception>
 #include <utility>
 #include <vector>
 
@@ -48,8 +49,12 @@ void RunParts::print_notes(const std::vector<std::string>& notes) const {
 /// run's, which may be anywhere.
 void RunParts::give_up(const std::string& why) {
   // All ranks would say the same; without a launcher that says it once, rank 0 does.
-  if (first || request.context.status_fd >= 0)
-    listeners.tell(Refused{ExitCode::try_again, why + "; " + lost_text()});
+  try {
+    if (first || request.context.status_fd >= 0)
+      listeners.tell(Refused{ExitCode::try_again, why + "; " + lost_text()});
+  } catch (const std::exception&) {
+    // The process ends all the same, and with this code.
+  }
   ::_exit(static_cast<int>(ExitCode::try_again));
 }
 
