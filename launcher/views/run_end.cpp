@@ -7,6 +7,8 @@
 #include <thread>
 #include <utility>
 
+#include "core/error.h"
+
 namespace strata::launcher {
 namespace {
 
@@ -70,14 +72,15 @@ std::string describe_end(const JsonValue& end) {
         " without a report: its mlaunch (process {} on {}) was killed, or the host went down; it "
         "was seen last at {}",
         process->as_integer(), word("host"), word("seen_at"));
-  if (const auto code = end.find("exit_code"))
-    text += " with code " + std::to_string(code->as_integer());
+  const auto code = end.find("exit_code");
+  if (code) text += " with code " + std::to_string(code->as_integer());
+  const bool is_try_again =
+      code && code->as_integer() == static_cast<std::int64_t>(ExitCode::try_again);
   if (const auto killed = end.find("killed");
       killed && killed->is(JsonKind::array) && killed->size() > 0)
     text += fmt::format(
-        "\n{} of its ranks did not end in time and had to be killed: what they did since the last "
-        "checkpoint is lost",
-        killed->size());
+        "\n{} of its ranks {}: what they did since the last checkpoint is lost", killed->size(),
+        is_try_again ? "did not end in time and had to be killed" : "were killed on request");
   if (const auto step = end.find("committed_step"); step && step->is_number())
     text +=
         fmt::format("\nstep {} is saved in {}{}", step->as_integer(), word("checkpoint"),

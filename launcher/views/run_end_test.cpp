@@ -116,6 +116,11 @@ TEST_F(RunEndTest, TellsOfRanksThatHadToBeKilled) {
       describe_end(parse_json(R"({"run":"01","exit_code":75,"killed":[0,2]})", "end", {})),
       "run 01 has ended with code 75\n2 of its ranks did not end in time and had to be killed: "
       "what they did since the last checkpoint is lost");
+  EXPECT_EQ(
+      describe_end(parse_json(R"({"run":"01","exit_code":130,"killed":[0,2]})", "end", {})),
+      "run 01 has ended with code 130\n2 of its ranks were killed on request: what they did since "
+      "the last checkpoint is lost")
+      << "after Ctrl-C twice";
 }
 
 }  // namespace
