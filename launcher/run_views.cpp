@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "launcher/group/process_start.h"
 #include "launcher/output/log_folder.h"
 #include "launcher/views/metrics_text.h"
 
@@ -32,12 +33,12 @@ RunViews::RunViews(const Run& run, const Coordinator& coordinator, RecentOutput&
       output_(output),
       wire_(wire),
       look_(std::move(answers.look)),
+      process_start_(process_start(::getpid())),
       answers_{[this] { return status_json(status()); }, std::move(answers.stop),
                [this](const AskLogs& asked, bool ended) { return logs(asked, ended); }} {}
 
 void RunViews::open_socket() {
   const auto open_folder = [] { return ControlFolder::make(ControlFolder::places().front()); };
-  if (socket_) socket_->remove_record();
   recorded_.reset();
   socket_.emplace(open_folder, run_.run_id, answers_);
 }
@@ -64,6 +65,7 @@ RunStatus RunViews::current() const {
   status.program = run_.options.command.front();
   status.host = run_.host;
   status.process = ::getpid();
+  status.process_start = process_start_;
   status.started_at = started_at_;
   const TimePoint time = launcher::now();
   status.seconds = std::chrono::duration<double>(time - began_).count();

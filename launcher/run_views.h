@@ -72,6 +72,7 @@ class RunViews {
   OutputOfHosts hosts_{output_};
   ControlWire* const wire_;
   const std::function<std::vector<RankState>()> look_;
+  const std::optional<std::int64_t> process_start_;
   const std::chrono::system_clock::time_point started_at_ = std::chrono::system_clock::now();
   const TimePoint began_ = launcher::now();
   const ViewAnswers answers_;

@@ -28,6 +28,12 @@ struct EndedRank {
   double phase_seconds = 0;          ///< for which it was in its phase at the end; 0: unknown
   std::optional<SaveFailure> save_failure = {};  ///< that was not made good until its end
   std::string stays = {};  ///< why it was killed and does not end; empty: it has ended
+
+  /// True if it ended because it could not save, as its error says. A save that failed earlier, and
+  /// after which training went on, has no part in its end.
+  [[nodiscard]] bool ended_by_failed_save() const {
+    return save_failure && error.find(save_failure->describe()) != std::string::npos;
+  }
 };
 
 struct AttemptFacts {

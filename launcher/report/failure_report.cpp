@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/without_numbers.h"
 
 namespace strata::launcher {
 namespace {
@@ -161,16 +162,6 @@ std::string in_one_line(const std::string& text) {
   for (std::string word; words >> word;) line += (line.empty() ? "" : " ") + word;
   if (line.size() <= kMaxErrorBytes) return line;
   return line.substr(0, kMaxErrorBytes) + " ...";
-}
-
-/// Replaces each number by one '#', to compare errors of ranks that differ in numbers alone.
-std::string without_numbers(const std::string& text) {
-  std::string result;
-  for (const char c : text) {
-    const bool digit = c >= '0' && c <= '9';
-    if (!digit || result.empty() || result.back() != '#') result += digit ? '#' : c;
-  }
-  return result;
 }
 
 /// True if all other ranks have the failed one's error, but for numbers.

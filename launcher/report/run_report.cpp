@@ -24,12 +24,20 @@ std::string lost_save_text(const AttemptFacts& facts) {
   return "";
 }
 
-/// Says which ranks had to be killed; "" if none.
+/// True if the time was over that ranks got to save and end. Who asks twice does not give it.
+bool was_grace_over(const AttemptReport& report) {
+  return std::ranges::any_of(report.hosts, [](const AttemptReport::OfHost& host) {
+    return host.facts && host.facts->exit_code == static_cast<int>(ExitCode::try_again);
+  });
+}
+
+/// Says which ranks were killed after a request to end; "" if none.
 std::string killed_text(const AttemptReport& report) {
   const std::vector<int> killed = killed_ranks(report);
   if (killed.empty()) return "";
-  return fmt::format("; rank{} {} did not end in time and {} killed", killed.size() > 1 ? "s" : "",
-                     rank_list(killed), killed.size() > 1 ? "were" : "was");
+  return fmt::format("rank{} {} {}{} killed", killed.size() > 1 ? "s" : "", rank_list(killed),
+                     was_grace_over(report) ? "did not end in time and " : "",
+                     killed.size() > 1 ? "were" : "was");
 }
 
 std::string why_it_ended(const Run& run, const AttemptReport& report) {
@@ -42,9 +50,10 @@ std::string why_it_ended(const Run& run, const AttemptReport& report) {
   if (!where.empty()) where.insert(0, "; rank 0 was at ");
   if (facts.all_stopped)
     return "mlaunch: stopped on request" + (number != 0 ? " (" + who + ")" : "");
-  if (number != 0)
-    return "mlaunch: ended by " + who + lost_save_text(facts) + killed_text(report) + where;
-  return "";
+  if (number == 0) return "";
+  const std::string killed = killed_text(report);
+  return "mlaunch: ended by " + who + lost_save_text(facts) +
+         (killed.empty() ? "" : "; " + killed) + where;
 }
 
 const AttemptReport::OfHost& failed_host(const AttemptReport& report) {
@@ -155,7 +164,7 @@ FailureFacts facts_of_failure(const Run& run, const AttemptReport& report) {
   facts.where = rank.where;
   facts.phase_seconds = rank.phase_seconds;
   facts.error = rank.error;
-  if (rank.save_failure) facts.lost_save = rank.save_failure->describe();
+  if (rank.ended_by_failed_save()) facts.lost_save = rank.save_failure->describe();
   facts.peak_rss_bytes = rank.peak_rss_bytes;
   return facts;
 }
@@ -231,6 +240,7 @@ std::string attempt_text(const Run& run, const AttemptReport& report, const std:
     text = failure_report(facts);
   } else if (report.hang) {
     text = hang_text(report);
+    add_field(text, "killed", killed_text(report));
     add_field(text, "resume", how_to_go_on(report));
     add_field(text, "report", kept);
     add_field(text, "advice", report.advice);

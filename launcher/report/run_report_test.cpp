@@ -98,7 +98,9 @@ TEST(RunReport, DoesNotAdviseToResumeWithWhatCannotBegin) {
 }
 
 TEST(RunReport, NamesTheSaveThatFailedWhereRanksEndWithoutOne) {
-  const std::string error = "SIGTERM: 4 s are over; the checkpoint of step 9 could not be written";
+  const std::string error =
+      "SIGTERM: 4 s are over; the checkpoint of step 9 could not be written: rank 0: out: no space "
+      "left; steps 1 to 9 are lost: out has no checkpoint";
   AttemptReport report = failed_on_b(error, error);
   for (AttemptReport::OfHost& host : report.hosts) {
     host.facts->ranks[0].ending = Ending{Ending::Kind::exited, 75};
@@ -106,14 +108,29 @@ TEST(RunReport, NamesTheSaveThatFailedWhereRanksEndWithoutOne) {
   }
   const std::string text = attempt_text(run_of_train(), report, "");
   EXPECT_TRUE(text.starts_with(
-      "mlaunch: all 2 ranks failed alike: train exited with code 75, as the checkpoint of step 9 "
-      "could not be written: rank 0: out: no space left\n"))
+      "mlaunch: rank 0 of 2 failed, and the others likewise: train exited with code 75, as the "
+      "checkpoint of step 9 could not be written: rank 0: out: no space left\n"))
       << text;
   EXPECT_FALSE(contains(text, "another rank")) << text;
   EXPECT_TRUE(contains(text, "  advice  make room")) << text;
   const std::string json = report_json(run_of_train(), report, {});
   EXPECT_TRUE(contains(json, "\"ending\": \"exited with code 75 (could not save)\"")) << json;
   EXPECT_TRUE(contains(json, "\"why\": \"rank 0: out: no space left\"")) << json;
+}
+
+TEST(RunReport, BlamesNoEarlierSaveForTheLossOfAPeer) {
+  const std::string error = "rank 1 was killed by signal 9 in all_reduce";
+  AttemptReport report = failed_on_b(error, error);
+  for (AttemptReport::OfHost& host : report.hosts) {
+    host.facts->ranks[0].ending = Ending{Ending::Kind::exited, 75};
+    host.facts->ranks[0].save_failure = SaveFailure{9, 3.5, "rank 0: out: no space left"};
+  }
+  const std::string text = attempt_text(run_of_train(), report, "");
+  EXPECT_FALSE(contains(text.substr(0, text.find('\n')), "could not be written")) << text;
+  EXPECT_TRUE(contains(text, "  advice  another rank was lost or gave no answer")) << text;
+  const std::string json = report_json(run_of_train(), report, {});
+  EXPECT_FALSE(contains(json, "(could not save)")) << json;
+  EXPECT_TRUE(contains(json, "\"why\": \"rank 0: out: no space left\"")) << "but it is told";
 }
 
 TEST(RunReport, NamesRanksThatHadToBeKilled) {
@@ -129,6 +146,15 @@ TEST(RunReport, NamesRanksThatHadToBeKilled) {
   EXPECT_EQ(attempt_text(run_of_train(), report, ""),
             "mlaunch: ended by SIGTERM; the checkpoint of step 9 could not be written: no space; "
             "ranks 0-1 did not end in time and were killed; rank 0 was at step 9, saving");
+  report.hosts[0].facts->exit_code = 130;
+  EXPECT_TRUE(contains(attempt_text(run_of_train(), report, ""), "; ranks 0-1 were killed; rank 0"))
+      << "after Ctrl-C twice the time was not over";
+  report.hosts[0].facts->exit_code = 75;
+  report.hang = Hang{};
+  EXPECT_TRUE(contains(attempt_text(run_of_train(), report, ""),
+                       "\n  killed  ranks 0-1 did not end in time and were killed"))
+      << "a hang is told first";
+  report.hang.reset();
   report.hosts[0].facts->failed = AttemptFacts::Failed{.rank = 1};
   EXPECT_TRUE(killed_ranks(report).empty()) << "somebody else killed it";
 }

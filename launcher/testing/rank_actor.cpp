@@ -91,7 +91,8 @@ int slow_save(Actor& actor) {
   return save(actor);
 }
 
-/// retry: after SIGTERM its page says for 3 s that it cannot save; then it has, and exits with 75.
+/// retry: after SIGTERM its page says for 4 s that it cannot save, as of one attempt after another;
+/// then it has, and exits with 75.
 int retry(Actor& actor) {
   sigset_t requests;
   ::sigemptyset(&requests);
@@ -102,8 +103,10 @@ int retry(Actor& actor) {
   std::fflush(stdout);
   int number = 0;
   if (::sigwait(&requests, &number) != 0) return 70;
-  actor.page.set_failed_save(12, "rank 0: out: no space left");
-  std::this_thread::sleep_for(std::chrono::seconds(3));
+  for (int attempt = 0; attempt < 8; ++attempt) {
+    actor.page.set_failed_save(12, "rank 0: out-" + std::to_string(attempt) + ": no space left");
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  }
   actor.page.forget_failed_save();
   actor.page.set_committed(12, "out/step-12");
   return static_cast<int>(ExitCode::try_again);

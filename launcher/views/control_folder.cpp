@@ -22,6 +22,7 @@
 #include "core/error.h"
 #include "core/run_id.h"
 #include "core/system_call.h"
+#include "launcher/views/run_record.h"
 
 namespace strata::launcher {
 namespace {
@@ -100,6 +101,12 @@ std::optional<ControlFolder> ControlFolder::find(const std::string& path) {
   return ControlFolder(std::move(folder), path);
 }
 
+/// Removes a socket that refuses connections, unless its run may go on all the same.
+void ControlFolder::remove_if_dead(const std::string& run_id) const {
+  const auto record = read_record(record_of(run_id));
+  if (!record || record->was_killed()) remove(run_id);
+}
+
 /// Removes sockets of runs that were killed.
 void ControlFolder::remove_dead() const {
   for (const std::string& id : run_ids()) {
@@ -107,7 +114,7 @@ void ControlFolder::remove_dead() const {
     const sockaddr_un address = address_in(folder_, id + std::string(kSocket));
     if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 &&
         errno == ECONNREFUSED)
-      remove(id);
+      remove_if_dead(id);
   }
 }
 
@@ -220,7 +227,7 @@ std::optional<UniqueFd> ControlFolder::connect(const std::string& run_id) const 
     if (errno == EINTR) continue;
     if (errno == EAGAIN) throw HostError("run " + run_id + " does not answer");
     if (errno != ENOENT && errno != ECONNREFUSED) throw_system_error("connecting to run " + run_id);
-    remove(run_id);
+    remove_if_dead(run_id);
     return std::nullopt;
   }
   return socket;

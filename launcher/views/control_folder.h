@@ -35,8 +35,8 @@ class ControlFolder {
 
   [[nodiscard]] const std::string& path() const { return path_; }
 
-  /// Returns a socket, non-blocking, that listens under the run's id. Removes those of runs that
-  /// were killed. Throws HostError.
+  /// Returns a socket, non-blocking, that listens under the run's id. Removes those of dead runs.
+  /// Throws HostError.
   [[nodiscard]] UniqueFd listen(const std::string& run_id) const;
   /// True if the run's socket has its name here.
   [[nodiscard]] bool has(const std::string& run_id) const;
@@ -64,8 +64,9 @@ class ControlFolder {
 
   /// Lists the ids of runs whose sockets are here, also of runs that have died.
   [[nodiscard]] std::vector<std::string> run_ids() const { return ids_of(kSocket); }
-  /// Connects to a run; nullopt: it is dead, and its socket has been removed. Throws HostError if
-  /// it does not answer within some seconds.
+  /// Connects to a run; nullopt: nobody listens there. The socket of a dead run is removed, not one
+  /// of which the record says that its mlaunch goes on, or is on another host that shares the
+  /// folder. Throws HostError if the run does not answer within some seconds.
   [[nodiscard]] std::optional<UniqueFd> connect(const std::string& run_id) const;
 
  private:
@@ -75,6 +76,7 @@ class ControlFolder {
   static constexpr std::string_view kSocket = ".sock", kEnded = ".ended", kRecord = ".record";
 
   void remove_dead() const;
+  void remove_if_dead(const std::string& run_id) const;
   void make_room(std::string_view ending) const;
   [[nodiscard]] std::string read(const std::string& run_id, std::string_view ending) const;
   [[nodiscard]] std::vector<std::string> ids_of(std::string_view ending) const;

@@ -39,7 +39,14 @@ ControlSocket::ControlSocket(std::function<ControlFolder()> open_folder, std::st
       listening_(folder_.listen(run_id_)) {}
 
 ControlSocket::~ControlSocket() {
-  if (listening_.valid()) folder_.remove(run_id_);
+  if (!listening_.valid()) return;
+  folder_.remove_record(run_id_);
+  folder_.remove(run_id_);
+}
+
+void ControlSocket::keep_record(const std::string& line) {
+  record_ = line + "\n";
+  folder_.keep_record(run_id_, record_);
 }
 
 void ControlSocket::add_polls(std::vector<pollfd>& entries) const {
@@ -83,7 +90,10 @@ void ControlSocket::keep_name(TimePoint now) {
   try {
     ControlFolder folder = open_folder_();
     listening_ = folder.listen(run_id_);
+    // It may be another folder, or a new one in the place of the old one.
+    if (folder.path() != folder_.path()) folder_.remove_record(run_id_);
     folder_ = std::move(folder);
+    if (!record_.empty()) folder_.keep_record(run_id_, record_);
   } catch (const HostError&) {
     // The next look tries again.
   }

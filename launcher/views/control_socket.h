@@ -34,7 +34,7 @@ class ControlSocket {
   /// Listens from now on, in the folder that `open_folder` returns. Throws HostError.
   ControlSocket(std::function<ControlFolder()> open_folder, std::string run_id,
                 ViewAnswers answers);
-  /// Removes the socket.
+  /// Removes the socket and the record: a run that ends by an exception was not killed.
   ~ControlSocket();
   ControlSocket(const ControlSocket&) = delete;
   ControlSocket& operator=(const ControlSocket&) = delete;
@@ -44,10 +44,8 @@ class ControlSocket {
   [[nodiscard]] std::optional<TimePoint> next_deadline() const;
   /// Does what is due.
   void work(TimePoint now);
-  /// Keeps a line (record_json) in its folder for the case that this process is killed, or removes
-  /// it, since the run has another id.
-  void keep_record(const std::string& line) const { folder_.keep_record(run_id_, line + "\n"); }
-  void remove_record() const { folder_.remove_record(run_id_); }
+  /// Keeps a line (record_json) in its folder for the case that this process is killed.
+  void keep_record(const std::string& line);
   /// Removes the socket, keeps `line` (ended_json) in its folder and answers all that wait. Nothing
   /// works afterwards.
   void end(const std::string& line);
@@ -79,6 +77,7 @@ class ControlSocket {
   const std::string run_id_;
   const ViewAnswers answers_;
   UniqueFd listening_;
+  std::string record_;                   ///< the last one that was kept; empty: none
   std::vector<Connection> connections_;  ///< oldest first
   TimePoint last_look_{};                ///< for the socket's name
   std::optional<TimePoint> pause_;       ///< until then nobody is let in: descriptors ran out

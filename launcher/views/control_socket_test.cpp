@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <filesystem>
+#include <memory>
 
 #include "core/testing/test_directory.h"
 
@@ -185,6 +186,30 @@ TEST_F(ControlSocketTest, MakesItselfAgainWhereItWasRemoved) {
   socket_.end("{\"exit_code\":1}");
   EXPECT_EQ(heard(waits), "{\"exit_code\":1}\n");
   EXPECT_TRUE(ControlFolder::make(home_ / "runs").run_ids().empty());
+}
+
+TEST_F(ControlSocketTest, TakesItsRecordAlongWhereItGoesToAnotherFolder) {
+  std::string place = home_ / "first";
+  ControlSocket socket([&] { return ControlFolder::make(place); }, kRun, {});
+  socket.work(now_);
+  socket.keep_record("{}");
+  const ControlFolder first = ControlFolder::make(place);
+  first.remove(kRun);
+  place = home_ / "second";
+  socket.work(now_ + seconds(10));
+  const ControlFolder second = ControlFolder::make(place);
+  EXPECT_EQ(first.record_of(kRun), "") << "or the run would be taken for one that was killed";
+  EXPECT_EQ(second.record_of(kRun), "{}\n");
+  std::filesystem::remove_all(place);
+  socket.work(now_ + seconds(20));
+  EXPECT_EQ(ControlFolder::make(place).record_of(kRun), "{}\n") << "also in a new one";
+}
+
+TEST_F(ControlSocketTest, LeavesNoRecordOfARunThatEndsByAnException) {
+  const auto open = [this] { return ControlFolder::make(home_ / "runs"); };
+  const std::string id(16, 'a');
+  std::make_unique<ControlSocket>(open, id, ViewAnswers{})->keep_record("{}");
+  EXPECT_TRUE(open().recorded_ids().empty());
 }
 
 TEST_F(ControlSocketTest, WaitsForDescriptorsWithoutBeingBusy) {

@@ -7,6 +7,8 @@
 #include <thread>
 #include <utility>
 
+#include "core/error.h"
+
 namespace strata::launcher {
 namespace {
 
@@ -24,19 +26,24 @@ EndOfLocalRun::EndOfLocalRun(const RunsOfUser& runs, const std::string& run_id)
     : RunEnd(run_id), runs_(runs), connection_(runs_.send(run_id, kRequest)) {}
 
 bool EndOfLocalRun::wait(std::chrono::milliseconds limit) {
-  const auto end = std::chrono::steady_clock::now() + limit;
-  while (connection_) {
+  using std::chrono::milliseconds;
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + limit;
+  while (!is_told()) {
+    // One who does not listen just now may go on all the same.
+    if (!connection_) connection_ = runs_.send(run_id(), kRequest);
+    if (!connection_ && !runs_.unheard(run_id())) break;
     const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
-    const auto text = read_answer(*connection_, std::max(left, std::chrono::milliseconds(0)));
-    if (!text) return false;
-    connection_.reset();
-    if (!text->empty()) {
-      tell(*text);
-      return true;
+        std::max(std::chrono::ceil<milliseconds>(end - Clock::now()), milliseconds(0));
+    if (connection_) {
+      const auto text = read_answer(*connection_, left);
+      if (!text) return false;
+      connection_.reset();
+      if (!text->empty()) tell(*text);
+    } else if (left == milliseconds(0)) {
+      return false;
     }
-    std::this_thread::sleep_for(kAskAgain);
-    connection_ = runs_.send(run_id(), kRequest);
+    if (!is_told()) std::this_thread::sleep_for(std::min(kAskAgain, left));
   }
   if (!is_told())
     if (auto kept = runs_.find_ended(run_id())) take(std::move(*kept));
@@ -65,14 +72,15 @@ std::string describe_end(const JsonValue& end) {
         " without a report: its mlaunch (process {} on {}) was killed, or the host went down; it "
         "was seen last at {}",
         process->as_integer(), word("host"), word("seen_at"));
-  if (const auto code = end.find("exit_code"))
-    text += " with code " + std::to_string(code->as_integer());
+  const auto code = end.find("exit_code");
+  if (code) text += " with code " + std::to_string(code->as_integer());
+  const bool is_try_again =
+      code && code->as_integer() == static_cast<std::int64_t>(ExitCode::try_again);
   if (const auto killed = end.find("killed");
       killed && killed->is(JsonKind::array) && killed->size() > 0)
     text += fmt::format(
-        "\n{} of its ranks did not end in time and had to be killed: what they did since the last "
-        "checkpoint is lost",
-        killed->size());
+        "\n{} of its ranks {}: what they did since the last checkpoint is lost", killed->size(),
+        is_try_again ? "did not end in time and had to be killed" : "were killed on request");
   if (const auto step = end.find("committed_step"); step && step->is_number())
     text +=
         fmt::format("\nstep {} is saved in {}{}", step->as_integer(), word("checkpoint"),

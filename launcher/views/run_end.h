@@ -52,7 +52,7 @@ class EndOfLocalRun final : public RunEnd {
 
  private:
   const RunsOfUser& runs_;
-  std::optional<UniqueFd> connection_;  ///< nullopt: the run has ended
+  std::optional<UniqueFd> connection_;  ///< nullopt: the run does not listen
 };
 
 }  // namespace strata::launcher

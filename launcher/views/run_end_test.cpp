@@ -1,5 +1,6 @@
 #include "launcher/views/run_end.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -8,7 +9,9 @@
 #include <string_view>
 #include <thread>
 
+#include "core/host_name.h"
 #include "core/testing/test_directory.h"
+#include "launcher/group/process_start.h"
 
 namespace strata::launcher {
 namespace {
@@ -30,6 +33,18 @@ class RunEndTest : public ::testing::Test {
     (void)::send(peer.get(), answer.data(), answer.size(), MSG_NOSIGNAL);
   }
 
+  /// Keeps a record of a run whose mlaunch is this process, if it began at `start`.
+  void keep_record(std::int64_t start) {
+    ControlFolder::make(home_ / "runs")
+        .keep_record(
+            kRun, fmt::format(R"({{"run":"0123456789abcdef","state":"killed","process":{},)"
+                              R"("process_start":{},"host":"{}","seen_at":"2026-11-29T01:02:03Z",)"
+                              R"("committed_step":40,"checkpoint":"out/step-40",)"
+                              R"("log_folder":"/logs"}})",
+                              ::getpid(), start, host_name()));
+  }
+
+  static constexpr std::int64_t kNeverBegan = 1;
   const TestDirectory home_;
   UniqueFd listening_ = ControlFolder::make(home_ / "runs").listen(kRun);
   const RunsOfUser runs_{{home_ / "runs"}};
@@ -72,21 +87,28 @@ TEST_F(RunEndTest, HasNoCodeWhereTheRunWasKilled) {
 }
 
 TEST_F(RunEndTest, IsWhatIsKnownWhereTheRunWasKilled) {
-  ControlFolder::make(home_ / "runs")
-      .keep_record(kRun,
-                   R"({"run":"0123456789abcdef",)"
-                   R"("state":"killed","process":12,"host":"a","seen_at":"2026-11-29T01:02:03Z",)"
-                   R"("committed_step":40,"checkpoint":"out/step-40","log_folder":"/logs"})");
+  keep_record(kNeverBegan);
   EndOfLocalRun end(runs_, kRun);
   listening_.close();
   EXPECT_TRUE(end.wait(milliseconds(5000)));
   EXPECT_EQ(end.exit_code(), std::nullopt);
   EXPECT_EQ(
       end.describe(),
-      "run 0123456789abcdef has ended without a report: its mlaunch (process 12 on a) was "
-      "killed, or the host went down; it was seen last at 2026-11-29T01:02:03Z\nstep 40 is "
-      "saved in out/step-40; the same command with --resume auto goes on from there\nits logs "
-      "and reports are in /logs");
+      fmt::format("run 0123456789abcdef has ended without a report: its mlaunch (process {} on {}) "
+                  "was killed, or the host went down; it was seen last at 2026-11-29T01:02:03Z\n"
+                  "step 40 is saved in out/step-40; the same command with --resume auto goes on "
+                  "from there\nits logs and reports are in /logs",
+                  ::getpid(), host_name()));
+}
+
+TEST_F(RunEndTest, HasNotComeWhereOnlyTheSocketIsGone) {
+  keep_record(*process_start(::getpid()));
+  EndOfLocalRun end(runs_, kRun);
+  listening_.close();
+  EXPECT_FALSE(end.wait(milliseconds(300))) << "its process goes on";
+  keep_record(kNeverBegan);
+  EXPECT_TRUE(end.wait(milliseconds(5000)));
+  EXPECT_TRUE(end.describe().starts_with("run 0123456789abcdef has ended without a report"));
 }
 
 TEST_F(RunEndTest, TellsOfRanksThatHadToBeKilled) {
@@ -94,6 +116,11 @@ TEST_F(RunEndTest, TellsOfRanksThatHadToBeKilled) {
       describe_end(parse_json(R"({"run":"01","exit_code":75,"killed":[0,2]})", "end", {})),
       "run 01 has ended with code 75\n2 of its ranks did not end in time and had to be killed: "
       "what they did since the last checkpoint is lost");
+  EXPECT_EQ(
+      describe_end(parse_json(R"({"run":"01","exit_code":130,"killed":[0,2]})", "end", {})),
+      "run 01 has ended with code 130\n2 of its ranks were killed on request: what they did since "
+      "the last checkpoint is lost")
+      << "after Ctrl-C twice";
 }
 
 }  // namespace

@@ -154,6 +154,7 @@ std::string record_json(const RunStatus& status, std::chrono::system_clock::time
   json.begin_object();
   json.member("version", 1).member("run", status.run_id).member("program", status.program);
   json.member("state", "killed").member("host", status.host).member("process", status.process);
+  if (status.process_start) json.member("process_start", *status.process_start);
   json.member("seen_at", utc_text(seen_at));
   write_past(json, status, status.committed, status.checkpoint);
   return json.end_object().finish();

@@ -19,7 +19,8 @@ struct RunStatus {
   std::string run_id;
   std::string program;
   std::string host;
-  pid_t process = 0;  ///< of mlaunch
+  pid_t process = 0;                          ///< of mlaunch
+  std::optional<std::int64_t> process_start;  ///< its own (process_start.h); nullopt: not known
   std::chrono::system_clock::time_point started_at;
   double seconds = 0;  ///< since then, by a clock that nobody sets
   int attempt = -1;    ///< from 0; -1: none has begun

@@ -137,10 +137,14 @@ TEST(RunStatus, TellsOfItsEndAndOfWhatIsKnownIfNobodyTellsOfIt) {
   EXPECT_EQ(record.at("state").as_string(), "killed");
   EXPECT_EQ(record.at("seen_at").as_string(), "2026-11-18T11:07:40Z");
   EXPECT_EQ(record.at("process").as_integer(), 4711);
+  EXPECT_FALSE(record.find("process_start").has_value());
   EXPECT_EQ(record.at("committed_step").as_integer(), 40);
   EXPECT_EQ(record.at("checkpoint").as_string(), "out/step-40");
   EXPECT_EQ(record.at("log_folder").as_string(), "/logs");
   EXPECT_FALSE(record.find("exit_code").has_value());
+  status.process_start = 123;
+  EXPECT_EQ(parse_json(record_json(status, time), "record", {}).at("process_start").as_integer(),
+            123);
 }
 
 TEST(RunStatus, TellsOfAStopWhichRanksAreHeld) {

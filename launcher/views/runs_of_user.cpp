@@ -9,7 +9,6 @@
 #include <array>
 #include <cerrno>
 #include <functional>
-#include <map>
 #include <string_view>
 #include <utility>
 
@@ -62,6 +61,17 @@ std::string why_silent(pid_t process) {
   return name + " is neither stopped nor frozen, and may be busy";
 }
 
+/// Reads what a run told at its end; nullopt: that is broken.
+std::optional<JsonValue> read_end(const std::string& line) {
+  try {
+    const JsonValue end = parse_json(line, "the end of a run", {});
+    const auto run = end.is(JsonKind::object) ? end.find("run") : std::nullopt;
+    return run && run->is(JsonKind::string) ? std::optional(end) : std::nullopt;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 std::optional<std::string> read_answer(const UniqueFd& connection, milliseconds limit) {
@@ -110,21 +120,78 @@ std::vector<std::string> RunsOfUser::living() const {
   return found;
 }
 
+/// Returns the records, by id, of runs that do not listen and have not told their end. Broken ones
+/// are left out.
+std::map<std::string, RunRecord> RunsOfUser::left_behind() const {
+  std::map<std::string, RunRecord> found;
+  for (const ControlFolder& folder : folders_)
+    for (const std::string& id : folder.recorded_ids()) {
+      auto record = read_record(folder.record_of(id));
+      if (!record || record->run_id != id) continue;
+      const auto [place, is_new] = found.try_emplace(id, *record);
+      if (!is_new && place->second.seen_at < record->seen_at) place->second = std::move(*record);
+    }
+  // Looked at after the records: a run may begin or end meanwhile.
+  for (const std::string& id : living()) found.erase(id);
+  for (const ControlFolder& folder : folders_)
+    for (const std::string& id : folder.ended_ids()) found.erase(id);
+  return found;
+}
+
+std::vector<RunRecord> RunsOfUser::left_behind_lately(
+    const std::function<bool(const RunRecord&)>& is_wanted) const {
+  const std::string since = utc_text(std::chrono::system_clock::now() - kLately);
+  std::vector<RunRecord> records;
+  for (auto& [id, record] : left_behind())
+    if (record.seen_at >= since && is_wanted(record)) records.push_back(record);
+  std::ranges::stable_sort(records, std::ranges::greater(), &RunRecord::seen_at);
+  return records;
+}
+
+std::vector<RunRecord> RunsOfUser::killed_lately() const {
+  return left_behind_lately([](const RunRecord& record) { return record.was_killed(); });
+}
+
+std::vector<RunRecord> RunsOfUser::elsewhere_lately() const {
+  return left_behind_lately([](const RunRecord& record) { return !record.is_here(); });
+}
+
+std::vector<RunRecord> RunsOfUser::silent() const {
+  std::vector<RunRecord> records;
+  for (auto& [id, record] : left_behind())
+    if (record.is_here() && !record.was_killed()) records.push_back(record);
+  return records;
+}
+
+std::optional<RunRecord> RunsOfUser::unheard(const std::string& run_id) const {
+  const auto all = left_behind();
+  const auto found = all.find(run_id);
+  if (found == all.end() || found->second.was_killed()) return std::nullopt;
+  return found->second;
+}
+
 /// Names the run that was killed last, if one was lately.
 std::string RunsOfUser::killed_text() const {
-  const std::vector<JsonValue> killed = killed_lately();
+  const std::vector<RunRecord> killed = killed_lately();
   return killed.empty() ? ""
                         : fmt::format("; run {} was killed: mlaunch status {} tells what is known",
-                                      killed.front().at("run").as_string(),
-                                      killed.front().at("run").as_string());
+                                      killed.front().run_id, killed.front().run_id);
 }
 
 std::string RunsOfUser::choose(const std::string& typed) const {
-  const std::vector<std::string> ids = living();
-  std::vector<std::string> meant;
-  std::ranges::copy_if(ids, std::back_inserter(meant),
-                       [&](const std::string& id) { return id.starts_with(typed); });
-  if (meant.size() == 1) return meant.front();
+  const auto is_meant = [&](const std::string& id) { return id.starts_with(typed); };
+  std::vector<std::string> ids = living(), meant;
+  for (const RunRecord& record : silent())
+    if (std::ranges::count(ids, record.run_id) == 0) ids.push_back(record.run_id);
+  std::ranges::sort(ids);
+  std::ranges::copy_if(ids, std::back_inserter(meant), is_meant);
+  if (meant.size() == 1) {
+    if (const auto record = unheard(meant.front())) throw NoAnswer(*record);
+    return meant.front();
+  }
+  if (meant.empty() && !typed.empty())
+    for (const auto& [id, record] : left_behind())
+      if (is_meant(id) && !record.was_killed()) throw NoAnswer(record);
   const std::string ended =
       typed.empty() ? ""
                     : fmt::format(
@@ -145,38 +212,14 @@ std::string RunsOfUser::choose(const std::string& typed) const {
 std::optional<JsonValue> RunsOfUser::find_ended(const std::string& typed) const {
   const auto is_meant = [&](const std::string& id) { return id.starts_with(typed); };
   if (typed.empty() || std::ranges::any_of(living(), is_meant)) return std::nullopt;
-  std::map<std::string, std::string> lines;  // by id; an end counts more than a record
-  for (const ControlFolder& folder : folders_)
-    for (const std::string& id : folder.recorded_ids())
-      if (is_meant(id)) lines[id] = folder.record_of(id);
+  std::map<std::string, std::optional<JsonValue>> found;  // by id; nullopt: it may go on
+  for (const auto& [id, record] : left_behind())
+    if (is_meant(id)) found[id] = record.was_killed() ? std::optional(record.told) : std::nullopt;
   for (const ControlFolder& folder : folders_)
     for (const std::string& id : folder.ended_ids())
-      if (is_meant(id)) lines[id] = folder.end_of(id);
-  if (lines.size() != 1 || lines.begin()->second.empty()) return std::nullopt;
-  return parse_json(lines.begin()->second, "the end of run " + typed, {});
-}
-
-std::vector<JsonValue> RunsOfUser::killed_lately() const {
-  const std::vector<std::string> alive = living();
-  const std::string since = utc_text(std::chrono::system_clock::now() - kLately);
-  std::vector<std::pair<std::string, JsonValue>> found;  // by the time at which they were seen last
-  for (const ControlFolder& folder : folders_) {
-    const std::vector<std::string> ended = folder.ended_ids();
-    for (const std::string& id : folder.recorded_ids()) {
-      const std::string line = folder.record_of(id);
-      if (line.empty() || std::ranges::count(alive, id) + std::ranges::count(ended, id) > 0)
-        continue;
-      JsonValue record = parse_json(line, "the record of run " + id, {});
-      const auto seen = record.find("seen_at");  // another version of mlaunch may not tell
-      if (seen && seen->is(JsonKind::string) && seen->as_string() >= since)
-        found.emplace_back(seen->as_string(), std::move(record));
-    }
-  }
-  std::ranges::stable_sort(found, std::ranges::greater(),
-                           [](const auto& one) -> const std::string& { return one.first; });
-  std::vector<JsonValue> records;
-  for (auto& [seen_at, record] : found) records.push_back(std::move(record));
-  return records;
+      if (is_meant(id)) found[id] = read_end(folder.end_of(id));
+  if (found.size() != 1) return std::nullopt;
+  return found.begin()->second;
 }
 
 std::optional<UniqueFd> RunsOfUser::send(const std::string& run_id,

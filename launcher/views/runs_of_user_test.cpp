@@ -1,5 +1,6 @@
 #include "launcher/views/runs_of_user.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,7 +10,9 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/host_name.h"
 #include "core/testing/test_directory.h"
+#include "launcher/group/process_start.h"
 
 namespace strata::launcher {
 namespace {
@@ -23,6 +26,19 @@ bool contains(const std::string& text, const std::string& part) {
 
 std::string refusal(const RunsOfUser& runs, const std::string& typed) {
   return message_of<InvalidArgument>([&] { (void)runs.choose(typed); });
+}
+
+struct Told {
+  std::string host = host_name();
+  std::optional<std::int64_t> start = 1;  ///< of mlaunch, which is this process if it began so
+  std::string seen_at = utc_text(std::chrono::system_clock::now());
+};
+
+/// What a run keeps for the case that it is killed.
+std::string record(const std::string& id, const Told& told = {}) {
+  const std::string start = told.start ? fmt::format(R"("process_start":{},)", *told.start) : "";
+  return fmt::format(R"({{"run":"{}","state":"killed","host":"{}","process":{},{}"seen_at":"{}"}})",
+                     id, told.host, ::getpid(), start, told.seen_at);
 }
 
 TEST(RunsOfUser, AreChosenByTheBeginningOfAnId) {
@@ -62,13 +78,8 @@ TEST(RunsOfUser, AreKnownWhenTheyWereKilled) {
   const std::vector<std::string> places{home / "a"};
   const ControlFolder folder = ControlFolder::make(places[0]);
   UniqueFd socket = folder.listen(kFirst);
-  const std::string now = utc_text(std::chrono::system_clock::now());
-  const auto record = [&](const std::string& id, const std::string& seen_at) {
-    folder.keep_record(
-        id, R"({"run":")" + id + R"(","state":"killed","seen_at":")" + seen_at + "\"}\n");
-  };
-  record(kFirst, now);
-  record(kSecond, "2020-01-01T00:00:00Z");
+  folder.keep_record(kFirst, record(kFirst));
+  folder.keep_record(kSecond, record(kSecond, {.seen_at = "2020-01-01T00:00:00Z"}));
   const RunsOfUser runs(places);
   EXPECT_FALSE(runs.find_ended(kFirst).has_value()) << "it lives";
   EXPECT_TRUE(runs.killed_lately().empty()) << "and the other one is long gone";
@@ -81,6 +92,74 @@ TEST(RunsOfUser, AreKnownWhenTheyWereKilled) {
   folder.keep_end(kFirst, R"({"run":"0123456789abcdef","state":"ended"})");
   EXPECT_EQ(runs.find_ended(kFirst)->at("state").as_string(), "ended") << "it told its end";
   EXPECT_TRUE(runs.killed_lately().empty());
+}
+
+TEST(RunsOfUser, AreNotCalledKilledWhileTheirProcessesGoOn) {
+  const TestDirectory home;
+  const ControlFolder folder = ControlFolder::make(home / "a");
+  const RunsOfUser runs({home / "a"});
+  for (const auto start : {process_start(::getpid()), std::optional<std::int64_t>()}) {
+    folder.keep_record(kFirst, record(kFirst, {.start = start}));
+    EXPECT_FALSE(runs.find_ended(kFirst).has_value());
+    EXPECT_TRUE(runs.killed_lately().empty());
+    ASSERT_EQ(runs.silent().size(), 1U);
+    const std::string why = message_of<NoAnswer>([&] { (void)runs.choose("0123"); });
+    EXPECT_TRUE(contains(why, fmt::format("run 0123456789abcdef does not answer: its mlaunch "
+                                          "(process {}) is there, but its socket was removed; it "
+                                          "makes another one within 10 s",
+                                          ::getpid())))
+        << why;
+    EXPECT_EQ(message_of<NoAnswer>([&] { (void)runs.choose(""); }), why) << "it is the only one";
+  }
+  const UniqueFd second = ControlFolder::make(home / "a").listen(kSecond);
+  EXPECT_TRUE(contains(refusal(runs, ""), "several runs are there, name one")) << "not only this";
+  EXPECT_EQ(runs.choose("0123a"), kSecond);
+}
+
+TEST(RunsOfUser, MayBeOnOtherHostsThatShareAFolder) {
+  const TestDirectory home;
+  const ControlFolder folder = ControlFolder::make(home / "a");
+  folder.keep_record(kFirst, record(kFirst, {.host = "elsewhere"}));
+  folder.listen(kFirst).close();  // as it looks from here
+  const RunsOfUser runs({home / "a"});
+  EXPECT_TRUE(runs.living().empty());
+  EXPECT_EQ(folder.run_ids().size(), 1U) << "its socket is not removed";
+  const UniqueFd other = folder.listen(kSecond);
+  EXPECT_EQ(folder.run_ids().size(), 2U) << "nor by a run that begins";
+  EXPECT_FALSE(runs.find_ended(kFirst).has_value());
+  EXPECT_TRUE(runs.killed_lately().empty());
+  EXPECT_TRUE(runs.silent().empty());
+  ASSERT_EQ(runs.elsewhere_lately().size(), 1U);
+  const std::string why = message_of<NoAnswer>([&] { (void)runs.choose("01234"); });
+  EXPECT_TRUE(contains(why, "run 0123456789abcdef does not answer: it is on host elsewhere (proc"));
+  EXPECT_EQ(runs.choose(""), kSecond) << "the only one of this host";
+  folder.keep_end(kFirst, R"({"run":"0123456789abcdef","state":"ended"})");
+  EXPECT_TRUE(runs.elsewhere_lately().empty());
+}
+
+TEST(RunsOfUser, AreFoundBesideBrokenRecordsAndEnds) {
+  const TestDirectory home;
+  const ControlFolder folder = ControlFolder::make(home / "a");
+  const RunsOfUser runs({home / "a"});
+  folder.keep_record(kFirst, record(kFirst));
+  for (const std::string line :
+       {"\n", "{\"run\":", "[]\n", R"({"state":"killed","process":1,"host":"a","seen_at":"b"})",
+        R"({"run":"0123aaaaaaaaaaaa","process":1,"host":"a"})"}) {
+    folder.keep_record(kSecond, line);
+    ASSERT_EQ(runs.killed_lately().size(), 1U) << line;
+    EXPECT_EQ(runs.killed_lately().front().run_id, kFirst);
+    EXPECT_EQ(runs.find_ended("0123")->at("run").as_string(), kFirst);
+    EXPECT_TRUE(contains(refusal(runs, kSecond), "no run is there")) << line;
+  }
+  folder.keep_end(kSecond, "{\"run\":");
+  EXPECT_FALSE(runs.find_ended(kSecond).has_value());
+}
+
+TEST(RunsOfUser, ThatHaveEndedWereNotKilledWhereverThatIsTold) {
+  const TestDirectory home;
+  ControlFolder::make(home / "a").keep_record(kFirst, record(kFirst));
+  ControlFolder::make(home / "b").keep_end(kFirst, R"({"run":"0123456789abcdef"})");
+  EXPECT_TRUE(RunsOfUser({home / "a", home / "b"}).killed_lately().empty());
 }
 
 TEST(RunsOfUser, SayWhichProcessDoesNotAnswer) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <thread>
 
 #include "core/error.h"
@@ -22,7 +23,7 @@ namespace {
 constexpr std::chrono::seconds kTurn{1};
 constexpr const char* kClearScreen = "\x1b[H\x1b[2J";
 
-constexpr std::size_t kMostKilled = 3;
+constexpr std::size_t kMostUnseen = 3;
 
 /// What is known of a run that does not answer; `process`: of its mlaunch, 0: not known.
 JsonValue silent_run(const std::string& run_id, pid_t process, const std::string& why) {
@@ -37,12 +38,19 @@ JsonValue silent_run(const std::string& run_id, pid_t process, const std::string
   return parse_json(json.end_object().finish(), "status of run " + run_id, {});
 }
 
+JsonValue silent_run(const RunRecord& record) {
+  return silent_run(record.run_id, record.process, record.why_silent());
+}
+
 /// Asks the runs, and skips those that have ended.
 std::vector<JsonValue> ask_all(const RunsOfUser& runs, const std::vector<std::string>& ids) {
   std::vector<JsonValue> answers;
   for (const std::string& id : ids) {
     try {
-      if (auto answer = runs.ask(id, "status")) answers.push_back(std::move(*answer));
+      if (auto answer = runs.ask(id, "status"))
+        answers.push_back(std::move(*answer));
+      else if (const auto record = runs.unheard(id))
+        answers.push_back(silent_run(*record));
     } catch (const NoAnswer& error) {
       answers.push_back(silent_run(id, error.process(), error.why()));
     } catch (const HostError& error) {
@@ -84,15 +92,34 @@ std::string past_text(const JsonValue& end) {
   return text + "\n";
 }
 
-/// Says which runs were killed lately; "" if none was.
-std::string killed_text(const RunsOfUser& runs) {
+/// Says which runs were killed lately, and which are on other hosts; "" if none is.
+std::string unseen_text(const RunsOfUser& runs) {
   std::string text;
-  const std::vector<JsonValue> killed = runs.killed_lately();
-  for (std::size_t i = 0; i < std::min(killed.size(), kMostKilled); ++i)
+  for (const RunRecord& one : runs.killed_lately() | std::views::take(kMostUnseen))
     text += fmt::format("run {} was killed, and was seen last at {}; mlaunch status {}\n",
-                        killed[i].at("run").as_string(), killed[i].at("seen_at").as_string(),
-                        killed[i].at("run").as_string());
+                        one.run_id, one.seen_at, one.run_id);
+  for (const RunRecord& one : runs.elsewhere_lately() | std::views::take(kMostUnseen))
+    text += fmt::format("run {} is on host {}, where it was seen last at {}; ask there\n",
+                        one.run_id, one.host, one.seen_at);
   return text;
+}
+
+/// Returns the id of the run that `options` name, which need not answer; "": none is named.
+std::string chosen(const RunsOfUser& runs, const ViewOptions& options) {
+  if (options.run.empty()) return {};
+  try {
+    return runs.choose(options.run);
+  } catch (const NoAnswer& error) {
+    return error.run_id();
+  }
+}
+
+/// Lists all runs of this host that go on.
+std::vector<std::string> all_ids(const RunsOfUser& runs) {
+  std::vector<std::string> ids = runs.living();
+  for (const RunRecord& record : runs.silent())
+    if (std::ranges::count(ids, record.run_id) == 0) ids.push_back(record.run_id);
+  return ids;
 }
 
 using Answers = std::function<std::vector<JsonValue>()>;
@@ -132,13 +159,13 @@ void show_local(const ViewOptions& options, StandardOutput& output) {
   const RunsOfUser runs(ControlFolder::places());
   if (const auto end = runs.find_ended(options.run))
     return output.print(options.json ? json_text({*end}, 2) : past_text(*end));
-  const std::string run_id = options.run.empty() ? "" : runs.choose(options.run);
+  const std::string run_id = chosen(runs, options);
   const Answers ask = [&] {
-    return ask_all(runs, run_id.empty() ? runs.living() : std::vector<std::string>{run_id});
+    return run_id.empty() ? ask_all(runs, all_ids(runs)) : ask_all(runs, {run_id});
   };
   if (!options.watch) {
     show(ask, options, output);
-    if (!options.json && run_id.empty()) output.print(killed_text(runs));
+    if (!options.json && run_id.empty()) output.print(unseen_text(runs));
     return;
   }
   std::unique_ptr<RunEnd> end;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/without_numbers.h"
 #include "launcher/views/asked_run.h"
 #include "launcher/views/status_text.h"
 #include "launcher/views/view_options.h"
@@ -56,8 +57,8 @@ std::string what_was_done(const std::string& run_id, bool now, const JsonValue& 
   return "run " + run_id + " is asked to save and end" + held_text(answer);
 }
 
-/// Prints which saves fail, each once, until the run has ended or the limit has passed; returns
-/// true if it has ended.
+/// Prints which saves fail, each once however often it is tried again, until the run has ended or
+/// the limit has passed; returns true if it has ended.
 bool wait_for_end(AskedRun& run, RunEnd& end, std::chrono::seconds limit, StandardOutput& output) {
   using Clock = std::chrono::steady_clock;
   std::vector<ShownSaveFailure> told;
@@ -72,7 +73,7 @@ bool wait_for_end(AskedRun& run, RunEnd& end, std::chrono::seconds limit, Standa
       if (!status) continue;
       for (const ShownSaveFailure& one : save_failures(*status)) {
         const bool is_told = std::ranges::any_of(told, [&](const ShownSaveFailure& other) {
-          return other.step == one.step && other.why == one.why;
+          return other.step == one.step && without_numbers(other.why) == without_numbers(one.why);
         });
         if (is_told) continue;
         told.push_back(one);
@@ -118,7 +119,16 @@ int stop_local(const ViewOptions& options, StandardOutput& output) {
     output.print(describe_end(*ended) + "\n");
     return 0;
   }
-  LocalRun run(runs, runs.choose(options.run));
+  std::string id;
+  try {
+    id = runs.choose(options.run);
+  } catch (const NoAnswer& error) {
+    const auto record = runs.unheard(error.run_id());
+    if (record && !record->is_here()) throw;
+    std::fprintf(stderr, "mlaunch: %s; the run was not asked to end, try again\n", error.what());
+    return static_cast<int>(ExitCode::try_again);
+  }
+  LocalRun run(runs, id);
   return stop(run, options, output);
 }
 

@@ -314,6 +314,52 @@ TEST_F(Views, WhatIsKnownOfAKilledRunIsTold) {
   EXPECT_TRUE(stop.output.starts_with(killed)) << stop.output;
 }
 
+/// As a cleaner of /tmp removes it.
+TEST_F(Views, ALiveRunWithoutItsSocketIsNotCalledKilledAndNotStopped) {
+  const auto run = start("save");
+  const std::string id = only_run();
+  const auto is_recorded = [&] { return fs::exists(folder() + "/" + id + ".record"); };
+  for (int i = 0; i < 500 && !is_recorded(); ++i) std::this_thread::sleep_for(milliseconds(20));
+  ASSERT_TRUE(is_recorded());
+  fs::remove(sockets().front());
+  const std::string silent = "its mlaunch (process " + std::to_string(run->pid()) +
+                             ") is there, but its socket was removed; it makes another one within";
+  const Result stop = mlaunch({"stop", id});
+  EXPECT_EQ(stop.code, 75) << stop.output;
+  EXPECT_TRUE(contains(stop.error, "run " + id + " does not answer: " + silent)) << stop.error;
+  EXPECT_TRUE(contains(stop.error, "the run was not asked to end, try again")) << stop.error;
+  const Result all = mlaunch({"status"});
+  EXPECT_TRUE(contains(all.output, "no answer: " + silent)) << all.output;
+  EXPECT_FALSE(contains(all.output, "was killed")) << all.output;
+  const JsonValue one = status({id}).at("runs").elements().front();
+  EXPECT_EQ(one.at("state").as_string(), "no answer");
+  const Result logs = mlaunch({"logs", id});
+  EXPECT_EQ(logs.code, 69) << logs.output;
+  EXPECT_TRUE(contains(logs.error, silent)) << logs.error;
+  for (int i = 0; i < 1000 && sockets().empty(); ++i) std::this_thread::sleep_for(milliseconds(20));
+  EXPECT_EQ(mlaunch({"stop", id}).code, 0) << "it has made another one";
+  EXPECT_EQ(run->wait(), 75);
+}
+
+TEST_F(Views, ARunOnAnotherHostIsNotCalledKilled) {
+  fs::create_directory(folder());
+  fs::permissions(folder(), fs::perms::owner_all);
+  const std::string id = "0123456789abcdef";
+  (void)home_.file("strata/" + id + ".record",
+                   R"({"run":"0123456789abcdef","state":"killed","host":"elsewhere","process":1,)"
+                   R"("seen_at":"9026-11-29T01:02:03Z"})");
+  (void)home_.file("strata/aaaaaaaaaaaaaaaa.record", "{");  // as a host leaves it that went down
+  const Result stop = mlaunch({"stop", id});
+  EXPECT_EQ(stop.code, 69) << stop.output;
+  EXPECT_TRUE(contains(stop.error, "run " + id + " does not answer: it is on host elsewhere (pro"))
+      << stop.error;
+  const Result all = mlaunch({"status"});
+  EXPECT_EQ(all.code, 0) << all.error;
+  EXPECT_TRUE(contains(all.output, "run " + id + " is on host elsewhere, where it was seen last"))
+      << all.output;
+  EXPECT_EQ(status({id}).at("runs").elements().front().at("state").as_string(), "no answer");
+}
+
 TEST_F(Views, ARunThatTellsItsEndLeavesNoRecord) {
   const auto run = start("save");
   const std::string record = folder() + "/" + only_run() + ".record";
@@ -356,15 +402,15 @@ TEST_F(Views, StopTellsOfSavesThatFailWhileItWaits) {
   EXPECT_TRUE(stop.wait_for_output("could not be written", 1)) << stop.error();
   const JsonValue rank = status().at("runs").elements().front().at("ranks").elements()[1];
   EXPECT_EQ(rank.at("failed_save").at("step").as_integer(), 12);
-  EXPECT_EQ(rank.at("failed_save").at("why").as_string(), "rank 0: out: no space left");
-  EXPECT_TRUE(contains(mlaunch({"status"}).output,
-                       ": the checkpoint of step 12 could not be written: rank 0: out: no space"));
+  EXPECT_TRUE(rank.at("failed_save").at("why").as_string().starts_with("rank 0: out-"));
+  const std::string said = "the checkpoint of step 12 could not be written: rank 0: out-";
+  EXPECT_TRUE(contains(mlaunch({"status"}).output, ": " + said));
   EXPECT_EQ(stop.wait(), 0) << stop.error();
   EXPECT_EQ(run->wait(), 75);
-  const std::string said =
-      "the checkpoint of step 12 could not be written: rank 0: out: no space left\n";
-  EXPECT_EQ(stop.output().find(said), stop.output().rfind(said)) << "once:\n" << stop.output();
   EXPECT_TRUE(contains(stop.output(), said)) << stop.output();
+  EXPECT_EQ(stop.output().find(said), stop.output().rfind(said))
+      << "once, though each attempt has other numbers:\n"
+      << stop.output();
 }
 
 // Fault 36.

@@ -306,6 +306,21 @@ class BesideTraining(KeptWorkTest):
                 self.assertRegex(line, r"^warning: the checkpoint of step \d+ still cannot be written, for the same cause; trying again for 1 s \(--save-retry\)$")
             self.assertIn("out has no checkpoint: all steps are lost", error)
 
+    # Fault 14.
+    def test_checkpoints_of_the_run_before_do_not_count_as_saved(self):
+        """With --overwrite-output-dir they lie there until this run has committed one."""
+        with self.small_disk("out", "size=3m") as out:
+            self.run_program(train(*JOB, "--steps", "1"))
+            (out / "step-00000001").rename(out / "step-00900000")
+            process = self.start_training("--overwrite-output-dir", "--save-retry", "1")
+            with contextlib.suppress(OSError):  # until the disk is full
+                (out / "filler").write_bytes(bytes(3 << 20))
+            process.send_signal(signal.SIGTERM)
+            _, error = process.communicate(timeout=LIMIT_S)
+            self.assertEqual(process.returncode, IO, error)
+            self.assertRegex(error, r"the checkpoint of step (\d+) could not be written: .*; if the run ends before, steps 1 to \1 are lost: out has no checkpoint of this run")
+            self.assertIn("out has no checkpoint of this run: all steps are lost", error)
+
     # Faults 14, 36.
     def test_a_signal_is_answered_while_the_last_checkpoint_waits_for_room(self):
         """The first one at once, by what is tried and what would be lost; a second one ends the run."""

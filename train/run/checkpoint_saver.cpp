@@ -9,7 +9,6 @@
 #include "core/error.h"
 #include "train/checkpoint/checkpoint_directory.h"
 #include "train/checkpoint/checkpoint_reader.h"
-#include "train/run/lost_steps.h"
 
 namespace strata::train {
 namespace {
@@ -103,6 +102,7 @@ void CheckpointSaver::require_lease(std::int64_t step) const {
 }
 
 void CheckpointSaver::tidy_up(std::int64_t step, bool is_finite) {
+  lost_.count_to(step);
   // Told at once: the event comes only when all ranks have agreed on the commit.
   if (is_finite) folder_.watch().set_committed(step, folder_.path() + "/" + checkpoint_name(step));
   try {
@@ -147,20 +147,21 @@ bool CheckpointSaver::attempt(std::int64_t step, Failing failing,
     said_due_ = false;
     last_commit_ = Clock::now();
     if (failing == Failing::tries_again && may_be_mended(error.exit_code())) {
-      retry_->failed(error.what(), what_is_lost(folder_.path(), step));
+      retry_->failed(error.what(), lost_.text(step));
       return false;
     }
-    const bool has_earlier = has_checkpoints();
+    const std::string lack = lost_.lack();
     if (failing == Failing::ends_run || failing == Failing::tries_again ||
         options_.on_error == SaveFailure::stop)
       throw Error(error.exit_code(),
                   lost + "; " +
-                      (has_earlier ? "earlier checkpoints in " + folder_.path() + " are whole"
-                                   : folder_.path() + " has no checkpoint: all steps are lost"));
-    listeners_.warn(lost +
-                    (failing == Failing::before_last ? "; the last checkpoint is next, "
-                                                     : "; training goes on, ") +
-                    (has_earlier ? "earlier checkpoints are whole" : "there is no checkpoint yet"));
+                      (lack.empty() ? "earlier checkpoints in " + folder_.path() + " are whole"
+                                    : lack + ": all steps are lost"));
+    listeners_.warn(
+        lost +
+        (failing == Failing::before_last ? "; the last checkpoint is next, "
+                                         : "; training goes on, ") +
+        (lack.empty() ? "earlier checkpoints are whole" : "there is no checkpoint yet"));
     return false;
   }
 }
@@ -253,6 +254,7 @@ std::optional<Saved> CheckpointSaver::finish() {
   said_due_ = false;
   if (!result.committed) return {};
   failed_.forget();
+  lost_.count_to(step);
   folder_.watch().forget_failed_save();
   last_step_ = step;
   last_commit_ = Clock::now();
@@ -269,14 +271,6 @@ std::optional<Saved> CheckpointSaver::finish() {
     listeners_.warn(saved.directory + " is not finite: " + saved.not_finite +
                     "; 'latest', --resume auto and --keep count on the newest checkpoint that is");
   return saved;
-}
-
-bool CheckpointSaver::has_checkpoints() const {
-  try {
-    return !list_checkpoints(folder_.files(), folder_.path()).empty();
-  } catch (const IoError&) {
-    return false;  // the folder is gone
-  }
 }
 
 double CheckpointSaver::age_seconds() const { return seconds_since(last_commit_); }

@@ -22,6 +22,7 @@
 #include "train/engine/engine.h"
 #include "train/engine/save_checkpoint.h"
 #include "train/run/failed_save.h"
+#include "train/run/lost_steps.h"
 #include "train/run/output_folder.h"
 #include "train/run/run_listeners.h"
 #include "train/run/save_retry.h"
@@ -40,14 +41,19 @@ struct SaveContents {
 };
 
 /// Saves a run's checkpoints. Collective calls are made by all ranks at the same border. Borrows
-/// the folder and the listeners, `failed`, which knows why the newest attempt failed, and `stop`,
-/// which hears signals; null: nothing does.
+/// the folder and the listeners, `failed`, which knows why the newest attempt failed, `lost`, which
+/// knows what is saved, and `stop`, which hears signals; null: nothing does.
 class CheckpointSaver {
  public:
   CheckpointSaver(const CheckpointOptions& options, OutputFolder& folder,
-                  const RunListeners& listeners, FailedSave& failed,
+                  const RunListeners& listeners, FailedSave& failed, LostSteps& lost,
                   const StopRequest* stop = nullptr)
-      : options_(options), folder_(folder), listeners_(listeners), failed_(failed), stop_(stop) {}
+      : options_(options),
+        folder_(folder),
+        listeners_(listeners),
+        failed_(failed),
+        lost_(lost),
+        stop_(stop) {}
 
   /// Raises this rank's flags in the agreed word of step `step` (counted from 0), before it starts.
   void raise_flags(Engine& engine, std::int64_t step);
@@ -100,7 +106,6 @@ class CheckpointSaver {
   bool keep_trying(std::int64_t step, const std::function<void()>& body);
   /// Runs `body`, which throws on all ranks or none. False: it failed and the run goes on.
   bool attempt(std::int64_t step, Failing failing, const std::function<void()>& body);
-  [[nodiscard]] bool has_checkpoints() const;
   std::optional<Saved> finish();
   /// Called on rank 0 before a commit. Throws PeerError if others may write the checkpoints by now.
   void require_lease(std::int64_t step) const;
@@ -114,6 +119,7 @@ class CheckpointSaver {
   OutputFolder& folder_;
   const RunListeners& listeners_;
   FailedSave& failed_;
+  LostSteps& lost_;
   const StopRequest* stop_;
   std::optional<SaveRetry> retry_;  ///< of the last save
   int attempts_ = 0;

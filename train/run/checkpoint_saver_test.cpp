@@ -88,7 +88,8 @@ class CheckpointSaverTest : public testing::Test {
   const CheckpointOptions options_;
   OutputFolder folder_{options_, directory_ / "out", context_, *communicator_, listeners_};
   FailedSave failed_;
-  CheckpointSaver saver_{options_, folder_, listeners_, failed_};
+  LostSteps lost_{directory_ / "out"};
+  CheckpointSaver saver_{options_, folder_, listeners_, failed_, lost_};
 };
 
 TEST_F(CheckpointSaverTest, AStateIsNotJudgedByLossesOfLaterOnes) {
@@ -144,7 +145,8 @@ TEST(CheckpointSaver, CommitsNothingAfterTheEndOfItsLease) {
   const CheckpointOptions options;
   OutputFolder folder(options, directory / "out", context, *communicator, listeners);
   FailedSave failed;
-  CheckpointSaver saver(options, folder, listeners, failed);
+  LostSteps lost(folder.path());
+  CheckpointSaver saver(options, folder, listeners, failed, lost);
   EXPECT_TRUE(saver.save(*engine, contents_after(1), false));
   EXPECT_EQ(page.data().committed_step, 1) << "told without a listener";
   EXPECT_EQ(std::string(page.data().checkpoint), directory / "out/step-00000001");
@@ -171,7 +173,8 @@ TEST(CheckpointSaver, GoesOnAfterTheFirstStepThatSpeaksOfItsStage) {
   const CheckpointOptions options;
   OutputFolder folder(options, directory / "out", context, *communicator, listeners);
   FailedSave failed;
-  CheckpointSaver saver(options, folder, listeners, failed);
+  LostSteps lost(folder.path());
+  CheckpointSaver saver(options, folder, listeners, failed, lost);
   std::int64_t steps = 0;
   const auto start_step = [&] {
     saver.raise_flags(*engine, steps);

@@ -11,13 +11,19 @@
 namespace strata::train {
 namespace {
 
-std::optional<FoundCheckpoint> newest_in(const std::string& output) noexcept {
+std::vector<FoundCheckpoint> all_in(const std::string& output) noexcept {
   try {
     PosixFileSystem files;
-    if (const auto all = list_checkpoints(files, output); !all.empty()) return all.back();
+    return list_checkpoints(files, output);
   } catch (const std::exception&) {
+    return {};
   }
-  return {};
+}
+
+/// Returns the newest checkpoint of at most step `most`.
+std::optional<FoundCheckpoint> newest_of(std::vector<FoundCheckpoint> all, std::int64_t most) {
+  std::erase_if(all, [most](const FoundCheckpoint& one) { return one.step > most; });
+  return all.empty() ? std::nullopt : std::optional(all.back());
 }
 
 std::string steps(std::int64_t first, std::int64_t last) {
@@ -27,10 +33,17 @@ std::string steps(std::int64_t first, std::int64_t last) {
 
 }  // namespace
 
-std::string what_is_lost(const std::string& output, std::int64_t step) noexcept {
-  if (output.empty()) return steps(1, step) + ": there is no --output";
-  const auto newest = newest_in(output);
-  if (!newest) return steps(1, step) + ": " + output + " has no checkpoint";
+std::string LostSteps::lack() const noexcept {
+  const std::vector<FoundCheckpoint> all = all_in(output_);
+  if (newest_of(all, counted_)) return "";
+  return output_ + " has no checkpoint" + (all.empty() ? "" : " of this run");
+}
+
+std::string LostSteps::text(std::int64_t step) const noexcept {
+  if (step < 1) return "nothing is lost: no step has begun";
+  if (output_.empty()) return steps(1, step) + ": there is no --output";
+  const auto newest = newest_of(all_in(output_), counted_);
+  if (!newest) return steps(1, step) + ": " + lack();
   if (newest->step >= step) return "nothing is lost: " + newest->path + " is of this step";
   return steps(newest->step + 1, step) + ": the newest checkpoint is " + newest->path;
 }

@@ -94,7 +94,8 @@ class RestartTest : public testing::Test {
     const CheckpointOptions options{.resume = "auto"};
     OutputFolder folder(options, output(), context, *communicator, listeners_);
     FailedSave failed;
-    CheckpointSaver saver(options, folder, listeners_, failed);
+    LostSteps lost(folder.path());
+    CheckpointSaver saver(options, folder, listeners_, failed, lost);
     for (const std::int64_t step : steps) {
       SaveContents contents;
       contents.state.step = step;

@@ -19,6 +19,12 @@ namespace strata::train {
 /// session's error once all is saved.
 using RunListener = std::function<void(const RunEvent&)>;
 
+/// True for an event that may come from another thread than the run's: a listener with state of its
+/// own takes none of these, or has a lock.
+inline bool comes_from_any_thread(const RunEvent& event) {
+  return std::holds_alternative<Note>(event) || std::holds_alternative<Refused>(event);
+}
+
 /// All listeners of one rank's session, which hear every event in the order they were added.
 class RunListeners {
  public:

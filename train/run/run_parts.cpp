@@ -2,11 +2,11 @@
 
 #include <unistd.h>
 
+#include <exception>
 #include <utility>
 #include <vector>
 
 #include "core/error.h"
-#include "train/run/lost_steps.h"
 
 namespace strata::train {
 
@@ -17,6 +17,7 @@ RunParts::RunParts(RunRequest& run_request, const RunListeners& who_hears)
       options(request.config.options),
       first(request.context.rank == 0),
       listeners(who_hears),
+      lost_steps(options.output),
       nonfinite(options),
       late_failures(who_hears) {
   if (!options.checkpoint.on_signal) return;
@@ -48,8 +49,12 @@ void RunParts::print_notes(const std::vector<std::string>& notes) const {
 /// run's, which may be anywhere.
 void RunParts::give_up(const std::string& why) {
   // All ranks would say the same; without a launcher that says it once, rank 0 does.
-  if (first || request.context.status_fd >= 0)
-    listeners.tell(Refused{ExitCode::try_again, why + "; " + lost_text()});
+  try {
+    if (first || request.context.status_fd >= 0)
+      listeners.tell(Refused{ExitCode::try_again, why + "; " + lost_text()});
+  } catch (const std::exception&) {
+    // The process ends all the same, and with this code.
+  }
   ::_exit(static_cast<int>(ExitCode::try_again));
 }
 
@@ -58,7 +63,7 @@ void RunParts::say_what_is_lost() const { listeners.fail("ended by Ctrl-C; " + l
 
 /// Says what is lost, after the reason why it could not be saved where an attempt has failed.
 std::string RunParts::lost_text() const {
-  return failed_save.before_other_words() + what_is_lost(options.output, under_way.step());
+  return failed_save.before_other_words() + lost_steps.text(under_way.step());
 }
 
 }  // namespace strata::train

@@ -21,6 +21,7 @@
 #include "train/run/earlier_plan.h"
 #include "train/run/failed_save.h"
 #include "train/run/late_failures.h"
+#include "train/run/lost_steps.h"
 #include "train/run/nonfinite_watch.h"
 #include "train/run/output_folder.h"
 #include "train/run/page_watch.h"
@@ -104,6 +105,7 @@ struct RunParts {
   NewFolders folders;                      ///< rank 0's, for what it will write
   std::optional<OutputFolder> output;
   FailedSave failed_save;
+  LostSteps lost_steps;
   std::optional<CheckpointSaver> saver;
   std::optional<ResumeSource> resume_source;
   std::optional<ResumePoint> resume_point;

@@ -3,9 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <thread>
+
+#include "core/without_numbers.h"
 
 namespace strata::train {
 namespace {
@@ -14,12 +15,6 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kLongestPause{15000};
 constexpr milliseconds kBetweenLooks{100};  // at signals
-
-/// The text without its numbers: the free bytes of a disk differ from attempt to attempt.
-std::string without_numbers(std::string text) {
-  std::erase_if(text, [](unsigned char c) { return std::isdigit(c) != 0; });
-  return text;
-}
 
 std::string seconds_text(SaveRetry::Clock::duration time) {
   const double seconds = std::chrono::duration<double>(time).count();
@@ -39,7 +34,7 @@ std::string SaveRetry::time_left() const {
 void SaveRetry::failed(const std::string& why, const std::string& lost) {
   lost_ = lost;
   const bool is_first = cause_.empty();
-  std::string cause = without_numbers(why);
+  std::string cause = without_numbers(why);  // free bytes differ from attempt to attempt
   const bool is_same = cause == cause_;
   cause_ = std::move(cause);
   if (is_first) {

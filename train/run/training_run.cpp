@@ -115,7 +115,7 @@ std::optional<ExitCode> open_training(RunParts& run) {
     publish_worlds(context, worlds_for(run.options.global_batch, run.request.micro_batch_in),
                    run.options.checkpoint.on_signal);
   run.saver.emplace(run.options.checkpoint, *run.output, run.listeners, run.failed_save,
-                    run.stop ? &*run.stop : nullptr);
+                    run.lost_steps, run.stop ? &*run.stop : nullptr);
   const bool done = is_done(run);
   if (done && run.options.dump_state.empty()) return leave_done(run);
   if (!run.device) open_machine(run);

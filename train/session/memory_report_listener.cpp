@@ -27,7 +27,6 @@ void MemoryReportListener::operator()(const RunEvent& event) {
   if (const auto* equipping = std::get_if<Equipping>(&event)) begin(*equipping);
   if (const auto* done = std::get_if<StepDone>(&event)) add(*done);
   if (const auto* closing = std::get_if<Closing>(&event)) write(*closing);
-  if (const auto* refused = std::get_if<Refused>(&event)) write(*refused);
 }
 
 void MemoryReportListener::begin(const Equipping& equipping) {
@@ -67,7 +66,7 @@ void MemoryReportListener::write(const Closing& closing) {
   }
 }
 
-void MemoryReportListener::write(const Refused& refused) {
+void MemoryReportListener::tell(const Refused& refused) {
   if (std::exchange(is_written_, true)) return;
   if (!kept_) {
     listeners_.note("no memory report is written: no Programs were made that it could be about");

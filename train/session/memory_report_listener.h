@@ -25,12 +25,13 @@ class MemoryReportListener {
   MemoryReportListener(const RunRequest& request, const RunListeners& listeners)
       : request_(request), listeners_(listeners) {}
   void operator()(const RunEvent& event);
+  /// Writes what is known of a run that has failed and is released; only once.
+  void tell(const Refused& refused);
 
  private:
   void begin(const Equipping& equipping);
   void add(const StepDone& done);
   void write(const Closing& closing);
-  void write(const Refused& refused);
   /// Writes the report of what `programs` do on `machine`, and of all steps so far.
   void write(const compile::StepPrograms& programs, const machine::Machine& machine,
              const std::string& failure, const runtime::TraceRecorder* recorder);

@@ -22,15 +22,15 @@ void MetricsListener::tell_missing() {
 }
 
 void MetricsListener::operator()(const RunEvent& event) {
+  if (comes_from_any_thread(event)) return;
   if (const auto* began = std::get_if<Began>(&event)) return open(*began);
   if (!log_) return;
   if (const auto* done = std::get_if<StepDone>(&event)) write(*done);
   if (const auto* evaluated = std::get_if<Evaluated>(&event)) log_->write(*evaluated);
   if (const auto* saved = std::get_if<Saved>(&event)) log_->write(*saved);
   if (const auto* transfers = std::get_if<Transfers>(&event)) log_->write(*transfers);
-  if (std::holds_alternative<Closing>(event) || std::holds_alternative<Refused>(event))
-    tell_missing();
-  if (failure_ && !std::holds_alternative<Note>(event)) throw IoError(*std::exchange(failure_, {}));
+  if (std::holds_alternative<Closing>(event)) tell_missing();
+  if (failure_) throw IoError(*std::exchange(failure_, {}));
 }
 
 }  // namespace strata::train

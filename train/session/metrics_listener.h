@@ -19,12 +19,13 @@ class MetricsListener {
   MetricsListener(std::string path, const RunListeners& listeners)
       : path_(std::move(path)), listeners_(listeners) {}
   void operator()(const RunEvent& event);
+  /// Warns of the steps that are missing, once: a failure may follow the end of the run. Not while
+  /// it hears something.
+  void tell_missing();
 
  private:
   void open(const Began& began);
   void write(const StepDone& done);
-  /// Once: a failure may follow the end of the run.
-  void tell_missing();
   std::string path_;
   const RunListeners& listeners_;
   std::optional<MetricsLog> log_;

@@ -59,8 +59,10 @@ TEST(MetricsListener, StepsThatAreMissingAreCounted) {
   const std::string missing = "4 steps are missing: 2 to 5";
   ASSERT_EQ(said.size(), 1U);
   EXPECT_EQ(said[0], home / "m" + ": written again from step 6 on; " + missing);
-  metrics(Refused{ExitCode::io, "why"});
-  metrics(Refused{ExitCode::io, "why"});  // as after Closing
+  metrics(Refused{ExitCode::try_again, "SIGTERM: 30 s are over"});
+  EXPECT_EQ(said.size(), 1U) << "these are the last words";
+  metrics.tell_missing();
+  metrics.tell_missing();  // as after Closing
   ASSERT_EQ(said.size(), 2U);
   EXPECT_EQ(said[1], home / "m" + ": " + missing);
 }

@@ -23,9 +23,9 @@ OptionListeners::OptionListeners(const RunRequest& request, RunListeners& listen
 }
 
 void OptionListeners::tell(const Refused& refused) {
-  if (metrics_) (*metrics_)(refused);
-  if (tool_logs_) (*tool_logs_)(refused);
-  if (memory_report_) (*memory_report_)(refused);
+  if (metrics_) metrics_->tell_missing();
+  if (tool_logs_) tool_logs_->tell_missing();
+  if (memory_report_) memory_report_->tell(refused);
 }
 
 }  // namespace strata::train

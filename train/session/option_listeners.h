@@ -23,7 +23,8 @@ class OptionListeners {
   OptionListeners(const OptionListeners&) = delete;
   OptionListeners& operator=(const OptionListeners&) = delete;
 
-  /// Tells those that write what is known when a run fails, after it has been released.
+  /// Tells those that write what is known when a run fails, after it has been released. Of a
+  /// Refused that comes while the run goes on, from another thread, they hear nothing.
   void tell(const Refused& refused);
 
  private:

@@ -97,6 +97,7 @@ void ToolLogsListener::tell_missing() {
 }
 
 void ToolLogsListener::operator()(const RunEvent& event) {
+  if (comes_from_any_thread(event)) return;
   if (const auto* began = std::get_if<Began>(&event)) {
     try {
       open(*began);
@@ -106,9 +107,8 @@ void ToolLogsListener::operator()(const RunEvent& event) {
     }
   }
   write(event);
-  if (std::holds_alternative<Closing>(event) || std::holds_alternative<Refused>(event))
-    tell_missing();
-  if (failure_ && !std::holds_alternative<Note>(event)) throw IoError(*std::exchange(failure_, {}));
+  if (std::holds_alternative<Closing>(event)) tell_missing();
+  if (failure_) throw IoError(*std::exchange(failure_, {}));
 }
 
 }  // namespace strata::train

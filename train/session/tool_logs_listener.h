@@ -27,6 +27,9 @@ class ToolLogsListener {
         scaled_(options.dtype == DType::f16),
         listeners_(listeners) {}
   void operator()(const RunEvent& event);
+  /// Warns of the steps that are missing, once: a failure may follow the end of the run. Not while
+  /// it hears something.
+  void tell_missing();
 
  private:
   struct Open {
@@ -38,8 +41,6 @@ class ToolLogsListener {
   void open(const Began& began);
   void write(const RunEvent& event);
   bool write(const Open& open, const StepScalars& found);
-  /// Once: a failure may follow the end of the run.
-  void tell_missing();
   void fail(const IoError& error);
   /// The x of a step: its number, or with DeepSpeed's names the samples until its end.
   [[nodiscard]] std::int64_t x_of(std::int64_t step, LogNames names) const;

@@ -188,7 +188,9 @@ TEST_F(ToolLogsTest, AFullDiskLeavesWholeRowsUnderTheirHeaderAndIsCounted) {
   done.step = 2;
   logs(done);
   EXPECT_EQ(content("train_loss.csv"), "step,loss\n2,0\n");
-  logs(Refused{ExitCode::io, "why"});
+  logs(Refused{ExitCode::try_again, "SIGTERM: 30 s are over"});
+  EXPECT_EQ(said.size(), 1U) << "these are the last words";
+  logs.tell_missing();
   const std::string where = "CSV files in " + directory_.path() + ": ";
   ASSERT_EQ(said.size(), 2U);
   EXPECT_EQ(said[0], where + "written again from step 2 on; 1 step is missing: 1");
