@@ -66,9 +66,10 @@ def main():
                 bytes_allowed = round(float(floor[1]) * 10**6)
                 counts["floors_run"] += done.returncode == 0
                 less = run(binaries, home, flags, ranks, f"{int(float(floor[1]) * 990)}KB")[0]
-                counts["less_refused" if less.returncode == DOES_NOT_FIT else "less_runs"] += 1
+                counts["less_refused"] += less.returncode == DOES_NOT_FIT
+                counts["less_runs"] += less.returncode == 0
                 if less.returncode != DOES_NOT_FIT:
-                    wrong.append([i, config, flags, ranks, megabytes, f"1 % less than {floor[1]}MB runs"])
+                    wrong.append([i, config, flags, ranks, megabytes, f"1 % less than {floor[1]}MB ends with {less.returncode}", less.stderr[-400:]])
             if done.returncode != 0 or steps != STEPS:
                 counts["failed"] += 1
                 wrong.append([i, config, flags, ranks, megabytes, done.stderr[-400:]])

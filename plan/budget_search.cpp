@@ -33,7 +33,6 @@ BudgetSearch::BudgetSearch(const Search& search, const Choices& asked, const Fre
       asked_(asked),
       most_work_(most_work),
       estimates_(std::make_shared<StepEstimates>(search, asked)),
-      ahead_(std::make_shared<ProgramsAhead>(search.threads_beside)),
       all_(alternatives(asked, free, search.plan, own_device_)) {
   step::require_none(estimates_->problems(asked));
   std::erase_if(all_,
@@ -96,32 +95,14 @@ runtime::Plan BudgetSearch::limited(const Choices& choices, const MemoryLimits& 
   return with_choices(std::move(plan), choices, search_.model.build);
 }
 
-struct BudgetSearch::Finding {
-  ProgramsAhead::Question question;
-  ProgramsAhead::Make make;
-};
-
-BudgetSearch::Finding BudgetSearch::finding(const Choices& choices, const MemoryLimits& limits,
-                                            compile::Effort effort) const {
+compile::Compiled BudgetSearch::find_programs(const Choices& choices, const MemoryLimits& limits,
+                                              compile::Effort effort) {
   Search search = search_;
   search.plan = limited(choices, limits);
   search.where = widest_seat(search.where);
   search.accepts = {};
   search.effort = effort;
-  ProgramsAhead::Question question{search.plan, effort};
-  return {std::move(question), [search = std::move(search)] { return find_plan(search); }};
-}
-
-void BudgetSearch::find_ahead(const Choices& choices, const MemoryLimits& limits,
-                              compile::Effort effort) {
-  Finding next = finding(choices, limits, effort);
-  ahead_->begin(next.question, std::move(next.make));
-}
-
-compile::Compiled BudgetSearch::find_programs(const Choices& choices, const MemoryLimits& limits,
-                                              compile::Effort effort) {
-  const Finding next = finding(choices, limits, effort);
-  compile::Compiled found = ahead_->ask(next.question, next.make);
+  compile::Compiled found = find_plan(search);
   compiled_ += found.work;
   return found;
 }

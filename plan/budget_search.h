@@ -13,7 +13,6 @@
 #include "plan/find_plan.h"
 #include "plan/foresee.h"
 #include "plan/memory_needs.h"
-#include "plan/programs_ahead.h"
 #include "plan/solve_saved.h"
 #include "plan/step_estimate.h"
 
@@ -200,12 +199,6 @@ class BudgetSearch {
   /// fit.
   [[nodiscard]] compile::Compiled find_programs(const Choices& choices, const MemoryLimits& limits,
                                                 compile::Effort effort);
-  /// Starts to find, on another thread, what find_programs() is likely to be asked for next.
-  void find_ahead(const Choices& choices, const MemoryLimits& limits, compile::Effort effort);
-  struct Finding;
-  [[nodiscard]] Finding finding(const Choices& choices, const MemoryLimits& limits,
-                                compile::Effort effort) const;
-  [[nodiscard]] std::optional<Choices> with_more_again(const Choices& choices, double more) const;
   [[nodiscard]] PlannedStep planned(const Choices& choices, const MemoryLimits& limits,
                                     const compile::Compiled& found) const;
   [[nodiscard]] runtime::Plan limited(const Choices& choices, const MemoryLimits& limits) const;
@@ -218,7 +211,6 @@ class BudgetSearch {
   std::int64_t unasked_ = 0;                  ///< work that was done before anything was asked
   std::int64_t begun_ = 0;                    ///< work that was done before the search under way
   std::shared_ptr<StepEstimates> estimates_;  ///< of all that anew() returned
-  std::shared_ptr<ProgramsAhead> ahead_;      ///< likewise
   std::vector<Choices> all_;
   std::int64_t compiled_ = 0;  ///< work on Programs beside those of estimates
   std::vector<Attempt> attempts_;

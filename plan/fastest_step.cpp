@@ -275,8 +275,6 @@ std::vector<BudgetSearch::Finalist> BudgetSearch::finalists(std::vector<Tried> t
       continue;
     }
     if (one.price > kHopeless * best) continue;
-    const Tried* next = &one == &tried.back() ? nullptr : &one + 1;
-    if (next && !next->step) find_ahead(next->choices, limits, Effort::rough);
     std::optional<PlannedStep> step =
         one.step ? std::move(one.step) : fitting_step(one.choices, limits, Effort::rough);
     if (!step) continue;

@@ -28,8 +28,6 @@ struct Search {
   /// Training is saved after so many steps, or so many seconds; 0: neither.
   std::int64_t save_every_steps = 0, save_every_seconds = 0;
   compile::Effort effort = compile::Effort::full;
-  /// Threads that a search over many Plans may use beside the caller's: it finds the same.
-  int threads_beside = 0;
 };
 
 /// Returns the first Programs that are accepted, in the order of the foreseen time of a step with

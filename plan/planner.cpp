@@ -219,13 +219,15 @@ class Planning {
     if (terms.most_bytes > 0 && target_of(*works) > terms.most_bytes && !is_taken(terms.most_bytes))
       return;  // no target that is there would do
     double part = kNoLess;
-    for (int i = 0; i < kMostLowered; ++i) {
-      const std::int64_t target = target_of(*works);
-      if (is_taken(scaled(target, part)))
+    bool is_least = false;
+    for (int i = 0; i < kMostLowered && !is_least; ++i) {
+      if (is_taken(scaled(target_of(*works), part)))
         part *= part;
-      else if (std::exchange(part, kNoLess) == kNoLess)
-        break;
+      else
+        is_least = std::exchange(part, kNoLess) == kNoLess;
     }
+    answer_.complete = answer_.complete && is_least;
+    if (lowered && !demands_speed) smallest_by_share_ = lowered->by_share.choices;
     if (lowered && search_.fits(works->needs, limits_)) choose(std::move(*lowered));
   }
 
@@ -249,13 +251,14 @@ class Planning {
   /// nullopt if that is nothing.
   [[nodiscard]] std::optional<WithActions> taken_within(const MemoryLimits& limits) {
     Planning within(*this, limits);
+    const std::int64_t before = within.search_.work_beside_estimates();
     if (request_.strategy == Strategy::aggressive)
       within.choose_fastest();
     else
       within.choose();
     within.take_back_what_hinders();
     answer_.complete = answer_.complete && within.search_.complete();
-    answer_.work += within.search_.work_beside_estimates();
+    answer_.work += within.search_.work_beside_estimates() - before;
     if (!is_fast_enough(within.answer_.chosen)) return {};
     return WithActions{*within.by_share_, *within.answer_.chosen};
   }
@@ -371,7 +374,8 @@ class Planning {
     if (answer_.nearest && limits_.lacking(answer_.nearest->needs, true).disk > 0)
       answer_.changes.clear();  // they save memory, and drives are short
     if (answer_.smallest)
-      answer_.forbidden = prices.forbidden(request_.asked, freedom(), answer_.smallest->choices);
+      answer_.forbidden = prices.forbidden(request_.asked, freedom(),
+                                           smallest_by_share_.value_or(answer_.smallest->choices));
   }
 
   const PlannerRequest& request_;
@@ -380,7 +384,8 @@ class Planning {
   std::optional<BudgetSearch> untargeted_;
   std::optional<BudgetSearch> unasked_;  ///< of `aggressive`, before it was asked for its target
   PlannerAnswer answer_;
-  std::optional<PlannedStep> by_share_;  ///< what was chosen before it got actions
+  std::optional<PlannedStep> by_share_;       ///< what was chosen before it got actions
+  std::optional<Choices> smallest_by_share_;  ///< likewise of the smallest, if it was lowered
   using TakenBack = std::pair<Choices, std::optional<PlannedStep>>;
   std::vector<TakenBack> taken_back_;  ///< what was compiled without one setting, if it fits
 };

@@ -14,26 +14,16 @@ constexpr double kNearParts = 1.0 / 16;
 
 }  // namespace
 
-/// Returns the choices with so much more recomputation, or less; nullopt if there cannot be.
-std::optional<Choices> BudgetSearch::with_more_again(const Choices& choices, double more) const {
-  const double part = again_part_of(choices) + more;
-  if (part < 0 || part > 1) return {};
-  Choices other = choices;
-  set_again_part(other, part);
-  return other;
-}
-
 /// Takes back recomputation of `best` as long as it fits without and becomes no slower; if that
 /// helps nothing, adds some as long as that makes it faster, since transfers then have more room.
 PlannedStep BudgetSearch::polished(PlannedStep best) {
   if (!free_.saved || again_part_of(best.choices) == 0) return best;
-  // What is most likely tried next, if that is anything else, is found ahead.
-  const auto helps = [&](double more, double next, bool if_as_fast) {
-    const std::optional<Choices> other = with_more_again(best.choices, more);
-    if (!other || !may_work()) return false;
-    const std::optional<Choices> ahead = with_more_again(best.choices, next);
-    if (ahead && next != more) find_ahead(*ahead, best.limits, compile::Effort::rough);
-    std::optional<PlannedStep> step = fitting_step(*other, best.limits, compile::Effort::rough);
+  const auto helps = [&](double more, bool if_as_fast) {
+    Choices other = best.choices;
+    const double part = again_part_of(other) + more;
+    if (part < 0 || part > 1 || !may_work()) return false;
+    set_again_part(other, part);
+    std::optional<PlannedStep> step = fitting_step(other, best.limits, compile::Effort::rough);
     const double enough = price_of(best);
     if (!step || !(if_as_fast ? price_of(*step) <= enough : price_of(*step) < enough)) return false;
     best = std::move(*step);
@@ -41,13 +31,12 @@ PlannedStep BudgetSearch::polished(PlannedStep best) {
   };
   const double before = price_of(best);
   // Less of it may change nothing for some steps: shares come in whole values of whole layers.
-  for (double next = 2 * kShare; helps(-kShare, next, true);) next = -2 * kShare;
+  while (helps(-kShare, true)) continue;
   if (price_of(best) < before) return best;
   // More of it helps in leaps: a step that gains nothing may lie before one that does.
   bool is_between = false;  // what lies before the best was not tried
-  while (helps(2 * kShare, 4 * kShare, false)) is_between = true;
-  if (!helps(kShare, is_between ? -kShare : kShare, false) && is_between)
-    helps(-kShare, -kShare, false);
+  while (helps(2 * kShare, false)) is_between = true;
+  if (!helps(kShare, false) && is_between) helps(-kShare, false);
   return best;
 }
 
@@ -58,21 +47,16 @@ PlannedStep BudgetSearch::with_finer_part(PlannedStep best) {
   if (!free_.optimizer || found.optimizer == Home::device || found.parameters == Home::disk)
     return best;
   for (double change = kFarParts; change >= kNearParts; change /= 2) {
-    std::vector<Entry> entries;
+    const Choices middle = best.choices;
     for (const double way : {-change, change}) {
-      Choices other = best.choices;
+      Choices other = middle;
       other.optimizer_part += way;
       if (other.optimizer_part <= 0 || other.optimizer_part > 1 || leaves_drive_empty(other))
         continue;
-      if (std::optional<Entry> entry = guessed_entry(other, 0, best.limits);
-          entry && entry->is_likely && entry->price < price_of(best))
-        entries.push_back(std::move(*entry));
-    }
-    if (entries.size() > 1) find_ahead(entries.back().choices, best.limits, compile::Effort::rough);
-    for (const Entry& entry : entries) {
-      if (entry.price >= price_of(best) || !may_work()) continue;
-      const double guessed = entry.price / price_of(entry.choices, 1);
-      std::optional<PlannedStep> step = attempted(entry.choices, best.limits, guessed);
+      const std::optional<Entry> entry = guessed_entry(other, 0, best.limits);
+      if (!entry || !entry->is_likely || entry->price >= price_of(best) || !may_work()) continue;
+      const double guessed = entry->price / price_of(entry->choices, 1);
+      std::optional<PlannedStep> step = attempted(entry->choices, best.limits, guessed);
       if (step && price_of(*step) < price_of(best)) best = std::move(*step);
     }
   }

@@ -247,10 +247,6 @@ PlannedStep BudgetSearch::lowered(PlannedStep smallest, MemoryLimits tight,
                                   std::int64_t too_little) {
   double part = kNoLess;
   for (;;) {
-    if (part != kNoLess) {  // it is next if this is too little
-      tight.device_bytes = scaled(smallest.needs.device, kNoLess);
-      find_ahead(smallest.choices, tight, compile::Effort::full);
-    }
     tight.device_bytes = scaled(smallest.needs.device, part);
     std::optional<PlannedStep> smaller;
     if (tight.device_bytes > too_little) smaller = fitting_step(smallest.choices, tight);

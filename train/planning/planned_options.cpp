@@ -7,7 +7,6 @@
 
 #include "compile/compile.h"
 #include "core/check.h"
-#include "machine/numa.h"
 #include "plan/foresee.h"
 #include "train/config/flag_table.h"
 #include "train/config/make_plan.h"
@@ -128,12 +127,6 @@ plan::Freedom freedom_of(const ResolvedConfig& config, bool has_drive) {
   return free;
 }
 
-/// Returns how many threads a search may use beside its own, which is all that this process does.
-static int threads_beside() {
-  constexpr int kMost = 1;  // what is found ahead on more of them is seldom asked for
-  return std::clamp(static_cast<int>(machine::allowed_cores().size()) - 1, 0, kMost);
-}
-
 plan::TargetTerms terms_of(const MemoryBudget& budget) {
   constexpr std::int64_t kMostUnit = 1'000'000;
   return {budget.beside_bytes, kMostUnit, budget.most_bytes};
@@ -152,8 +145,7 @@ PlannedRun plan_options(const ProgramRequest& request, const ResolvedConfig& con
                             .where = comm::MeshSeat::of(budget.seat),
                             .savings = savings_of(request.options),
                             .save_every_steps = request.options.checkpoint.every.steps,
-                            .save_every_seconds = request.options.checkpoint.every.seconds,
-                            .threads_beside = threads_beside()};
+                            .save_every_seconds = request.options.checkpoint.every.seconds};
   PlannedRun planned{.answer = plan::plan_for_budget(
                          {.search = search,
                           .asked = choices_of(request.options),
