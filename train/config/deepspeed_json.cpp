@@ -34,6 +34,9 @@ bool any_enabled(const JsonValue& value) {
   return false;
 }
 
+/// True if one key switches the section on, such as "enabled".
+bool names_switch(const KeyRow& row) { return !row.on_switch.empty() && row.on_switch != "*"; }
+
 enum class Switch { off, on, missing };
 
 Switch switch_of(const KeyRow& row, const JsonValue& section) {
@@ -82,7 +85,11 @@ class Reader {
 
   /// Suggests the nearest key of the section, or a section in which the key is known.
   static std::string hint(const std::string& key, const std::string& prefix) {
-    const std::string near = suggestion(key, keys_of_section(prefix));
+    std::vector<std::string_view> known = keys_of_section(prefix);
+    // Some sections have no rows for their keys.
+    if (const KeyRow* section = find_key(prefix); section != nullptr && names_switch(*section))
+      known.push_back(section->on_switch);
+    const std::string near = suggestion(key, known);
     if (!near.empty()) return near;
     for (const KeyRow& row : key_table()) {
       if (row.path.ends_with("." + key)) {
@@ -147,7 +154,7 @@ class Reader {
         note(value, fmt::format("off: '{}' is not set in it", row.on_switch));
       }
       if (state == Switch::off) store_off(row, value);
-      if (state != Switch::on) return;
+      if (state != Switch::on) return check_names(row, value);
     }
     if (row.support == Support::refused) return problem(value, "not supported; " + said(row));
     if (row.support == Support::noted) {
@@ -159,6 +166,25 @@ class Reader {
       read_.facts["activation_checkpointing"] = {{"true"}, false, place_of(value), false};
     }
     walk(value, std::string(row.path));
+  }
+
+  /// Reports unknown names in a section that is off, whose values do not count: its switch may be
+  /// misspelt. Of a section whose keys have no rows, only what looks like its switch.
+  void check_names(const KeyRow& row, const JsonValue& section) {
+    const std::string prefix(row.path);
+    const bool has_rows = !keys_of_section(prefix).empty();
+    const bool misses_switch = names_switch(row) && !section.find(row.on_switch);
+    for (const auto& [key, value] : section.members()) {
+      const KeyRow* inner = find_key(prefix + "." + key);
+      const bool named = inner != nullptr && !inner->path.ends_with('*');
+      if (named && inner->shape == JsonShape::section && value.is(JsonKind::object)) {
+        check_names(*inner, value);
+      } else if (inner == nullptr && has_rows) {
+        unknown(key, value, prefix);
+      } else if (!named && misses_switch && !nearest_name(key, {row.on_switch}).empty()) {
+        unknown(key, value, prefix);
+      }
+    }
   }
 
   /// Stores only the switch of a section that is off, to compare it with another spelling of it.

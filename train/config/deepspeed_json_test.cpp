@@ -173,7 +173,7 @@ const Noted kNoted[] = {
     {R"("zero_optimization": {"stage3_gather_fp16_weights_on_model_save": true})",
      "an old spelling of zero_optimization.stage3_gather_16bit_weights_on_model_save"},
     {R"("zero_optimization": {"grad_hooks": true, "cpu_offload": false,
-        "offload_param": {"device": "none", "nvme_path": "/x", "typo": 3}})",
+        "offload_param": {"device": "none", "nvme_path": "/x", "buffer_count": "many"}})",
      ""},
     {R"("zero_optimization": {"offload_optimizer": null, "offload_param": {}})", ""},
     {R"("zero_optimization": true)", "an old form"},
@@ -317,6 +317,52 @@ TEST(DeepSpeedJson, UnknownKeysWarnWithTheNearestName) {
   EXPECT_THAT(warnings, HasSubstr("did you mean 'zero_optimization.reduce_bucket_size'?"));
   const std::string strict = refusal(json, {"--strict-config"});
   EXPECT_THAT(strict, HasSubstr("zero_optimisation: unknown key"));
+}
+
+struct Misspelt {
+  std::string members;
+  std::string warning;
+};
+
+void PrintTo(const Misspelt& row, std::ostream* out) { *out << row.members; }
+
+class KeysOfSectionsThatAreOff : public ::testing::TestWithParam<Misspelt> {};
+
+TEST_P(KeysOfSectionsThatAreOff, WarnIfTheirNamesAreUnknown) {
+  const std::string json = with_batch(GetParam().members);
+  EXPECT_EQ(lines(resolve_text(json).warnings), "ds.json:2: " + GetParam().warning + "\n");
+  EXPECT_THAT(refusal(json, {"--strict-config"}), HasSubstr(GetParam().warning));
+}
+
+const Misspelt kMisspelt[] = {
+    {R"("bf16": {"enable": true})", "bf16.enable: unknown key, did you mean 'enabled'?"},
+    {R"("bfloat16": {"enable": true})", "bfloat16.enable: unknown key, did you mean 'enabled'?"},
+    {R"("fp16": {"enabeld": true})", "fp16.enabeld: unknown key, did you mean 'enabled'?"},
+    {R"("fp16": {"enabled": false, "loss_scle": 3})",
+     "fp16.loss_scle: unknown key, did you mean 'loss_scale'?"},
+    {R"("zero_optimization": {"stage": 2, "offload_optimizer": {"devcie": "cpu"}})",
+     "zero_optimization.offload_optimizer.devcie: unknown key, did you mean 'device'?"},
+    {R"("tensorboard": {"enable": true, "output_path": "runs"})",
+     "tensorboard.enable: unknown key, did you mean 'enabled'?"},
+    // Sections whose other keys are not looked at.
+    {R"("wandb": {"enable": true, "project": "mine"})",
+     "wandb.enable: unknown key, did you mean 'enabled'?"},
+    {R"("elasticity": {"Enabled": true, "max_train_batch_size": 2000})",
+     "elasticity.Enabled: unknown key, did you mean 'enabled'?"},
+    {R"("autotuning": {"enable": true, "fast": false})",
+     "autotuning.enable: unknown key, did you mean 'enabled'?"},
+    {R"("data_efficiency": {"enabled": false, "data_sampling": {"enable": true, "seed": 1}})",
+     "data_efficiency.data_sampling.enable: unknown key, did you mean 'enabled'?"},
+};
+INSTANTIATE_TEST_SUITE_P(Table, KeysOfSectionsThatAreOff, ::testing::ValuesIn(kMisspelt));
+
+TEST(DeepSpeedJson, ValuesOfSectionsThatAreOffAreNotLookedAt) {
+  const std::string json = with_batch(
+      R"("fp16": {"enabled": false, "loss_scale": "high", "_why": 1},
+         "nebula": {"enable_nebula_load": true},
+         "compression_training": {"a": {"enabled": false}})");
+  EXPECT_EQ(refusal(json, {"--strict-config"}), "");
+  EXPECT_THAT(resolve_text(json).warnings, IsEmpty());
 }
 
 TEST(DeepSpeedJson, ParametersOfAnotherTypeWarn) {
