@@ -152,6 +152,17 @@ class Output(ProgramTest):
                                  expect=78).stderr
         self.assertIn("train_batch_size 31 is not divisible", error)
 
+    def test_check_config_warns_of_misspelt_switches_and_long_warm_ups(self):
+        self.write("ds.json", json.dumps({
+            "train_batch_size": 4, "bf16": {"enable": True},
+            "scheduler": {"type": "WarmupDecayLR", "params": {"warmup_num_steps": 100, "total_num_steps": "auto"}}}))
+        check = train("--check-config", "ds.json", "--steps", "50")
+        error = self.run_program(check).stderr
+        self.assertIn("warning: ds.json:1: bf16.enable: unknown key, did you mean 'enabled'?\n", error)
+        self.assertIn("the warm-up of 100 steps is longer than the run of 50: ", error)
+        error = self.run_program([*check, "--strict-config"], expect=78).stderr
+        self.assertIn("bf16.enable: unknown key, did you mean 'enabled'?\n", error)
+
     def test_generate_refuses(self):
         for code, word, arguments in [(78, "nosuch", ["--model", "nosuch"]), (2, "--model", []),
                                       (2, "--tokens -5", ["--model", "m", "--tokens", "-5"]),

@@ -30,6 +30,40 @@ TEST(Resolve, SchedulesNeedWhatTheirFormulasName) {
       HasSubstr("transformers' constant leaves it out"));
 }
 
+TEST(Resolve, AWarmUpLongerThanTheRunWarns) {
+  const auto warnings = [](const std::string& type, const std::string& params,
+                           const std::vector<std::string>& words) {
+    return lines(resolve_text(with_batch("\"scheduler\": {\"type\": \"" + type +
+                                         "\", \"params\": {" + params + "}}"),
+                              words)
+                     .warnings);
+  };
+  const std::string ending = ": the learning rate is still rising when it ends\n";
+  const std::string steps = R"("warmup_num_steps": 100)";
+  const std::string end = R"(, "total_num_steps": "auto")";
+  const std::string longer =
+      "ds.json:2: scheduler.params.warmup_num_steps: the warm-up of 100 steps is longer than the "
+      "run of 50" +
+      ending;
+  EXPECT_EQ(warnings("WarmupDecayLR", steps + end, {"--steps", "50"}), longer);
+  EXPECT_EQ(warnings("WarmupLR", steps, {"--steps", "50"}), longer);
+  EXPECT_EQ(warnings("WarmupCosineLR", steps + end, {"--steps", "50"}), longer);
+  EXPECT_EQ(warnings("WarmupLR", steps, {"--steps", "100"}), "");
+  EXPECT_EQ(warnings("WarmupLR", steps, {"--steps", "0"}), "");
+  EXPECT_EQ(warnings("WarmupLR", steps, {"--epochs", "1"}), "");  // not known yet
+  EXPECT_EQ(
+      warnings("WarmupLR", "", {"--steps", "50"}),
+      "ds.json:2: scheduler.type: the warm-up of 1000 steps is longer than the run of 50" + ending);
+  EXPECT_EQ(lines(resolve_flags({"--warmup_steps", "9", "--max_steps", "8"}).warnings),
+            "--warmup-steps: the warm-up of 9 steps is longer than the run of 8" + ending);
+  EXPECT_EQ(lines(resolve_flags({"--warmup_ratio", "1", "--max_steps", "8"}).warnings), "");
+  // Nothing is said of the length of the run that the file is for.
+  ParsedCommandLine check = flags({"--check-config", "ds.json"});
+  const DeepSpeedSettings file =
+      parse_deepspeed_json(with_batch(R"("scheduler": {"type": "WarmupLR"})"), "ds.json", false);
+  EXPECT_EQ(lines(resolve(check, file, 1, small_model()).warnings), "");
+}
+
 TEST(Resolve, SchedulersStartFromDeepSpeedsOrHuggingFacesDefaults) {
   const auto file = [](const std::string& type, const std::string& params,
                        const std::vector<std::string>& words = {}) {

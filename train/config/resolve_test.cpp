@@ -414,7 +414,7 @@ TEST(Resolve, EveryReadyFileResolves) {
     ++files;
     const ResolvedConfig resolved =
         resolve(flags({"--config", entry.path().string(), "--strict-config", "--micro-batch", "2",
-                       "--lr", "1e-4", "--steps", "40"}),
+                       "--lr", "1e-4", "--steps", "400"}),
                 4, read_model_config("gpt2-124m"));
     EXPECT_EQ(resolved.options.global_batch % 8, 0);
     EXPECT_THAT(resolved.warnings, IsEmpty());

@@ -75,6 +75,7 @@ class Resolver {
   void take_min_lr();
   void take_warmup_ratio();
   void check_schedule();
+  void check_warmup();
   void check_plan();
   void check_checkpoint_ratio();
   void check_actions();

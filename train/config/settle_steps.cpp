@@ -41,6 +41,10 @@ std::int64_t interval(Cadence cadence, std::int64_t now, std::int64_t usual, std
   return now;
 }
 
+bool has_warmup(kernels::ScheduleKind type) {
+  return type != kernels::ScheduleKind::one_cycle && type != kernels::ScheduleKind::range_test;
+}
+
 }  // namespace
 
 bool has_end(kernels::ScheduleKind type) {
@@ -104,6 +108,16 @@ std::string describe_epochs(const TrainOptions& options, std::int64_t samples) {
   if (options.scheduler.warmup_ratio > 0)
     line += fmt::format(", {} of them warm-up", options.scheduler.warmup_num_steps);
   return line;
+}
+
+std::string describe_unfinished_warmup(const TrainOptions& options) {
+  const SchedulerOptions& schedule = options.scheduler;
+  const bool ends_inside = options.steps > 0 && schedule.warmup_num_steps > options.steps;
+  if (!ends_inside || !has_warmup(schedule.type)) return "";
+  return fmt::format(
+      "the warm-up of {} steps is longer than the run of {}: the learning rate is still rising "
+      "when it ends",
+      schedule.warmup_num_steps, options.steps);
 }
 
 }  // namespace strata::train

@@ -23,4 +23,8 @@ std::int64_t steps_per_epoch(const TrainOptions& options, std::int64_t samples);
 /// "3 epochs of 120 samples, 16 per step: 24 steps, 2 of them warm-up"; "": only steps given.
 std::string describe_epochs(const TrainOptions& options, std::int64_t samples);
 
+/// "the warm-up of 100 steps is longer than the run of 50: ..."; "": the run ends after its
+/// warm-up.
+std::string describe_unfinished_warmup(const TrainOptions& options);
+
 }  // namespace strata::train

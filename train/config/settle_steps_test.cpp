@@ -122,6 +122,22 @@ TEST(SettleSteps, IntervalsBelowOneArePartsOfAllStepsRoundedUp) {
   EXPECT_EQ(file.checkpoint.every, SaveInterval{.steps = 13});
 }
 
+TEST(SettleSteps, AWarmUpLongerThanTheEpochsIsDescribed) {
+  const std::vector<std::string> words = {"--epochs", "1", "--scheduler", "cosine",
+                                          "--warmup_steps"};
+  const auto with = [&](std::vector<std::string> all, const std::string& steps) {
+    all.push_back(steps);
+    return settled(all);
+  };
+  const TrainOptions options = with(words, "100000");
+  EXPECT_EQ(describe_unfinished_warmup(options),
+            "the warm-up of 100000 steps is longer than the run of " +
+                std::to_string(options.steps) + ": the learning rate is still rising when it ends");
+  EXPECT_EQ(describe_unfinished_warmup(with(words, std::to_string(options.steps))), "");
+  EXPECT_EQ(describe_unfinished_warmup(settled({"--epochs", "1", "--warmup_steps", "100000"}, 0)),
+            "");  // not known yet
+}
+
 TEST(SettleSteps, WithoutDataAnEpochHasNoLength) {
   const std::vector<std::string> words = {"--epochs",     "2", "--eval_strategy", "epoch",
                                           "--eval_steps", "7", "--save_strategy", "epoch",

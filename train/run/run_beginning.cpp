@@ -118,6 +118,9 @@ void find_beginning(RunParts& run) {
   }
   if (const std::string epochs = describe_epochs(run.options, samples(run)); !epochs.empty())
     run.listeners.print(epochs);
+  if (run.options.epochs > 0)  // else resolve() has looked
+    if (const std::string warmup = describe_unfinished_warmup(run.options); !warmup.empty())
+      run.listeners.warn(warmup);
   const StepRange& traced = run.options.trace_steps;
   if (!run.options.trace.empty() && traced.first > run.options.steps)
     throw InvalidArgument(
