@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <limits>
 #include <system_error>
+#include <utility>
 
 #include "core/json.h"
 #include "core/json_document.h"
@@ -12,6 +13,9 @@
 
 namespace strata {
 namespace {
+
+constexpr std::pair<std::string_view, std::string_view> kPythonWords[] = {
+    {"True", "true"}, {"False", "false"}, {"None", "null"}};
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -134,6 +138,9 @@ class Parser {
     } else if (!accept("null")) {
       if (rest.starts_with("NaN") || rest.starts_with("Infinity"))
         fail("NaN and Infinity are not JSON numbers");
+      for (const auto& [python, json] : kPythonWords)
+        if (rest.starts_with(python))
+          fail(fmt::format("expected a value, found {}, which JSON spells {}", python, json));
       fail("expected a value, found " + here());
     }
   }

@@ -140,6 +140,15 @@ TEST(Json, RefusesWhatTheStandardRefuses) {
   EXPECT_NE(error_of(std::string_view("[1\0]", 4)), "no error");
 }
 
+TEST(Json, WordsOfPythonAreNamedWithTheirSpellingInJson) {
+  EXPECT_EQ(error_of("{\"a\": True}"),
+            "f.json:1: expected a value, found True, which JSON spells true");
+  EXPECT_EQ(error_of("[\nFalse]"),
+            "f.json:2: expected a value, found False, which JSON spells false");
+  EXPECT_EQ(error_of("None"), "f.json:1: expected a value, found None, which JSON spells null");
+  EXPECT_EQ(error_of("[Tru]"), "f.json:1: expected a value, found \"T\"");
+}
+
 TEST(Json, DepthAndSizeAreLimited) {
   EXPECT_NO_THROW(parse(std::string(64, '[') + std::string(64, ']')));
   EXPECT_EQ(error_of(std::string(65, '[') + std::string(65, ']')),

@@ -37,6 +37,30 @@ bool any_enabled(const JsonValue& value) {
 /// True if one key switches the section on, such as "enabled".
 bool names_switch(const KeyRow& row) { return !row.on_switch.empty() && row.on_switch != "*"; }
 
+/// True if one of the row's spellings is "--" and this word.
+bool is_spelled(const FlagRow& row, const std::string& word) {
+  const std::vector<std::string> spellings = spellings_of(row);
+  return std::ranges::find(spellings, "--" + word) != spellings.end();
+}
+
+/// Suggests the key of the option that the flag of this name sets, since people write flags of
+/// transformers ("learning_rate", "max_steps") into files; "" if there is no such flag.
+std::string meant_by_flag(const std::string& key) {
+  for (const FlagRow& row : flag_table()) {
+    if (row.use != FlagUse::option || !is_spelled(row, key)) continue;
+    const std::string flag = flag_of(row.target);
+    for (const KeyRow& known : key_table()) {
+      const bool sets = known.support == Support::obeyed && known.target == row.target;
+      if (!sets && known.path != row.target) continue;
+      const bool is_top = known.path.find('.') == std::string_view::npos;
+      return fmt::format(", did you mean '{}'{}, or {}?", known.path,
+                         is_top ? " at the top level" : "", flag);
+    }
+    return ", did you mean the flag " + flag + "?";
+  }
+  return "";
+}
+
 enum class Switch { off, on, missing };
 
 Switch switch_of(const KeyRow& row, const JsonValue& section) {
@@ -83,7 +107,8 @@ class Reader {
     read_.findings.warnings.push_back(place_of(value) + ": " + text);
   }
 
-  /// Suggests the nearest key of the section, or a section in which the key is known.
+  /// Suggests the nearest key of the section, what a flag of that name sets, or a section in which
+  /// the key is known.
   static std::string hint(const std::string& key, const std::string& prefix) {
     std::vector<std::string_view> known = keys_of_section(prefix);
     // Some sections have no rows for their keys.
@@ -91,6 +116,7 @@ class Reader {
       known.push_back(section->on_switch);
     const std::string near = suggestion(key, known);
     if (!near.empty()) return near;
+    if (const std::string meant = meant_by_flag(key); !meant.empty()) return meant;
     for (const KeyRow& row : key_table()) {
       if (row.path.ends_with("." + key)) {
         return fmt::format(", did you mean '{}'?", row.path);

@@ -319,6 +319,28 @@ TEST(DeepSpeedJson, UnknownKeysWarnWithTheNearestName) {
   EXPECT_THAT(strict, HasSubstr("zero_optimisation: unknown key"));
 }
 
+TEST(DeepSpeedJson, NamesOfFlagsAreKnownToBeKeys) {
+  const std::pair<std::string, std::string> kNames[] = {
+      {"learning_rate", "'optimizer.params.lr', or --learning-rate X?"},
+      {"max_steps", "'strata.steps', or --steps N?"},
+      {"zero_stage", "'zero_optimization.stage', or --zero 0|1|2|3?"},
+      {"num_train_epochs", "'strata.epochs', or --epochs X?"},
+      {"per_device_train_batch_size",
+       "'train_micro_batch_size_per_gpu' at the top level, or --micro-batch N?"},
+      {"lr_scheduler_type", "'scheduler.type', or --scheduler TYPE?"},
+      {"dtype", "the flag --dtype fp32|bf16|fp16|auto?"},
+  };
+  for (const auto& [key, meant] : kNames)
+    EXPECT_EQ(lines(resolve_text(with_batch("\"" + key + "\": 1")).warnings),
+              "ds.json:2: " + key + ": unknown key, did you mean " + meant + "\n");
+  EXPECT_EQ(lines(resolve_text(with_batch(adam(R"("learning_rate": 1e-4)"))).warnings),
+            "ds.json:2: optimizer.params.learning_rate: unknown key, did you mean "
+            "'optimizer.params.lr', or --learning-rate X?\n");
+  EXPECT_EQ(lines(resolve_text(with_batch(adam(R"("gradient_accumulation_steps": 2)"))).warnings),
+            "ds.json:2: optimizer.params.gradient_accumulation_steps: unknown key, did you mean "
+            "'gradient_accumulation_steps' at the top level, or --accumulation N?\n");
+}
+
 struct Misspelt {
   std::string members;
   std::string warning;
