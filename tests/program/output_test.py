@@ -1,5 +1,6 @@
 """Output of train, mlaunch and generate, and files that only report."""
 import json
+import pathlib
 import re
 import shutil
 import unittest
@@ -151,6 +152,16 @@ class Output(ProgramTest):
         error = self.run_program(train("--check-config", "bad.json", "--world-size", "4"),
                                  expect=78).stderr
         self.assertIn("train_batch_size 31 is not divisible", error)
+
+    def test_check_config_of_ready_files_with_auto(self):
+        files = sorted((pathlib.Path(__file__).parents[2] / "configs/deepspeed").glob("*_auto.json"))
+        self.assertGreaterEqual(len(files), 2)
+        for file in files:
+            check = train("--check-config", file)
+            error = self.run_program(check, expect=78).stderr
+            for flag in ("--micro-batch N", "--learning-rate X"):
+                self.assertIn(f'"auto" needs {flag}', error)
+            self.run_program([*check, "--micro-batch", "2", "--lr", "1e-4"])
 
     def test_check_config_warns_of_misspelt_switches_and_long_warm_ups(self):
         self.write("ds.json", json.dumps({
