@@ -483,6 +483,13 @@ class Plan(TargetTest):
         self.assertIn("hardware 'h1000' is not known, did you mean", done.stderr)
         self.assertEqual(done.stdout, "")
 
+    def test_a_list_with_nothing_between_its_commas(self):
+        for flag, text, place in (("--hardware", "h100,,rtx4090", "part 2 of 3 is empty; put a machine there"), ("--hardware", "h100,", "part 2 of 2"),
+                                  ("--hardware", ",h100", "part 1 of 2"), ("--target-memory", "24GB, ,16GB", "part 2 of 3 is empty; put a target"),
+                                  ("--price", "1,", "part 2 of 2 is empty; put a price there, or leave out a comma")):
+            error = self.run_program(plan(*MODEL, flag, text), expect=USAGE).stderr
+            self.assertIn(f"{flag}: found '{text}', whose {place}", error)
+
     def test_a_plan_is_printed_for_the_target(self):
         done = self.run_program(train(*MODEL, *SAMPLES, "--target-memory", "120MB", "--steps", "0", "--print-plan", "--hardware", "two-cores"))
         self.assertIn("target memory 120MB (balanced): ", done.stdout)
