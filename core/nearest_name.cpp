@@ -85,8 +85,8 @@ std::string nearest_name(std::string_view name, const std::vector<std::string_vi
     const bool longer = wanted.size() >= 4 && other.starts_with(wanted);
     const bool shorter = other.size() >= 4 && wanted.starts_with(other);
     const int edits = edit_distance(wanted, other);
-    // A candidate that begins with `name` is at most 2 away; one that begins `name`, 2.
-    const int distance = longer ? std::min(2, edits) : shorter ? 2 : edits;
+    // One name that begins with the other is at most 2 away from it.
+    const int distance = longer || shorter ? std::min(2, edits) : edits;
     const bool near = longer || shorter ||
                       (edits <= allowance(wanted.size(), other.size()) &&
                        is_near(wanted_words, other_words, edits));

@@ -13,6 +13,7 @@ TEST(HardwareSuggestion, IsAMachineThatThereIs) {
     const char* suggestion;
   } rows[] = {
       {"rtx409", ", did you mean 'rtx4090'?"},
+      {"rtx4090x", ", did you mean 'rtx4090'?"},
       {"4090", ", did you mean 'rtx4090'?"},
       {"h1000", ", did you mean 'h100'?"},
       {"a100", ", did you mean 'a100-40', 'a100-80' or 'a100-80-pcie'?"},

@@ -301,7 +301,7 @@ class BesideTraining(KeptWorkTest):
             self.assertIn(len(tries), (1, 2), error)  # two seconds may pass at once on a busy machine
             self.assertRegex(tries[0], r"the checkpoint of step (\d+) could not be written: .*No space left on device; trying again for 2 s "
                                        r"\(--save-retry\): make room, .*; if the run ends before, steps 1 to \1 are lost: out has no checkpoint; "
-                                       r"a second signal ends it at once$")
+                                       r"a second signal ends it at once, --grace S would end it S seconds after the first$")
             for line in tries[1:]:
                 self.assertRegex(line, r"^warning: the checkpoint of step \d+ still cannot be written, for the same cause; trying again for 1 s \(--save-retry\)$")
             self.assertIn("out has no checkpoint: all steps are lost", error)
@@ -337,7 +337,7 @@ class BesideTraining(KeptWorkTest):
                     line = process.stderr.readline()
                     self.assertNotEqual(line, "", "the end of the run's output")
                 self.assertRegex(line, r"^warning: SIGTERM: the run ends once the checkpoint of step (\d+) is written, which is tried for (?:600|5\d\d) s \(--save-retry\); "
-                                       r"if it ends before, steps 1 to \1 are lost: out has no checkpoint; a second signal ends it at once$")
+                                       r"if it ends before, steps 1 to \1 are lost: out has no checkpoint; a second signal ends it at once, --grace S would end it S seconds after the first$")
                 time.sleep(1.2)  # what comes within a second is the same request
                 process.send_signal(second)
                 _, error = process.communicate(timeout=LIMIT_S)

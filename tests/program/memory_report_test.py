@@ -266,7 +266,17 @@ class MemoryReport(ProgramTest):
         self.compare("--page", "odd.html", "third", "<b>&")
         self.assertEqual(self.check_page("odd.html")["compared"][0]["name"], "<b>&")
 
+        self.run_program(train(*QUICK, "--steps", 3, "--lr", "0.001", "--metrics", "first.m"))
+        self.compare("--page", "metrics.html", "third", "first", "first.m")
+        [as_table, as_metrics] = [run["steps"] for run in self.check_page("metrics.html")["compared"]]
+        for column in ("step", "loss", "learning_rate", "grad_norm"):
+            for rounded, exact in zip(as_table[column], as_metrics[column], strict=True):
+                self.assertAlmostEqual(rounded, exact, delta=1e-6 * exact)
+
         self.write("none.csv", "step,loss\n1,2\n")
+        wrong = self.compare("--page", "new.html", "first.m", "none.csv", "first", "missing", expect=USAGE).stderr
+        self.assertEqual(re.findall(r"(first\.m) is a file; the first argument is the directory|(none\.csv):1: misses|(missing): there is no", wrong),
+                         [("first.m", "", ""), ("", "none.csv", ""), ("", "", "missing")], wrong)
         self.write("old/report.html", "<html></html>")
         for words, says, code in ((["third", "missing"], "missing: there is no missing; name the directory of train --memory-report of a run", USAGE),
                                   (["third", "."], ".: there is no ./steps.csv", USAGE),

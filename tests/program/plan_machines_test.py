@@ -220,6 +220,15 @@ class PlanMachines(ProgramTest):
         self.assertRegex(line, r"^  3600000 steps \(\d+ tokens\) take .* and cost \d+\.\d\d$")
         self.assertAlmostEqual(float(line.split()[-1]) / (seconds * 1000 * 16 * 2), 1, delta=0.01)
         self.assertIn("  over several hosts train has run on CPUs alone so far", out)
+        asked = [*JOB, "--hardware", "8xh100,hosts=2"]
+        [found] = json.loads(self.plan(*asked, "--steps", "3600000", "--price", "2", "--json").stdout)
+        self.assertEqual(found["run_steps"], 3600000)
+        self.assertEqual(found["run_tokens"], 3600000 * found["tokens_per_step"])
+        self.assertEqual(found["run_seconds"], 3600000 * found["seconds_per_step"])
+        self.assertAlmostEqual(found["run_cost"], float(line.split()[-1]), delta=0.01)
+        for rest, missing in ((["--steps", "10"], {"run_cost"}), (["--price", "2"], {"run_steps", "run_tokens", "run_seconds", "run_cost"})):
+            [found] = json.loads(self.plan(*asked, *rest, "--json").stdout)
+            self.assertEqual({"run_steps", "run_tokens", "run_seconds", "run_cost"} - set(found), missing)
 
     def test_autotuning_is_planning(self):
         self.write("ds.json", '{"train_batch_size": 4, "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", '

@@ -117,6 +117,15 @@ class SameResult(ResumeTest):
         self.assertIn("this run trains otherwise than the checkpoint's did: optimizer.weight_decay 0.1 there, 0.0 here, "
                       "scheduler.type cosine there, constant here\n", done.stderr)
 
+    def test_another_global_batch_names_what_was_typed(self):
+        """What the refusal names works: leaving it out, and giving it as it was."""
+        job = [*JOB[:4], *JOB[6:]]  # without --micro-batch
+        self.run_program(train(*job, *steps(1)))
+        self.refuse(CONFIGURATION, ["1 rank x micro-batch 8 does not divide it: leave out --global-batch 8, or give 4"],
+                    train(*job, *steps(2), "--resume", "auto", "--global-batch-size", "8"))
+        self.run_program(train(*job, *steps(2), "--resume", "auto", "--global-batch-size", "4"))
+        self.run_program(train(*job, *steps(3), "--resume", "auto"))
+
     def test_a_misspelt_word_is_no_folder(self):
         for word, code, said in (("atuo", USAGE, "--resume atuo: there is no such folder, did you mean 'auto'?"),
                                  ("nowhere", DATA, "nowhere: there is no such folder")):
@@ -352,6 +361,7 @@ class Ending(ResumeTest):
         process.send_signal(signal.SIGTERM)
         _, error = process.communicate(timeout=LIMIT_S)
         self.assertEqual(process.returncode, 128 + signal.SIGTERM, error)
+        self.assertEqual(len(re.findall(r"ended by SIGTERM; steps 1 to \d+ are lost: out has no checkpoint", error)), 1, error)
         self.assertEqual(living(ranks), [])
         self.assertEqual(self.saved_steps(), [])
 

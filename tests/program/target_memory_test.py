@@ -483,6 +483,23 @@ class Plan(TargetTest):
         self.assertIn("hardware 'h1000' is not known, did you mean", done.stderr)
         self.assertEqual(done.stdout, "")
 
+    def test_a_list_with_nothing_between_its_commas(self):
+        for flag, text, place in (("--hardware", "h100,,rtx4090", "part 2 of 3 is empty; put a machine there"), ("--hardware", "h100,", "part 2 of 2"),
+                                  ("--hardware", ",h100", "part 1 of 2"), ("--target-memory", "24GB, ,16GB", "part 2 of 3 is empty; put a target"),
+                                  ("--price", "1,", "part 2 of 2 is empty; put a price there, or leave out a comma")):
+            error = self.run_program(plan(*MODEL, flag, text), expect=USAGE).stderr
+            self.assertIn(f"{flag}: found '{text}', whose {place}", error)
+
+    def test_a_limit_that_is_named_without_a_target_does_the_same(self):
+        """It is rounded, as people type it, and the plan is the same."""
+        job = [*self.SEVEN_B, "--hardware", "rtx4090", "--json"]
+        text = self.run_program(plan(*job[:-1], "--target-memory", "20GiB")).stdout
+        limit = re.search(r"without --target-memory, these settings go with --device-memory (\d+MB)\n", text)[1]
+        (planned,) = json.loads(self.run_program(plan(*job, "--target-memory", "20GiB")).stdout)
+        (typed,) = json.loads(self.run_program(plan(*job, *shlex.split(planned["flags"]), "--device-memory", limit)).stdout)
+        for key in ("device_arena_bytes", "host_bytes", "disk_bytes", "seconds_per_step"):
+            self.assertEqual(typed[key], planned[key], key)
+
     def test_a_plan_is_printed_for_the_target(self):
         done = self.run_program(train(*MODEL, *SAMPLES, "--target-memory", "120MB", "--steps", "0", "--print-plan", "--hardware", "two-cores"))
         self.assertIn("target memory 120MB (balanced): ", done.stdout)

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "compile/compile.h"
+#include "core/byte_size.h"
 #include "core/check.h"
 #include "plan/foresee.h"
 #include "train/config/flag_table.h"
@@ -218,9 +219,16 @@ std::string flags_beside_target(std::vector<PlannedOption> changes) {
   return flags_text(changes);
 }
 
-std::string arena_limit_text(const std::vector<PlannedOption>& changes) {
+std::string arena_limit_text(const std::vector<PlannedOption>& changes, std::int64_t used) {
+  constexpr std::int64_t kMB = 1'000'000;
   const auto limit = std::ranges::find(changes, kArenaLimit, &PlannedOption::name);
-  return limit == changes.end() ? "" : option_text(limit->name, limit->value);
+  if (limit == changes.end()) return "";
+  const std::int64_t bytes = parse_byte_size(limit->value).value_or(0);
+  const std::int64_t below = bytes - bytes % kMB;
+  const std::string rounded = byte_size_text(below);
+  const bool is_enough = below >= used && below > 0;
+  return option_text(limit->name,
+                     is_enough && rounded.size() < limit->value.size() ? rounded : limit->value);
 }
 
 std::string to_lines(const std::vector<PlannedOption>& changes) {

@@ -73,7 +73,9 @@ std::string flags_text(const std::vector<PlannedOption>& changes);
 std::string flags_beside_target(std::vector<PlannedOption> changes);
 
 /// The flag that limits the arena where no target does: "--device-memory 23GB"; "" if none does.
-std::string arena_limit_text(const std::vector<PlannedOption>& changes);
+/// Rounded down to MB where that is shorter and the arena, of `used` bytes, still fits: nothing
+/// that the schedule took exceeded those, so that it is the same below the rounded limit.
+std::string arena_limit_text(const std::vector<PlannedOption>& changes, std::int64_t used);
 
 /// Writes and reads changes as lines "name value", for other ranks.
 std::string to_lines(const std::vector<PlannedOption>& changes);

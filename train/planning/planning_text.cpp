@@ -206,7 +206,7 @@ static std::string unlimited_text(const PlannedRun& planned, const MemoryBudget&
 
 /// Names what limits the arena where the settings are typed without a target.
 static std::string limit_text(const PlannedRun& planned) {
-  const std::string limit = arena_limit_text(planned.changes);
+  const std::string limit = arena_limit_text(planned.changes, planned.answer.chosen->needs.device);
   if (limit.empty()) return "";
   return fmt::format("\n  without --target-memory, these settings go with {}", limit);
 }

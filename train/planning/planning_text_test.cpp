@@ -85,6 +85,11 @@ TEST(PlanningText, PrintsSettingsThatCanBeTypedBesideTheTarget) {
   EXPECT_THAT(text, HasSubstr("\n  without --target-memory, these settings go with "
                               "--device-memory 3GB\n"));
   EXPECT_NO_THROW((void)resolve_flags({"--target-memory", "4GB", "--zero", "3"}));
+  planned.changes.back().value = "24274407700";
+  planned.answer.chosen->needs.device = 24'274'000'000;
+  EXPECT_THAT(describe_planned(planned, config, {}), HasSubstr(" --device-memory 24274MB\n"));
+  planned.answer.chosen->needs.device = 24'274'000'001;
+  EXPECT_THAT(describe_planned(planned, config, {}), HasSubstr(" --device-memory 24274407700\n"));
   planned.changes.pop_back();
   EXPECT_THAT(describe_planned(planned, config, {}), Not(HasSubstr("--device-memory")));
 }

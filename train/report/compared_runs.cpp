@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <limits>
 #include <string_view>
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/json.h"
 #include "core/json_writer.h"
 #include "train/report/csv_table.h"
 #include "train/report/report_page.h"
@@ -28,6 +30,44 @@ void require_file(const std::string& path, const std::string& file) {
         path, file));
 }
 
+/// A member of a line of --metrics; NaN for null, which stands for what is not finite.
+double number_of(const JsonValue& line, std::string_view member) {
+  const JsonValue value = line.at(member);
+  return value.is(JsonKind::null) ? std::numeric_limits<double>::quiet_NaN() : value.as_number();
+}
+
+/// Reads a file of --metrics: a JSON object in each line. A last line that does not end is that of
+/// a run that goes on, or was killed, and is left out.
+std::vector<StepRow> steps_of_metrics(std::string_view text, const std::string& file) {
+  std::string array = "[";  // of the lines, which keep their numbers
+  for (std::size_t end = 0; (end = text.find('\n')) != text.npos; text.remove_prefix(end + 1))
+    array.append(text.substr(0, end)).append(",\n");
+  const JsonValue lines = parse_json(array + "]", file,
+                                     {.allow_trailing_commas = true,
+                                      .fault = JsonFault::configuration,
+                                      .size_limit_bytes = 2 * kMostBytes});
+  std::vector<StepRow> steps;
+  for (const JsonValue& line : lines.elements())
+    if (line.find("loss"))  // others are about evaluations, checkpoints and transfers
+      steps.push_back({.step = line.at("step").as_integer(),
+                       .loss = number_of(line, "loss"),
+                       .learning_rate = number_of(line, "learning_rate"),
+                       .gradient_norm = number_of(line, "grad_norm"),
+                       .seconds = number_of(line, "seconds")});
+  return steps;
+}
+
+std::vector<StepRow> steps_of_table(const CsvTable& table) {
+  std::vector<StepRow> steps;
+  for (std::size_t row = 0; row < table.rows(); ++row)
+    steps.push_back({.step = static_cast<std::int64_t>(table.number(row, "step")),
+                     .loss = table.number(row, "loss"),
+                     .learning_rate = table.number(row, "learning_rate"),
+                     .gradient_norm = table.number(row, "grad_norm"),
+                     .seconds = table.number(row, "seconds")});
+  return steps;
+}
+
 }  // namespace
 
 ComparedRun read_compared_run(const std::string& path) {
@@ -35,14 +75,10 @@ ComparedRun read_compared_run(const std::string& path) {
   const std::string file =
       fs::is_directory(path, error) ? (fs::path(path) / "steps.csv").string() : path;
   require_file(path, file);
-  const CsvTable table(read_whole_file(file, kMostBytes), file);
-  ComparedRun run{.name = path, .steps = {}};
-  for (std::size_t row = 0; row < table.rows(); ++row)
-    run.steps.push_back({.step = static_cast<std::int64_t>(table.number(row, "step")),
-                         .loss = table.number(row, "loss"),
-                         .learning_rate = table.number(row, "learning_rate"),
-                         .gradient_norm = table.number(row, "grad_norm"),
-                         .seconds = table.number(row, "seconds")});
+  const std::string text = read_whole_file(file, kMostBytes);
+  ComparedRun run{.name = path,
+                  .steps = text.starts_with('{') ? steps_of_metrics(text, file)
+                                                 : steps_of_table(CsvTable(text, file))};
   if (run.steps.empty())
     throw ConfigError(
         file +
@@ -51,6 +87,12 @@ ComparedRun read_compared_run(const std::string& path) {
 }
 
 std::string page_with_runs(const std::string& directory, const std::vector<ComparedRun>& others) {
+  std::error_code error;
+  if (fs::is_regular_file(directory, error))
+    throw InvalidArgument(
+        directory +
+        " is a file; the first argument is the directory of train --memory-report whose page is "
+        "drawn, the files of other runs come after it");
   const std::string file = (fs::path(directory) / "report.html").string();
   require_file(directory, file);
   std::string page = read_whole_file(file, kMostBytes);

@@ -13,8 +13,9 @@ struct ComparedRun {
   std::vector<StepRow> steps;
 };
 
-/// Reads the steps of a run from the folder of its report, or from a steps.csv. Throws
-/// InvalidArgument where there is no such file, ConfigError where it has no steps or is none.
+/// Reads the steps of a run from the folder of its report, from a steps.csv, or from a file of
+/// --metrics. Throws InvalidArgument where there is no such file, ConfigError where it has no steps
+/// or is none.
 ComparedRun read_compared_run(const std::string& path);
 
 /// Returns report.html of the report in `directory` with curves of `others`, too. Throws

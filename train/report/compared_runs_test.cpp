@@ -51,6 +51,31 @@ TEST_F(ComparedRuns, StepsAreReadFromAFolderOrAFile) {
   }
 }
 
+TEST_F(ComparedRuns, StepsAreReadFromMetrics) {
+  constexpr const char* kLines =
+      R"({"step": 4, "loss": null, "learning_rate": 0.01, "grad_norm": 2, "mfu": null, "seconds": 1}
+{"step": 4, "eval_loss": 3.5}
+{"step": 5, "loss": 3.25, "learning_rate": 0.02, "grad_norm": 1e1, "mfu": null, "seconds": 0.5}
+{"steps": 2, "ranks": [{}]}
+)";
+  const ComparedRun run =
+      read_compared_run(write("run.m", kLines + std::string(R"({"step": 6, "l)")));
+  ASSERT_EQ(run.steps.size(), 2U);
+  EXPECT_TRUE(std::isnan(run.steps[0].loss));
+  EXPECT_EQ(run.steps[1].step, 5);
+  EXPECT_EQ(run.steps[1].loss, 3.25);
+  EXPECT_EQ(run.steps[1].learning_rate, 0.02);
+  EXPECT_EQ(run.steps[1].gradient_norm, 10);
+  EXPECT_EQ(run.steps[1].seconds, 0.5);
+  const auto read = [&](const std::string& text) {
+    return refusal([&] { (void)read_compared_run(write("bad.m", kLines + text)); });
+  };
+  EXPECT_THAT(read("{\n"), HasSubstr("bad.m:5: "));
+  EXPECT_THAT(read("{\"step\": 7, \"loss\": 1}\n"), HasSubstr("bad.m:5: "));
+  EXPECT_THAT(refusal([&] { (void)read_compared_run(write("none.m", "{\"steps\": 0}\n")); }),
+              HasSubstr("none.m has no steps"));
+}
+
 TEST_F(ComparedRuns, WhatHasNoStepsIsRefused) {
   const auto read = [&](const std::string& path) {
     return refusal([&] { (void)read_compared_run(path); });

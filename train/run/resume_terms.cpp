@@ -44,6 +44,25 @@ std::string_view family(std::string_view optimizer) {
   return optimizer == "adam" ? "adamw" : optimizer;
 }
 
+/// Says how the batch of the run can become one that divides the saved global batch.
+std::string batch_advice(std::int64_t saved, const ResumingRun& run, const TrainOptions& options,
+                         const std::string& kind) {
+  const std::int64_t ranks = leaves(options, run.world);
+  if (saved % ranks != 0) return "go on with a number of" + kind + " that does";
+  const bool follows_global = !run.said.global.empty() && !run.said.micro;
+  const std::int64_t micro_steps = run.said.accumulation ? options.accumulation : 1;
+  if (follows_global && saved % (ranks * micro_steps) == 0) {
+    const bool default_divides = saved % (ranks * TrainOptions{}.micro_batch) == 0;
+    return default_divides ? fmt::format("leave out {} {}, or give {}", run.said.global,
+                                         options.global_batch, saved)
+                           : fmt::format("give {} {}", run.said.global, saved);
+  }
+  return fmt::format("set --micro-batch to a divisor of {}{}", saved / ranks,
+                     run.said.accumulation && !run.said.global.empty()
+                         ? ", and leave out the number of micro-steps"
+                         : "");
+}
+
 void require_same_samples(const TermsComparison& comparison, const TrainerState& saved,
                           const ResumingRun& run, const TrainOptions& options) {
   comparison.refuse_unknown(saved);
@@ -117,14 +136,12 @@ std::string take_terms(const TrainerState& saved, const std::string& where, cons
     const std::int64_t ranks = leaves(options, run.world);
     const std::string kind = options.virtual_ranks > 0 ? " virtual ranks" : " ranks";
     const std::int64_t per_micro_step = options.micro_batch * ranks;
-    comparison.require(
-        saved.global_batch % per_micro_step == 0, "a global batch of",
-        std::to_string(saved.global_batch), std::to_string(options.global_batch),
-        fmt::format(
-            "{}{} x micro-batch {} do not divide it: {}", ranks, kind, options.micro_batch,
-            saved.global_batch % ranks == 0
-                ? fmt::format("set --micro-batch to a divisor of {}", saved.global_batch / ranks)
-                : "go on with a number of" + kind + " that does"));
+    comparison.require(saved.global_batch % per_micro_step == 0, "a global batch of",
+                       std::to_string(saved.global_batch), std::to_string(options.global_batch),
+                       fmt::format("{}{} x micro-batch {} {} not divide it: {}", ranks,
+                                   ranks == 1 ? kind.substr(0, kind.size() - 1) : kind,
+                                   options.micro_batch, ranks == 1 ? "does" : "do",
+                                   batch_advice(saved.global_batch, run, options, kind)));
     const std::int64_t asked = std::exchange(options.global_batch, saved.global_batch);
     options.accumulation = saved.global_batch / per_micro_step;
     note = fmt::format("global batch {} as saved, not {}: accumulation {}", saved.global_batch,

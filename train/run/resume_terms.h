@@ -19,6 +19,13 @@ inline constexpr const char* kLeavesFact = "virtual_ranks";
 /// Says what a checkpoint with `saved` leaves (0: unknown) means for the bits; "": they are equal.
 std::string note_on_leaves(std::int64_t saved, int world, const TrainOptions& options);
 
+/// What is said of the batch of the run that goes on, other than by default or as it follows.
+struct SaidBatch {
+  std::string global;  ///< the flag of the command line that says the global batch; "": none
+  bool micro = false;
+  bool accumulation = false;
+};
+
 /// Facts about the run that goes on, besides its options.
 struct ResumingRun {
   int world = 1;
@@ -26,6 +33,7 @@ struct ResumingRun {
   std::int64_t data_tokens = 0;
   std::int64_t samples = 0;  ///< samples in one pass over the data, to count epochs
   bool may_be_done = false;  ///< no error if all steps of the run are done
+  SaidBatch said;
 };
 
 /// Throws ConfigError if `now` has other tensors than the model of the checkpoint `where`. Called

@@ -12,7 +12,8 @@ constexpr const char* kDigest = "0123456789abcdef0123456789abcdef";
 
 struct Resuming {
   TrainerState saved;
-  ResumingRun run{2, kDigest, 1000, 62, false};
+  ResumingRun run{
+      .world = 2, .data_digest = kDigest, .data_tokens = 1000, .samples = 62, .said = {}};
   TrainOptions options;
 
   Resuming() {
@@ -94,6 +95,28 @@ TEST(ResumeTerms, ABatchThatCannotBeDividedSaysWhatCould) {
   EXPECT_NE(resuming.refusal().find("4 ranks x micro-batch 4 do not divide it: set --micro-batch "
                                     "to a divisor of 2"),
             std::string::npos)
+      << resuming.refusal();
+}
+
+TEST(ResumeTerms, AGlobalBatchThatWasTypedIsWhatToChange) {
+  Resuming resuming;
+  resuming.run.world = 1;
+  resuming.options.global_batch = resuming.options.micro_batch = 16;
+  resuming.run.said.global = "--train_batch_size";
+  EXPECT_TRUE(
+      resuming.refusal().ends_with("this run has 16; 1 rank x micro-batch 16 does not "
+                                   "divide it: leave out --train_batch_size 16, or give 8"))
+      << resuming.refusal();
+  resuming.saved.global_batch = 6;  // the micro-batch by default, 4, does not divide it
+  EXPECT_TRUE(resuming.refusal().ends_with("divide it: give --train_batch_size 6"))
+      << resuming.refusal();
+  resuming.run.said.micro = true;
+  EXPECT_TRUE(resuming.refusal().ends_with("divide it: set --micro-batch to a divisor of 6"))
+      << resuming.refusal();
+  resuming.run.said.accumulation = true;
+  EXPECT_TRUE(
+      resuming.refusal().ends_with("a divisor of 6, and leave out the number of "
+                                   "micro-steps"))
       << resuming.refusal();
 }
 

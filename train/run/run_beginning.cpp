@@ -37,10 +37,25 @@ std::int64_t samples(const RunParts& run) {
   return SampleOrder(tokens.size(), tokens.name(), order).windows();
 }
 
+SaidBatch said_batch(const ResolvedConfig& config) {
+  SaidBatch said;
+  for (const ResolvedField& field : config.fields) {
+    const bool is_said = field.origin == Origin::file || field.origin == Origin::command_line;
+    if (field.name == "global_batch" && field.origin == Origin::command_line)
+      said.global = field.where;
+    if (field.name == "micro_batch") said.micro = is_said;
+    if (field.name == "accumulation") said.accumulation = is_said;
+  }
+  return said;
+}
+
 ResumingRun resuming_run(const RunParts& run) {
-  return {run.communicator->size(), run.data_digest,
-          static_cast<std::int64_t>(run.corpus.training->size()), samples(run),
-          run.resume_source->goes_on_by_itself()};
+  return {.world = run.communicator->size(),
+          .data_digest = run.data_digest,
+          .data_tokens = static_cast<std::int64_t>(run.corpus.training->size()),
+          .samples = samples(run),
+          .may_be_done = run.resume_source->goes_on_by_itself(),
+          .said = said_batch(run.request.config)};
 }
 
 /// Checks an older checkpoint that replaces the one the run was built for.

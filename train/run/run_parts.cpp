@@ -20,9 +20,12 @@ RunParts::RunParts(RunRequest& run_request, const RunListeners& who_hears)
       lost_steps(options.output),
       nonfinite(options),
       late_failures(who_hears) {
-  if (!options.checkpoint.on_signal) return;
-  StopRequest::Interrupted interrupted;  // under a launcher it says what is lost
-  if (request.context.started_by == "none") interrupted = [this] { say_what_is_lost(); };
+  StopRequest::Interrupted interrupted = [this](const char* signal) { say_what_is_lost(signal); };
+  if (!options.checkpoint.on_signal) {
+    if (first && request.owns_signals) stop.emplace(std::move(interrupted));
+    return;
+  }
+  if (request.context.started_by != "none") interrupted = {};  // SIGINT is left to the launcher
   stop.emplace(
       stop_limits(options.checkpoint, request.context.grace),
       [this](const std::string& why) { give_up(why); }, std::move(interrupted));
@@ -58,8 +61,10 @@ void RunParts::give_up(const std::string& why) {
   ::_exit(static_cast<int>(ExitCode::try_again));
 }
 
-/// Called after Ctrl-C, on another thread than the run's.
-void RunParts::say_what_is_lost() const { listeners.fail("ended by Ctrl-C; " + lost_text()); }
+/// Called after a signal that ends the run at once, on another thread than the run's.
+void RunParts::say_what_is_lost(const char* signal) const {
+  listeners.fail(std::string("ended by ") + signal + "; " + lost_text());
+}
 
 /// Says what is lost, after the reason why it could not be saved where an attempt has failed.
 std::string RunParts::lost_text() const {

@@ -115,7 +115,7 @@ struct RunParts {
 
  private:
   [[noreturn]] void give_up(const std::string& why);
-  void say_what_is_lost() const;
+  void say_what_is_lost(const char* signal) const;
   [[nodiscard]] std::string lost_text() const;
 
   std::set<std::string> notes_printed_;

@@ -31,6 +31,13 @@ std::string SaveRetry::time_left() const {
   return fmt::format("for {} (--save-retry)", seconds_text(end_ - now));
 }
 
+/// A scheduler may send one signal alone, and kill when its own time is over.
+std::string SaveRetry::how_it_ends() const {
+  const bool is_limited = stop_->limit_ends() != Clock::time_point::max();
+  return std::string("a second signal ends it at once") +
+         (is_limited ? "" : ", --grace S would end it S seconds after the first");
+}
+
 void SaveRetry::failed(const std::string& why, const std::string& lost) {
   lost_ = lost;
   const bool is_first = cause_.empty();
@@ -42,7 +49,7 @@ void SaveRetry::failed(const std::string& why, const std::string& lost) {
     listeners_.warn(fmt::format(
         "the checkpoint of step {} could not be written: {}; trying again {}: make room, or mend "
         "what is named; if the run ends before, {}{}",
-        step_, why, time_left(), lost, is_answered_ ? "; a second signal ends it at once" : ""));
+        step_, why, time_left(), lost, is_answered_ ? "; " + how_it_ends() : ""));
   } else if (is_same) {
     listeners_.warn(fmt::format(
         "the checkpoint of step {} still cannot be written, for the same cause; trying again {}",
@@ -58,8 +65,8 @@ void SaveRetry::answer_signal() {
   is_answered_ = true;
   listeners_.warn(fmt::format(
       "{}: the run ends once the checkpoint of step {} is written, which is tried {}; if it ends "
-      "before, {}; a second signal ends it at once",
-      stop_->signal_name(), step_, time_left(), lost_));
+      "before, {}; {}",
+      stop_->signal_name(), step_, time_left(), lost_, how_it_ends()));
 }
 
 void SaveRetry::wait() {

@@ -88,7 +88,8 @@ TEST_F(SaveRetryTest, ASignalIsAnsweredOnceAndAtOnce) {
   EXPECT_EQ(said_[1],
             "SIGTERM: the run ends once the checkpoint of step 7 is written, which is tried for "
             "600 s (--save-retry); if it ends before, steps 1 to 7 are lost: out has no "
-            "checkpoint; a second signal ends it at once");
+            "checkpoint; a second signal ends it at once, --grace S would end it S seconds after "
+            "the first");
   EXPECT_LT(answered - asked, milliseconds(700)) << "the pause is a second";
 }
 

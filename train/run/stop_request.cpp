@@ -41,6 +41,7 @@ sigset_t heard_signals(bool with_sigint) {
 }
 
 const char* name_of_signal(int number) {
+  if (number == SIGINT) return "Ctrl-C";
   return number == SIGTERM ? "SIGTERM" : number == SIGHUP ? "SIGHUP" : "SIGUSR1";
 }
 
@@ -78,7 +79,16 @@ StopLimits stop_limits(const CheckpointOptions& options, std::chrono::seconds la
 
 StopRequest::StopRequest(const StopLimits& limits, TooLate too_late, Interrupted interrupted)
     : limits_(limits), too_late_(std::move(too_late)), interrupted_(std::move(interrupted)) {
-  const sigset_t wanted = heard_signals(interrupted_ != nullptr);
+  hear(interrupted_ != nullptr);
+}
+
+StopRequest::StopRequest(Interrupted interrupted)
+    : takes_requests_(false), interrupted_(std::move(interrupted)) {
+  hear(true);
+}
+
+void StopRequest::hear(bool with_sigint) {
+  const sigset_t wanted = heard_signals(with_sigint);
   if (const int error = ::pthread_sigmask(SIG_BLOCK, &wanted, &before_); error != 0)
     fail("blocking signals", error);
   signals_ = UniqueFd(::signalfd(-1, &wanted, SFD_NONBLOCK | SFD_CLOEXEC));
@@ -128,8 +138,8 @@ void StopRequest::watch() {
 }
 
 void StopRequest::take(int number) {
-  if (number == SIGINT) {
-    interrupted_();
+  if (number == SIGINT || !takes_requests_) {
+    interrupted_(name_of_signal(number));
     have_default_effect(number);
   } else if (first_ == 0) {
     first_ = number;

@@ -33,13 +33,16 @@ StopLimits stop_limits(const CheckpointOptions& options, std::chrono::seconds la
 /// were ignored stay ignored, as SIGHUP is under nohup.
 class StopRequest {
  public:
-  /// Called for SIGINT, on another thread, before its usual effect ends the process.
-  using Interrupted = std::function<void()>;
+  /// Called on another thread, with "Ctrl-C" or the name of a signal that is no request, before
+  /// its usual effect ends the process.
+  using Interrupted = std::function<void(const char* signal)>;
   /// Called on another thread when the limit is over: "SIGTERM: 5 s are over". Ends the process.
   using TooLate = std::function<void(const std::string& why)>;
 
   /// Throws HostError. Without `interrupted`, leaves SIGINT alone.
   StopRequest(const StopLimits& limits, TooLate too_late, Interrupted interrupted = {});
+  /// No signal is a request then: `interrupted` hears of each, SIGINT too. Throws HostError.
+  explicit StopRequest(Interrupted interrupted);
   /// Restores the thread's signal mask.
   ~StopRequest();
   StopRequest(const StopRequest&) = delete;
@@ -56,10 +59,12 @@ class StopRequest {
 
  private:
   using Clock = std::chrono::steady_clock;
+  void hear(bool with_sigint);
   void watch();
   void take(int number);
   [[nodiscard]] int timeout_ms() const;
 
+  bool takes_requests_ = true;
   StopLimits limits_;
   TooLate too_late_;
   Interrupted interrupted_;

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <future>
 #include <thread>
+#include <utility>
 
 #include "core/error.h"
 
@@ -58,12 +59,29 @@ TEST(StopRequest, WhatWasIgnoredStaysIgnored) {
 TEST(StopRequestDeathTest, AnInterruptIsToldAndKills) {
   EXPECT_EXIT(
       {
-        StopRequest stop(kNoLimit, kNever, [] { std::fputs("told\n", stderr); });
+        StopRequest stop(kNoLimit, kNever,
+                         [](const char* signal) { std::fprintf(stderr, "told of %s\n", signal); });
         ::kill(::getpid(), SIGINT);
         std::this_thread::sleep_for(seconds(20));
         ::_exit(2);
       },
-      testing::KilledBySignal(SIGINT), "told");
+      testing::KilledBySignal(SIGINT), "told of Ctrl-C");
+}
+
+TEST(StopRequestDeathTest, WhereNoneIsARequestEachIsToldAndKills) {
+  const std::pair<int, const char*> rows[] = {{SIGTERM, "told of SIGTERM"},
+                                              {SIGUSR1, "told of SIGUSR1"},
+                                              {SIGHUP, "told of SIGHUP"},
+                                              {SIGINT, "told of Ctrl-C"}};
+  for (const auto& [signal, told] : rows)
+    EXPECT_EXIT(
+        {
+          StopRequest stop([](const char* name) { std::fprintf(stderr, "told of %s\n", name); });
+          ::kill(::getpid(), signal);
+          std::this_thread::sleep_for(seconds(20));
+          ::_exit(2);
+        },
+        testing::KilledBySignal(signal), told);
 }
 
 TEST(StopRequest, ASecondSignalAtOnceIsTheSameRequest) {

@@ -24,6 +24,8 @@ struct RunRequest {
   ModelConfig model;
   std::span<const ModelFamily> own = {};          ///< families besides those of this repository
   std::optional<machine::Machine> hardware = {};  ///< machine to plan for, if nothing is trained
+  bool owns_signals =
+      false;  ///< of the process, where --save-on-signal false leaves them to others
   MicroBatchIn micro_batch_in = {};  ///< needed if context.is_elastic; may be empty otherwise
 };
 

@@ -28,7 +28,8 @@ run, and that of a run. Settings in which they differ come first.
   --json                      print JSON instead of text
   --page FILE                 write a page (FILE.html) instead: report.html of REPORT, in which
                               loss, learning rate, gradient norm and time of the steps of each RUN,
-                              a directory of a report or its steps.csv, are drawn beside its own
+                              a directory of a report, its steps.csv or a file of --metrics, are
+                              drawn beside its own
 
 Exit status: 0, 2 for a flag that is not known and for directories that hold no reports or reports
 of different models, 74 for text or a page that cannot be written, 78 for a report of another
@@ -66,6 +67,32 @@ CompareWords read_words(std::span<const char* const> words) {
   return read;
 }
 
+/// Gathers what is wrong with several arguments, to say all of it at once.
+class Faults {
+ public:
+  template <typename Call>
+  void of(const Call& call) {
+    try {
+      call();
+    } catch (const InvalidArgument& error) {
+      add(error);
+      is_usage_ = true;
+    } catch (const ConfigError& error) {
+      add(error);
+    }
+  }
+  void throw_if_any() const {
+    if (is_usage_) throw InvalidArgument(text_);
+    if (!text_.empty()) throw ConfigError(text_);
+  }
+
+ private:
+  void add(const Error& error) { text_ += (text_.empty() ? "" : "\n") + std::string(error.what()); }
+
+  std::string text_;
+  bool is_usage_ = false;
+};
+
 void write_page(const CompareWords& words, StandardOutput& output) {
   if (words.json) throw InvalidArgument("compare: --page writes a page and no JSON; leave one out");
   if (!words.page->ends_with(".html"))
@@ -85,10 +112,14 @@ void write_page(const CompareWords& words, StandardOutput& output) {
           fmt::format("compare: --page {} is the page of the report {} itself; name another file",
                       *words.page, directory));
   }
+  const std::string& report = words.directories[0];
   std::vector<ComparedRun> others;
+  Faults faults;
+  faults.of([&] { (void)page_with_runs(report, {}); });
   for (std::size_t i = 1; i < words.directories.size(); ++i)
-    others.push_back(read_compared_run(words.directories[i]));
-  write_file_atomically(*words.page, page_with_runs(words.directories[0], others));
+    faults.of([&] { others.push_back(read_compared_run(words.directories[i])); });
+  faults.throw_if_any();
+  write_file_atomically(*words.page, page_with_runs(report, others));
   output.print("page: " + *words.page + "\n");
 }
 

@@ -85,9 +85,22 @@ class OneValueEach {
   std::map<std::string, std::pair<std::string, std::string>> given_;  ///< by flag: word, value
 };
 
+/// Refuses a list in which a comma has nothing before or after it.
+void refuse_gaps(std::string_view flag, const std::string& text, std::string_view what) {
+  std::vector<std::string_view> parts = listed(text);
+  if (text.ends_with(',')) parts.emplace_back();
+  for (std::size_t i = 0; parts.size() > 1 && i < parts.size(); ++i)
+    if (parts[i].find_first_not_of(' ') == parts[i].npos)
+      throw InvalidArgument(
+          fmt::format("{}: found '{}', whose part {} of {} is empty; put {} there, or leave out a "
+                      "comma",
+                      flag, text, i + 1, parts.size(), what));
+}
+
 /// Splits the targets of --target-memory. A number without unit beside others is one that was
 /// written with a comma: "24,000MB".
 std::vector<std::string> targets_from(const std::string& text) {
+  refuse_gaps("--target-memory", text, "a target");
   std::vector<std::string> targets;
   for (const std::string_view target : listed(text)) targets.emplace_back(target);
   if (targets.empty()) return {""};  // refused by name
@@ -109,7 +122,9 @@ void take(const std::string& word, Words& words, OneValueEach& values, PlanComma
   if (flag == "--help") {
     parsed.help = true;
   } else if (flag == "--hardware") {
-    parsed.hardware = machine::split_hardware_list(value());
+    const std::string machines = value();
+    refuse_gaps(flag, machines, "a machine");
+    parsed.hardware = machine::split_hardware_list(machines);
     if (parsed.hardware.empty())
       throw InvalidArgument("--hardware: found '', expected names such as rtx4090,h100");
   } else if (flag == "--target-memory") {
@@ -121,6 +136,7 @@ void take(const std::string& word, Words& words, OneValueEach& values, PlanComma
   } else if (flag == "--price") {
     parsed.prices.clear();
     const std::string prices = value();
+    refuse_gaps(flag, prices, "a price");
     for (const std::string_view part : listed(prices))
       if (!part.empty())
         parsed.prices.push_back(

@@ -82,6 +82,34 @@ Between saves_of(const PlannedMachine& machine) {
                                beside ? "" : ", without the time to write them")};
 }
 
+/// All steps of a run, with evaluations and saves on the way.
+struct WholeRun {
+  double tokens = 0;
+  double seconds = 0;
+  double cost = 0;  ///< 0: no price is known
+};
+
+/// True if the command line or a file says what the option is.
+bool is_said(const PlannedMachine& machine, std::string_view option) {
+  const Origin origin = machine.config.origin_of(option);
+  return origin == Origin::file || origin == Origin::command_line;
+}
+
+/// Returns nothing if the number of steps is not given.
+std::optional<WholeRun> whole_run_of(const PlannedMachine& machine) {
+  const TrainOptions& options = machine.config.options;
+  const bool goes_by_data = options.epochs > 0 && is_said(machine, "epochs");
+  if (goes_by_data || options.steps <= 0 || !is_said(machine, "steps")) return {};
+  constexpr double kBillion = 1e9;
+  const auto steps = static_cast<double>(options.steps);
+  const double stepping = steps * step_of(machine).forecast.step_seconds;
+  WholeRun run{.tokens = steps * tokens_per_step(machine),
+               .seconds = stepping + evaluations_of(machine).seconds + saves_of(machine).seconds};
+  if (machine.price_per_hour > 0)
+    run.cost = machine.cost_of_billion() * run.tokens / kBillion * run.seconds / stepping;
+  return run;
+}
+
 int hosts_of(const PlannedMachine& machine) {
   return static_cast<int>(divide_up(machine.budget.seat.ranks, machine.budget.local_ranks));
 }
@@ -166,6 +194,12 @@ void write_step(JsonWriter& json, const PlannedMachine& machine) {
     json.member("faster_flags", faster.flags).member("faster_seconds_per_step", faster.seconds);
   if (machine.price_per_hour > 0)
     json.member("price_per_billion_tokens", machine.cost_of_billion());
+  if (const std::optional<WholeRun> run = whole_run_of(machine)) {
+    json.member("run_steps", machine.config.options.steps);
+    json.member("run_tokens", run->tokens);
+    json.member("run_seconds", run->seconds);
+    if (machine.price_per_hour > 0) json.member("run_cost", run->cost);
+  }
   json.member("as_asked", machine.planned.answer.is_asked);
   json.member("flags", flags_beside_target(machine.planned.changes));
   json.key("settings").begin_object();
@@ -204,28 +238,17 @@ std::string drive_wear_text(const PlannedMachine& machine) {
 
 std::string whole_run_text(const PlannedMachine& machine) {
   const TrainOptions& options = machine.config.options;
-  const auto is_said = [&](std::string_view option) {
-    const Origin origin = machine.config.origin_of(option);
-    return origin == Origin::file || origin == Origin::command_line;
-  };
-  if (options.epochs > 0 && is_said("epochs"))
+  if (options.epochs > 0 && is_said(machine, "epochs"))
     return fmt::format(
         "  {} {} take as many steps as the data have samples for, and plan reads no data: give "
         "--steps N for the time of the run",
         options.epochs, options.epochs == 1 ? "epoch" : "epochs");
-  if (options.steps <= 0 || !is_said("steps")) return "";
-  const double stepping =
-      static_cast<double>(options.steps) * step_of(machine).forecast.step_seconds;
-  const Between evaluations = evaluations_of(machine), saves = saves_of(machine);
-  const double seconds = stepping + evaluations.seconds + saves.seconds;
-  const double tokens = static_cast<double>(options.steps) * tokens_per_step(machine);
-  std::string text = fmt::format("  {} steps ({:.0f} tokens) take {}", options.steps, tokens,
-                                 format_duration(seconds));
-  constexpr double kBillion = 1e9;
-  if (machine.price_per_hour > 0)
-    text += fmt::format(" and cost {:.2f}",
-                        machine.cost_of_billion() * tokens / kBillion * seconds / stepping);
-  return text + evaluations.text + saves.text;
+  const std::optional<WholeRun> run = whole_run_of(machine);
+  if (!run) return "";
+  std::string text = fmt::format("  {} steps ({:.0f} tokens) take {}", options.steps, run->tokens,
+                                 format_duration(run->seconds));
+  if (machine.price_per_hour > 0) text += fmt::format(" and cost {:.2f}", run->cost);
+  return text + evaluations_of(machine).text + saves_of(machine).text;
 }
 
 std::string plan_table(const std::vector<PlannedMachine>& machines) {

@@ -77,6 +77,7 @@ ExitCode run(std::optional<RunRequest> request, RunListeners& listeners, Console
   Progress progress(console, {.every_steps = options.steps_per_print,
                               .log_every = std::chrono::seconds(options.log_every_seconds)});
   listeners.add(std::ref(progress));
+  request->owns_signals = true;
   try {
     return Session::open(std::move(*request), listeners).run();
   } catch (const std::exception& error) {
