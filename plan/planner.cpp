@@ -20,7 +20,7 @@ constexpr double kNotablyFaster = 0.02;
 /// small each is less by much.
 constexpr int kMostLowered = 16;
 /// A target that is less than the one that a refusal names is at most this part of it.
-constexpr double kNoLess = 0.99;
+constexpr double kNextBelow = 0.99;
 
 class Planning {
  public:
@@ -218,13 +218,13 @@ class Planning {
     const TargetTerms& terms = request_.terms;
     if (terms.most_bytes > 0 && target_of(*works) > terms.most_bytes && !is_taken(terms.most_bytes))
       return;  // no target that is there would do
-    double part = kNoLess;
+    double part = kNextBelow;
     bool is_least = false;
     for (int i = 0; i < kMostLowered && !is_least; ++i) {
       if (is_taken(scaled(target_of(*works), part)))
         part *= part;
       else
-        is_least = std::exchange(part, kNoLess) == kNoLess;
+        is_least = std::exchange(part, kNextBelow) == kNextBelow;
     }
     answer_.complete = answer_.complete && is_least;
     if (lowered && !demands_speed) smallest_by_share_ = lowered->by_share.choices;

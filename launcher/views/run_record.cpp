@@ -13,12 +13,12 @@
 namespace strata::launcher {
 namespace {
 
-std::string word(const JsonValue& object, std::string_view name) {
+std::string text_in(const JsonValue& object, std::string_view name) {
   const auto value = object.find(name);
   return value && value->is(JsonKind::string) ? value->as_string() : "";
 }
 
-std::optional<std::int64_t> number(const JsonValue& object, std::string_view name) {
+std::optional<std::int64_t> integer_in(const JsonValue& object, std::string_view name) {
   const auto value = object.find(name);
   return value && value->is(JsonKind::integer) ? std::optional(value->as_integer()) : std::nullopt;
 }
@@ -49,12 +49,12 @@ std::optional<RunRecord> read_record(const std::string& line) {
   try {
     const JsonValue told = parse_json(line, "a record", {});
     if (!told.is(JsonKind::object)) return {};
-    const auto process = number(told, "process");
-    RunRecord record{.run_id = word(told, "run"),
-                     .host = word(told, "host"),
+    const auto process = integer_in(told, "process");
+    RunRecord record{.run_id = text_in(told, "run"),
+                     .host = text_in(told, "host"),
                      .process = static_cast<pid_t>(process.value_or(0)),
-                     .started = number(told, "process_start"),
-                     .seen_at = word(told, "seen_at"),
+                     .started = integer_in(told, "process_start"),
+                     .seen_at = text_in(told, "seen_at"),
                      .told = told};
     if (record.run_id.empty() || record.host.empty() || record.seen_at.empty() || !process)
       return {};

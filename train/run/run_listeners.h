@@ -13,10 +13,10 @@ namespace strata::train {
 
 /// Called on the thread that runs the session, during the run: must return soon and call nothing of
 /// the session. Two events come from another thread, perhaps while a listener hears something else:
-/// a Note that is a failure (Ctrl-C, or a signal that shall not save), and Refused after a grace is over; the process ends after
-/// them. An Error that a listener throws from Equipping or Began ends the run. From StepDone,
-/// Evaluated, Saved, Transfers and Closing it is printed as a warning, costs no step, and is the
-/// session's error once all is saved.
+/// a Note that is a failure (Ctrl-C, or a signal that shall not save), and Refused after a grace is
+/// over; the process ends after them. An Error that a listener throws from Equipping or Began ends
+/// the run. From StepDone, Evaluated, Saved, Transfers and Closing it is printed as a warning,
+/// costs no step, and is the session's error once all is saved.
 using RunListener = std::function<void(const RunEvent&)>;
 
 /// True for an event that may come from another thread than the run's: a listener with state of its
