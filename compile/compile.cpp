@@ -2,10 +2,15 @@
 
 #include <fmt/core.h>
 #include <algorithm>
+#include <atomic>
+#include <optional>
 #include <string>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "compile/read_ahead.h"
+#include "core/at_once.h"
 #include "core/check.h"
 #include "core/error.h"
 #include "offload/offload_activations.h"
@@ -244,16 +249,7 @@ class Compiling {
     Fit short_fit;
     short_fit.kept_too_much = limit_host_memory(budget);
     if (short_fit.kept_too_much) return {{}, std::move(short_fit), work};
-    const runtime::Scheduling scheduling{plan_.limits, budget, effort_};
-    for (auto& [key, graph] : graphs_) {
-      if (set_.programs.contains(key) || (extent == Extent::step && !is_of_step(key))) continue;
-      const runtime::LowerOptions options{name_of(key), machine_, where_};
-      if (!plan_.scheduled) {
-        set_.programs[key] = runtime::lower(std::move(graph), set_.persistent, options);
-        continue;
-      }
-      auto lowered =
-          runtime::lower_scheduled(std::move(graph), set_.persistent, options, scheduling);
+    for (auto& [key, lowered] : lowered_graphs(extent, budget)) {
       if (auto* shortage = std::get_if<runtime::Shortage>(&lowered)) {
         short_fit.tiers[index_of(shortage->tier)] = {shortage->floor_bytes, shortage->budget_bytes};
         short_fit.shortage = std::move(*shortage);
@@ -261,11 +257,47 @@ class Compiling {
       }
       const runtime::Program& made = set_.programs[key] =
           std::get<runtime::Program>(std::move(lowered));
+      if (!plan_.scheduled) continue;
       const std::int64_t scheduled = effort_ == Effort::full ? kScheduledWork : kRoughWork;
       work += (scheduled - 1) * std::ssize(made.instructions);
     }
     Fit fit = find_fit(set_, budget);
     return {std::move(set_), std::move(fit), work};
+  }
+
+  struct LoweredGraph {
+    ProgramKey key;
+    std::variant<runtime::Program, runtime::Shortage> lowered;
+  };
+
+  /// Lowers the Graphs of Programs that are still to be made, at the same time: in their order up
+  /// to the first one that lacks memory, if one does.
+  std::vector<LoweredGraph> lowered_graphs(Extent extent, const runtime::TierBytes& budget) {
+    const runtime::Scheduling scheduling{plan_.limits, budget, effort_};
+    std::vector<std::pair<const ProgramKey, Graph>*> open;
+    for (auto& one : graphs_)
+      if (!set_.programs.contains(one.first) && (extent == Extent::all || is_of_step(one.first)))
+        open.push_back(&one);
+    std::atomic<std::size_t> first_short = open.size();
+    std::vector<std::optional<LoweredGraph>> made =
+        all_at_once(open.size(), [&](std::size_t i) -> std::optional<LoweredGraph> {
+          if (i > first_short) return {};
+          auto& [key, graph] = *open[i];
+          const runtime::LowerOptions options{name_of(key), machine_, where_};
+          if (!plan_.scheduled)
+            return {{key, runtime::lower(std::move(graph), set_.persistent, options)}};
+          LoweredGraph one{key, runtime::lower_scheduled(std::move(graph), set_.persistent, options,
+                                                         scheduling)};
+          if (std::holds_alternative<runtime::Shortage>(one.lowered))
+            for (std::size_t known = first_short;
+                 i < known && !first_short.compare_exchange_weak(known, i);)
+              continue;
+          return one;
+        });
+    std::vector<LoweredGraph> all;
+    for (std::size_t i = 0; i < std::min(made.size(), first_short + 1); ++i)
+      all.push_back(std::move(*made[i]));
+    return all;
   }
 
   const TrainingModel& model_;

@@ -42,6 +42,7 @@ struct SaveRooms {
 using SaveRoomsFunction = std::function<SaveRooms(const std::vector<runtime::ParameterUnit>& units,
                                                   const step::StepSettings& settings)>;
 
+/// Its functions may be called by several threads at once.
 struct TrainingModel {
   ModelFunction build;            ///< its units' segments have their weight decay
   kernels::Attributes optimizer;  ///< the optimizer's numbers, for every update

@@ -40,9 +40,8 @@ class Listing {
 
   std::vector<Choices> run() {
     all_.push_back(asked_);
-    for (const StateHomes& homes : state_homes()) {
+    for (const StateHomes& homes : allowed_homes()) {
       Choices choices = asked_;
-      if (!allows(homes)) continue;
       if (free_.optimizer) {
         choices.optimizer = homes.optimizer;
         choices.optimizer_part = homes.part;
@@ -62,6 +61,17 @@ class Listing {
   [[nodiscard]] bool allows(Home home, Home asked, bool free) const {
     if (!free || home == asked) return home == asked;
     return home == Home::device || (home <= free_.farthest && (own_device_ || home == Home::disk));
+  }
+  /// Returns the homes to try, among them those that were asked for.
+  [[nodiscard]] std::vector<StateHomes> allowed_homes() const {
+    std::vector<StateHomes> allowed = state_homes();
+    std::erase_if(allowed, [&](const StateHomes& homes) { return !allows(homes); });
+    const bool has_asked = std::ranges::any_of(allowed, [&](const StateHomes& homes) {
+      return homes.optimizer == asked_.optimizer && homes.parameters == asked_.parameters;
+    });
+    if (!has_asked)
+      allowed.insert(allowed.begin(), {asked_.optimizer, asked_.optimizer_part, asked_.parameters});
+    return allowed;
   }
   [[nodiscard]] bool allows(const StateHomes& homes) const {
     if (!allows(homes.parameters, asked_.parameters, free_.parameters)) return false;

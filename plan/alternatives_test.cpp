@@ -78,6 +78,17 @@ TEST(Alternatives, WhatWasAskedMayBeFartherThanAllowed) {
                              Each(Field(&Choices::activations, Home::device))));
 }
 
+TEST(Alternatives, HomesThatNoOthersWouldHaveGoWithEachMicroBatch) {
+  Freedom free = kNothing;
+  free.micro_batch = true;
+  const Choices asked{.micro_batch = 4, .parameters = Home::host};  // state stays on the device
+  EXPECT_THAT(others(asked, free), testing::ElementsAre(Field(&Choices::micro_batch, 2),
+                                                        Field(&Choices::micro_batch, 1)));
+  free.optimizer = true;
+  EXPECT_THAT(others(asked, free, 1, false), testing::Contains(Field(&Choices::micro_batch, 1)))
+      << "on a CPU no state goes to host memory";
+}
+
 TEST(Alternatives, LayersComeFirstOnlyAmongSeveralMicroSteps) {
   Freedom free = kNothing;
   free.order = true;

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "compile/model.h"
+#include "core/at_once.h"
 
 namespace strata::plan {
 
@@ -22,11 +24,13 @@ class LayerSamples {
   /// `few`: false if the whole model is to be the sample.
   LayerSamples(const compile::TrainingModel& whole, const runtime::BatchShape& shape, bool few);
 
-  /// Returns what `measure` makes of the whole model. `mix(a, b, t)` returns a + (b - a) * t.
+  /// Returns what `measure`, which is called for the samples at the same time, makes of the whole
+  /// model. `mix(a, b, t)` returns a + (b - a) * t.
   template <typename Measure, typename Mix>
   [[nodiscard]] auto extrapolated(const Measure& measure, const Mix& mix) const {
-    auto found = measure(samples_.front());
-    return samples_.size() == 1 ? found : mix(found, measure(samples_.back()), beyond_);
+    auto found = all_at_once(samples_.size(), [&](std::size_t i) { return measure(samples_[i]); });
+    return samples_.size() == 1 ? std::move(found.front())
+                                : mix(found.front(), found.back(), beyond_);
   }
   [[nodiscard]] const std::vector<Sample>& samples() const { return samples_; }
 

@@ -192,23 +192,24 @@ std::optional<StepEstimate> StepEstimates::least_scheduled(const Choices& choice
 }
 
 StepEstimate StepEstimates::of_samples(const Choices& choices, const Make& make) {
+  const State& state = state_of(choices);  // what is remembered is known before threads ask for it
   const auto measured = [&](const Choices& some, const LayerSamples::Sample& sample) {
     const compile::Compiled made = make(some, sample);
-    const runtime::PersistentLayout state = declared(made.programs.settings.plan, sample);
+    const runtime::PersistentLayout layout = declared(made.programs.settings.plan, sample);
     BesideState beside{.busy = busy_of(made.programs, search_.machine)};
     for (std::size_t t = 0; t < beside.bytes.size(); ++t) {
       const auto tier = static_cast<Tier>(t);
       const std::int64_t bytes =
           tier == Tier::disk ? made.programs.disk_bytes() : made.programs.arena_bytes(tier);
-      beside.bytes[t] = static_cast<double>(bytes - state.bytes(tier));
+      beside.bytes[t] = static_cast<double>(bytes - layout.bytes(tier));
     }
     return beside;
   };
-  const auto at_knot = [&](std::size_t knot) {
+  const auto at_knot = [&](const Knot& knot) {
     return samples_.extrapolated(
         [&](const LayerSamples::Sample& sample) {
           Choices some = choices;
-          set_again_part(some, knots(choices.micro_batch)[knot].of_each[sample.index]);
+          set_again_part(some, knot.of_each[sample.index]);
           return measured(some, sample);
         },
         mix_beside_state);
@@ -218,12 +219,13 @@ StepEstimate StepEstimates::of_samples(const Choices& choices, const Make& make)
     if (samples_.samples().size() == 1 || choices.again != Again::everything)
       return samples_.extrapolated([&](const auto& sample) { return measured(choices, sample); },
                                    mix_beside_state);
-    const auto [knot, beyond] = place_of(choices.micro_batch, again_part_of(choices));
-    const BesideState less = at_knot(knot);
-    return beyond == 0 ? less : mix_beside_state(less, at_knot(knot + 1), beyond);
+    const auto [first, beyond] = place_of(choices.micro_batch, again_part_of(choices));
+    const Knot* between = &knots(choices.micro_batch)[first];
+    const std::vector<BesideState> around =
+        all_at_once(beyond == 0 ? 1 : 2, [&](std::size_t i) { return at_knot(between[i]); });
+    return beyond == 0 ? around.front() : mix_beside_state(around.front(), around.back(), beyond);
   };
   const BesideState beside = of_choices();
-  const State& state = state_of(choices);
   const auto bytes = [&](Tier tier) {
     const auto t = static_cast<std::size_t>(tier);
     return state.tiers[t] + std::llround(beside.bytes[t]);
@@ -326,7 +328,7 @@ const std::vector<StepEstimates::Knot>& StepEstimates::knots(std::int64_t size) 
   if (!fresh) return found;
   const std::size_t samples = samples_.samples().size();
   using Freed = std::vector<double>;
-  std::vector<Freed> of_each;
+  std::vector<Freed> of_each(samples);
   const auto measured = [&](const LayerSamples::Sample& sample) {
     runtime::BatchShape shape = search_.plan.shape;
     shape.batch = size;
@@ -336,7 +338,7 @@ const std::vector<StepEstimates::Knot>& StepEstimates::knots(std::int64_t size) 
     std::vector<std::int64_t> freed;
     if (!layers.empty())
       freed = runtime::SavedChoices(graph).freed_by_price(layers.front(), layers.back());
-    return of_each.emplace_back(freed.begin(), freed.end());
+    return of_each[sample.index] = Freed(freed.begin(), freed.end());
   };
   const Freed whole =
       samples_.extrapolated(measured, [](const Freed& a, const Freed& b, double t) -> Freed {
@@ -384,8 +386,9 @@ const StepEstimates::MicroBatch& StepEstimates::probe(std::int64_t size, std::si
   if (!problems(choices).empty()) return at->second;
   const std::vector<double> parts = knots(size)[knot].of_each;
   const auto measured = [&](const LayerSamples::Sample& sample) {
-    set_again_part(choices, parts[sample.index]);
-    return measure(choices, sample);
+    Choices of_sample = choices;
+    set_again_part(of_sample, parts[sample.index]);
+    return measure(of_sample, sample);
   };
   at->second = samples_.extrapolated(measured, mix);
   return at->second;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -133,7 +134,7 @@ class StepEstimates {
   std::map<std::int64_t, std::vector<Knot>> knots_;
   std::map<MicroBatchKey, MicroBatch> probes_;
   std::vector<std::pair<Choices, StepEstimate>> bounds_;
-  std::int64_t work_ = 0;
+  std::atomic<std::int64_t> work_ = 0;
 };
 
 /// Sets the share of what layers can recompute, 0 to 1.

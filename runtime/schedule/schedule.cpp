@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/at_once.h"
 #include "runtime/schedule/schedule_index.h"
 #include "runtime/schedule/schedule_ladder.h"
 #include "runtime/schedule/schedule_sequence.h"
@@ -24,9 +25,10 @@ std::int64_t total_floor(const ScheduleIndex& index, const SerialRun& serial) {
 
 /// Makes the serial runs; the one with the smallest floors comes last.
 std::vector<SerialRun> serial_runs(const ScheduleIndex& index) {
-  std::vector<SerialRun> runs;
-  for (std::vector<int>& sequence : serial_sequences(index))
-    runs.push_back(run_in_places(index, std::move(sequence)));
+  std::vector<std::vector<int>> sequences = serial_sequences(index);
+  std::vector<SerialRun> runs = all_at_once(sequences.size(), [&](std::size_t i) {
+    return run_in_places(index, std::move(sequences[i]));
+  });
   const auto needs_least =
       std::min_element(runs.begin(), runs.end(), [&](const SerialRun& a, const SerialRun& b) {
         return total_floor(index, a) < total_floor(index, b);

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <algorithm>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -26,7 +27,7 @@ std::vector<runtime::SaveMemory> savings_of(const TrainOptions& options) {
 }
 
 /// Computes the sizes once for all Plans with the same state: planners compile many that differ in
-/// transient values alone, and what ranks save is a long list. Not for several threads at once.
+/// transient values alone, and what ranks save is a long list.
 static compile::SaveRoomsFunction remembered_save_rooms() {
   struct Known {
     std::vector<runtime::UnitPlan> units;  // with names and sizes, which say what the model has
@@ -35,19 +36,24 @@ static compile::SaveRoomsFunction remembered_save_rooms() {
     std::int64_t tile_elements;
     compile::SaveRooms rooms;
   };
-  const auto all = std::make_shared<std::vector<Known>>();
-  return
-      [all](const std::vector<runtime::ParameterUnit>& units, const step::StepSettings& settings) {
-        const runtime::Plan& plan = settings.plan;
-        const auto found = std::ranges::find_if(*all, [&](const Known& known) {
-          return known.units == plan.units && known.mesh == plan.mesh && known.at == settings.at &&
-                 known.tile_elements == plan.limits.tile_elements;
-        });
-        if (found != all->end()) return found->rooms;
-        const compile::SaveRooms rooms = save_rooms(units, settings);
-        all->push_back({plan.units, plan.mesh, settings.at, plan.limits.tile_elements, rooms});
-        return rooms;
-      };
+  struct Memory {
+    std::mutex mutex;
+    std::vector<Known> all;
+  };
+  const auto memory = std::make_shared<Memory>();
+  return [memory](const std::vector<runtime::ParameterUnit>& units,
+                  const step::StepSettings& settings) {
+    const runtime::Plan& plan = settings.plan;
+    const std::scoped_lock lock(memory->mutex);
+    const auto found = std::ranges::find_if(memory->all, [&](const Known& known) {
+      return known.units == plan.units && known.mesh == plan.mesh && known.at == settings.at &&
+             known.tile_elements == plan.limits.tile_elements;
+    });
+    if (found != memory->all.end()) return found->rooms;
+    const compile::SaveRooms rooms = save_rooms(units, settings);
+    memory->all.push_back({plan.units, plan.mesh, settings.at, plan.limits.tile_elements, rooms});
+    return rooms;
+  };
 }
 
 compile::TrainingModel training_model(const ProgramRequest& request) {

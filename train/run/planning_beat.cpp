@@ -1,19 +1,29 @@
 #include "train/run/planning_beat.h"
 
-#include <atomic>
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 namespace strata::train {
+namespace {
+
+struct Counted {
+  std::mutex mutex;
+  std::int64_t graphs = 0;
+};
+
+}  // namespace
 
 PlanningBeat::PlanningBeat(Hear hear, Beat further)
     : hear_(std::move(hear)),
-      beat_([hear = hear_, further = std::move(further),
-             plans = std::make_shared<std::atomic<std::int64_t>>(0),
+      beat_([hear = hear_, further = std::move(further), counted = std::make_shared<Counted>(),
              begin = std::chrono::steady_clock::now()] {
-        const std::chrono::duration<double> since = std::chrono::steady_clock::now() - begin;
-        hear(PlanningProgress{++*plans, since.count()});
+        {
+          const std::scoped_lock lock(counted->mutex);
+          const std::chrono::duration<double> since = std::chrono::steady_clock::now() - begin;
+          hear(PlanningProgress{++counted->graphs, since.count()});
+        }
         further();
       }) {}
 

@@ -19,7 +19,8 @@ struct PlanningProgress {
 /// Counts the Graphs that a search builds, as long as it lives.
 class PlanningBeat {
  public:
-  /// Is told of each Graph that is built, on any thread, and, by nothing, that the search is over.
+  /// Is told of each Graph that is built, on any thread, one after another, and, by nothing, that
+  /// the search is over.
   using Hear = std::function<void(const std::optional<PlanningProgress>&)>;
 
   /// Tells `hear` and `further`, the rank's own beat, on the thread that builds.
