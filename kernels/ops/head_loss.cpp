@@ -44,8 +44,12 @@ Types infer_eval(TypeSpan inputs, const Attributes& attributes) {
   return {TensorType(DType::f64, {1})};
 }
 
+/// Logits are no operand, but they are made, and turned into gradients, in chunks of rows: each one
+/// is written and read once. Without that, times of few columns say nothing of those of many.
 Cost cost(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes) {
   Cost cost = memory_cost(inputs, outputs, attributes);
+  cost.bytes += 2.0 * static_cast<double>(sizeof(float)) *
+                static_cast<double>(inputs[0].shape.rows() * inputs[1].shape.rows());
   const double products = outputs.size() > 1 ? 3 : 1;
   cost.flops = 2.0 * products * static_cast<double>(inputs[0].shape.elements()) *
                static_cast<double>(inputs[1].shape.rows());

@@ -192,6 +192,21 @@ TEST(HeadLoss, ReferenceGradientsAgreeWithFiniteDifferences) {
   expect_slopes(w, right.dw);
 }
 
+TEST(HeadLoss, CostsItsProductsAndItsLogits) {
+  const Types inputs{TensorType(DType::bf16, {4, 8}), TensorType(DType::bf16, {10, 8}),
+                     TensorType(DType::i32, {4}), TensorType(DType::f32, {2})};
+  const Attributes attributes{{"vocabulary", 10.0}};
+  const auto cost = [&](const Operation& operation) {
+    return operation.cost(inputs, operation.infer(inputs, attributes), attributes);
+  };
+  const Cost train = cost(head_loss_operation()), eval = cost(head_loss_eval_operation());
+  EXPECT_EQ(train.flops, 6 * 4 * 8 * 10);
+  EXPECT_EQ(eval.flops, 2 * 4 * 8 * 10);
+  constexpr double kLogits = 2 * 4 * 4 * 10;  // fp32, written and read
+  EXPECT_EQ(train.bytes, 2 * 2 * (32 + 80) + 4 * 4 + 2 * 4 + 8 + kLogits);
+  EXPECT_EQ(eval.bytes, 2 * (32 + 80) + 4 * 4 + 2 * 4 + 8 + kLogits);
+}
+
 TEST(HeadLoss, SaysWhatIsWrong) {
   const auto message = [](Types inputs, double vocabulary) -> std::string {
     try {
