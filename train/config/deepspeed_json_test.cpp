@@ -254,7 +254,7 @@ const Refused kRefused[] = {
      {"bfloat16.enabled", "contradicts ds.json:2: bf16.enabled"}},
     {R"("optimizer": {"type": "Lamb"})",
      {"optimizer.type: found 'Lamb'", "Adam, AdamW, SGD, Lion"}},
-    {R"("optimizer": {"type": "AdamX"})", {"did you mean 'Adam'?"}},
+    {R"("optimizer": {"type": "AdamX"})", {"did you mean 'AdamW'?"}},
     {R"("optimizer": {"type": "OneBitAdam", "params": {"lr": 1}})", {"'OneBitAdam'"}},
     {R"("optimizer": {"type": "AdamW", "params": {"amsgrad": true}})", {"params.amsgrad"}},
     {R"("optimizer": {"type": "AdamW", "params": {"betas": [0.9]}})", {"betas", "expected two"}},
