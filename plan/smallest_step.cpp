@@ -54,8 +54,8 @@ class Shortfalls {
   }
 
  private:
-  /// What differs otherwise, as between host memory and a drive, changes a guess and what is needed
-  /// by the same bytes.
+  /// The choices by which shortfalls differ. Others, as between host memory and a drive, change a
+  /// guess and what is needed by the same bytes.
   using Alike = std::tuple<int, bool, std::int64_t, bool, bool, bool, bool>;
   static Alike alike(const Choices& choices) {
     return {choices.sharding.stage,
