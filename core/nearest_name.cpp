@@ -1,6 +1,7 @@
 #include "core/nearest_name.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "core/ascii.h"
 
@@ -79,6 +80,7 @@ std::string nearest_name(std::string_view name, const std::vector<std::string_vi
   if (wanted.empty()) return "";
   std::string_view best;
   int best_distance = 1000;
+  std::size_t best_difference = 0;
   for (const std::string_view candidate : candidates) {
     const std::vector<std::string> other_words = words_of(candidate);
     const std::string other = run_together(other_words);
@@ -90,9 +92,12 @@ std::string nearest_name(std::string_view name, const std::vector<std::string_vi
     const bool near = longer || shorter ||
                       (edits <= allowance(wanted.size(), other.size()) &&
                        is_near(wanted_words, other_words, edits));
-    if (near && distance < best_distance) {
+    const std::size_t difference =
+        std::max(wanted.size(), other.size()) - std::min(wanted.size(), other.size());
+    if (near && std::tie(distance, difference) < std::tie(best_distance, best_difference)) {
       best = candidate;
       best_distance = distance;
+      best_difference = difference;
     }
   }
   return std::string(best);

@@ -22,6 +22,8 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kMostProfileBytes = 16 << 20;
 /// Number of profiles of others, the newest ones, that are looked at.
 constexpr std::size_t kMostOthers = 8;
+/// Longest list of settings of others in a note, which is to fit into a line.
+constexpr std::size_t kMostDifference = 48;
 constexpr std::string_view kMeasuresAnew = "a run of minutes, or --calibrate again, measures anew";
 
 /// True for "0123456789abcdef.json", and for what a writer left that was killed:
@@ -65,6 +67,43 @@ std::vector<OurFile> list_files(const std::string& folder) {
 
 std::string_view without_build(std::string_view of) { return of.substr(0, of.rfind(kBuildMark)); }
 
+std::vector<std::string_view> settings_of(std::string_view of) {
+  constexpr std::string_view kBetween = ", ";
+  std::vector<std::string_view> parts;
+  for (std::size_t end = of.find(kBetween); end != of.npos; end = of.find(kBetween)) {
+    parts.push_back(of.substr(0, end));
+    of.remove_prefix(end + kBetween.size());
+  }
+  parts.push_back(of);
+  return parts;
+}
+
+/// Lists the parts of `one` that `other` lacks, as far as they fit into a note.
+std::string parts_beside(std::string_view one, std::string_view other) {
+  const std::vector<std::string_view> others = settings_of(other);
+  std::string list;
+  for (const std::string_view part : settings_of(one)) {
+    if (std::ranges::find(others, part) != others.end()) continue;
+    const std::string longer = fmt::format("{}{}{}", list, list.empty() ? "" : ", ", part);
+    if (longer.size() <= kMostDifference) list = longer;
+  }
+  return list;
+}
+
+/// Says what differs where others' times were measured: "with '3 threads'", "without 'TF32'".
+std::string describe_difference(std::string_view others, std::string_view ours) {
+  if (const std::string with = parts_beside(others, ours); !with.empty())
+    return fmt::format("with '{}'", with);
+  if (const std::string without = parts_beside(ours, others); !without.empty())
+    return fmt::format("without '{}'", without);
+  return "with other settings";
+}
+
+/// Makes a line of at most 160 characters, with "note: ", of times that were measured so.
+std::string unused_note(const std::string& how) {
+  return fmt::format("times of instructions measured {} are not used; {}", how, kMeasuresAnew);
+}
+
 std::string read_text(const std::string& file) { return read_whole_file(file, kMostProfileBytes); }
 
 Profile read_file(const std::string& file) { return read_profile(read_text(file), file); }
@@ -104,11 +143,7 @@ std::string ProfileFolder::describe_others(const std::string& of) const {
     try {
       const std::string text = read_text(path);
       if (is_of_earlier_version(text, path)) {
-        if (earlier.empty())
-          earlier = fmt::format(
-              "the times of instructions in {} are of an earlier version of this program, and not "
-              "used; {}",
-              path, kMeasuresAnew);
+        if (earlier.empty()) earlier = unused_note("by an earlier version of this program");
         continue;
       }
       other = read_profile(text, path);
@@ -116,13 +151,9 @@ std::string ProfileFolder::describe_others(const std::string& of) const {
       continue;  // nobody misses it
     }
     if (without_build(other.of) == without_build(of))
-      return fmt::format(
-          "the times of {} kinds of instructions in {} are of another build of this "
-          "program, and not used; {}",
-          other.times.all().size(), path, kMeasuresAnew);
+      return unused_note("by another build of this program");
     if (others.empty())
-      others = fmt::format("the times of instructions in {} are of '{}', and not used for '{}'; {}",
-                           path, without_build(other.of), without_build(of), kMeasuresAnew);
+      others = unused_note(describe_difference(without_build(other.of), without_build(of)));
   }
   return others.empty() ? earlier : others;
 }

@@ -54,25 +54,45 @@ TEST_F(ProfileFolderTest, WithoutAFolderNothingIsKept) {
 
 TEST_F(ProfileFolderTest, TimesOfAnotherBuildOrOtherThreadsAreNamed) {
   folder_.keep(profile_of("cpu, 4 threads, build 1"));
-  expect_says(note("cpu, 2 threads, build 1"),
-              "are of 'cpu, 4 threads', and not used for 'cpu, 2 threads'; a run of minutes, or "
-              "--calibrate again, measures anew");
+  EXPECT_EQ(note("cpu, 2 threads, build 1"),
+            "times of instructions measured with '4 threads' are not used; a run of minutes, or "
+            "--calibrate again, measures anew");
+  EXPECT_EQ(note("cpu, 4 threads, TF32, build 1"),
+            "times of instructions measured without 'TF32' are not used; a run of minutes, or "
+            "--calibrate again, measures anew");
   // The build is what is named, whatever was written last.
   folder_.keep(profile_of("cpu, 2 threads, build 1"));
   folder_.keep(profile_of("cpu, 8 threads, build 1"));
-  expect_says(note("cpu, 2 threads, build 2"), "the times of 1 kinds of instructions in ");
-  expect_says(note("cpu, 2 threads, build 2"),
-              "are of another build of this program, and not used");
+  EXPECT_EQ(note("cpu, 2 threads, build 2"),
+            "times of instructions measured by another build of this program are not used; a run "
+            "of minutes, or --calibrate again, measures anew");
+}
+
+TEST_F(ProfileFolderTest, ANoteFitsIntoALine) {
+  constexpr std::size_t kLine = 160 - std::string_view("note: ").size();
+  const std::string ranks = "16 of 64 ranks on this host by shm";
+  folder_.keep(profile_of("Processor(R) of a long name CPU @ 2.00GHz, 4 threads, " + ranks));
+  const std::string text = note("cpu, 2 threads, 1 of 1 ranks on this host by single");
+  expect_says(text, "with 'Processor(R) of a long name CPU @ 2.00GHz' are not used");
+  EXPECT_LE(text.size(), kLine) << text;
+  expect_says(note("Processor(R) of a long name CPU @ 2.00GHz, 2 threads, 1 of 1 ranks"),
+              "with '4 threads, " + ranks + "' are not used");
+  folder_.keep(profile_of(std::string(200, 'x')));
+  std::filesystem::remove(
+      folder_.file_of("Processor(R) of a long name CPU @ 2.00GHz, 4 threads, " + ranks));
+  EXPECT_LE(note("cpu").size(), kLine);
+  EXPECT_EQ(note(std::string(200, 'y')),
+            "times of instructions measured with other settings are not used; a run of minutes, or "
+            "--calibrate again, measures anew");
 }
 
 TEST_F(ProfileFolderTest, AnEarlierVersionIsNamedWhereNothingElseIs) {
   write_file_atomically(directory_ / "0123456789abcdef.json", R"({"version": 3, "of": "a"})");
-  expect_says(note("a, build 1"),
-              "0123456789abcdef.json are of an earlier version of this program");
+  expect_says(note("a, build 1"), "measured by an earlier version of this program are not used");
   expect_says(note("a, build 1"), "measures anew");
   folder_.keep(profile_of("a, build 1"));
   EXPECT_EQ(note("a, build 1"), "") << "it was measured";
-  expect_says(note("a, build 2"), "are of another build");
+  expect_says(note("a, build 2"), "by another build");
 }
 
 TEST_F(ProfileFolderTest, ABrokenFileIsNamedAndReplaced) {

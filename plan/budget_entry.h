@@ -1,4 +1,5 @@
-// What searches for the fastest and for the smallest step share; private to BudgetSearch.
+// Constants and types that the searches for the fastest and for the smallest step share; private to
+// BudgetSearch.
 #pragma once
 
 #include <cstddef>

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "plan/walk_down.h"
+
 namespace strata::plan {
 namespace {
 
@@ -19,8 +21,6 @@ constexpr double kNotablyFaster = 0.02;
 /// Targets below the least that was found, of which so many are tried. In a model whose arenas are
 /// small each is less by much.
 constexpr int kMostLowered = 16;
-/// A target that is less than the one that a refusal names is at most this part of it.
-constexpr double kNextBelow = 0.99;
 
 class Planning {
  public:
@@ -195,10 +195,8 @@ class Planning {
   }
 
   /// Lowers what a refusal names as long as the strategy takes a target that is notably less: it
-  /// may find a step there that no search for the least has found. Each target that is taken lets
-  /// the next be twice as far below; one that is not is followed by the nearest one. Chooses the
-  /// last one if it fits, so that each target that is named is taken, and none that is notably
-  /// less.
+  /// may find a step there that no search for the least has found. Chooses the last one if it
+  /// fits, so that each target that is named is taken, and none that is notably less.
   void lower_what_works() {
     const bool demands_speed = std::isfinite(most_slowdown(request_.strategy));
     std::optional<PlannedStep>& works = demands_speed ? answer_.accepted : answer_.smallest;
@@ -218,14 +216,7 @@ class Planning {
     const TargetTerms& terms = request_.terms;
     if (terms.most_bytes > 0 && target_of(*works) > terms.most_bytes && !is_taken(terms.most_bytes))
       return;  // no target that is there would do
-    double part = kNextBelow;
-    bool is_least = false;
-    for (int i = 0; i < kMostLowered && !is_least; ++i) {
-      if (is_taken(scaled(target_of(*works), part)))
-        part *= part;
-      else
-        is_least = std::exchange(part, kNextBelow) == kNextBelow;
-    }
+    const bool is_least = walk_down([&] { return target_of(*works); }, is_taken, kMostLowered);
     answer_.complete = answer_.complete && is_least;
     if (lowered && !demands_speed) smallest_by_share_ = lowered->by_share.choices;
     if (lowered && search_.fits(works->needs, limits_)) choose(std::move(*lowered));

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "plan/budget_entry.h"
+#include "plan/walk_down.h"
 
 namespace strata::plan {
 namespace {
@@ -22,8 +23,6 @@ constexpr std::size_t kMostBounds = 64;
 constexpr std::size_t kMostScheduled = 4;
 /// The part by which guesses of other memories may be too large.
 constexpr double kErrorOfGuesses = 0.05;
-/// A smallest step is one that does not fit into this part of what it needs.
-constexpr double kNoLess = 0.99;
 /// Budgets that are tried for a schedule: several Programs raise the least one after another.
 constexpr int kMostBudgets = 8;
 
@@ -54,8 +53,8 @@ class Shortfalls {
   }
 
  private:
-  /// What differs otherwise, as between host memory and a drive, changes a guess and what is needed
-  /// by the same bytes.
+  /// The choices by which shortfalls differ. Others, as between host memory and a drive, change a
+  /// guess and what is needed by the same bytes.
   using Alike = std::tuple<int, bool, std::int64_t, bool, bool, bool, bool>;
   static Alike alike(const Choices& choices) {
     return {choices.sharding.stage,
@@ -240,24 +239,22 @@ PlannedStep BudgetSearch::scheduled_smallest(const Small& least, const MemoryLim
   return lowered(std::move(*smallest), tight, too_little);
 }
 
-/// Compiles `smallest` within less and less memory of the device, until kNoLess of what it needs is
-/// too little. Each budget that does lets the next be twice as far below; one that does not is
-/// followed by the nearest one.
+/// Compiles `smallest` within less and less memory of the device, until notably less than it needs
+/// is too little.
 PlannedStep BudgetSearch::lowered(PlannedStep smallest, MemoryLimits tight,
                                   std::int64_t too_little) {
-  double part = kNoLess;
-  for (;;) {
-    tight.device_bytes = scaled(smallest.needs.device, part);
-    std::optional<PlannedStep> smaller;
-    if (tight.device_bytes > too_little) smaller = fitting_step(smallest.choices, tight);
-    if (smaller) {
-      smallest = std::move(*smaller);
-      part *= part;
-      continue;
-    }
-    too_little = std::max(too_little, tight.device_bytes);
-    if (std::exchange(part, kNoLess) == kNoLess) return smallest;
-  }
+  const auto is_taken = [&](std::int64_t device_bytes) {
+    tight.device_bytes = device_bytes;
+    if (device_bytes > too_little)
+      if (auto smaller = fitting_step(smallest.choices, tight)) {
+        smallest = std::move(*smaller);
+        return true;
+      }
+    too_little = std::max(too_little, device_bytes);
+    return false;
+  };
+  walk_down([&] { return smallest.needs.device; }, is_taken);
+  return smallest;
 }
 
 }  // namespace strata::plan

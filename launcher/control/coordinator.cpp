@@ -203,15 +203,14 @@ void Coordinator::hear(const Host& host, const Evidence& evidence) {
 }
 
 void Coordinator::hear(Host& host, const Heartbeat& heartbeat) {
-  const bool was_back = host.is_back;
   note_life(host);
-  if (was_back) host.is_back = false;
   host.newest = heartbeat.newest;
   newest_ = std::max(newest_, heartbeat.newest);
   host.has_ranks = heartbeat.has_ranks;
   if (heartbeat.number > host.beat) {
     host.beat = heartbeat.number;
     host.beat_came = now_;
+    note_states(host);
   }
   const bool is_spare = state_ == State::running && !is_in_attempt(host);
   if (settings_.lease) send(host, Lease{heartbeat.number, attempt(), is_spare});

@@ -207,19 +207,20 @@ class Coordinator {
     int slots = 1;
     int newest = -1;
     bool has_ranks = false;
-    TimePoint last_beat{};                 ///< when a sign of life came last
-    std::int64_t beat = -1;                ///< number of the agent's newest heartbeat; -1: none
-    TimePoint beat_came{};                 ///< that one
-    bool is_silent = false;                ///< in the attempt, which was said
-    bool is_back = false;                  ///< after it was silent, with one heartbeat at most
-    std::optional<TimePoint> broke = {};   ///< when its connection broke
-    int node = -1;                         ///< in the attempt; -1: not in it
-    std::vector<TimePoint> failures = {};  ///< ends of attempts because of it
-    bool is_spare_said = false;            ///< that ranks do not fit on it was said
-    bool is_given_up = false;              ///< what was to start its agent ended, which was said
-    bool is_leaving = false;  ///< it was told to end: it has no part in the next attempt
-    bool has_left = false;    ///< it has ended since, as it was told
-    bool is_over = false;     ///< none of the attempt's ranks is left
+    TimePoint last_beat{};   ///< when a sign of life came last
+    std::int64_t beat = -1;  ///< number of the agent's newest heartbeat; -1: none
+    TimePoint beat_came{};   ///< that one
+    bool is_silent = false;  ///< in the attempt, which was said
+    bool is_back = false;    ///< after it was silent: what it says of its ranks may be old
+    std::optional<TimePoint> spoke_again = {};  ///< when its first new heartbeat came since
+    std::optional<TimePoint> broke = {};        ///< when its connection broke
+    int node = -1;                              ///< in the attempt; -1: not in it
+    std::vector<TimePoint> failures = {};       ///< ends of attempts because of it
+    bool is_spare_said = false;                 ///< that ranks do not fit on it was said
+    bool is_given_up = false;  ///< what was to start its agent ended, which was said
+    bool is_leaving = false;   ///< it was told to end: it has no part in the next attempt
+    bool has_left = false;     ///< it has ended since, as it was told
+    bool is_over = false;      ///< none of the attempt's ranks is left
     std::optional<AttemptFacts> facts = {};
     std::vector<RankState> ranks = {};  ///< as its last heartbeat showed those of the attempt
   };
@@ -301,6 +302,7 @@ class Coordinator {
   void remind(Host& host);
   static void note_end_of_ranks(Host& host);
   void note_life(Host& host);
+  void note_states(Host& host);
   void note_silence(Host& host);
   void forward_signals(const Host& host, std::size_t first);
   void learn(const AttemptFacts& facts);

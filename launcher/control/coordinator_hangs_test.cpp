@@ -38,7 +38,39 @@ TEST_F(CoordinatorTest, BlamesNoRankForTheSilenceOfAHost) {
   EXPECT_TRUE(run_->is_running()) << "it has said nothing of its ranks";
   beat("b", 0, true);
   tell(RanksHang{{.kind = Hang::Kind::behind, .rank = 1}});
+  EXPECT_TRUE(run_->is_running()) << "its ranks may just have been killed";
+  now_ += seconds(1);
+  beat("b", 0, true);
+  tell(RanksHang{{.kind = Hang::Kind::behind, .rank = 1}});
   EXPECT_FALSE(run_->is_running());
+}
+
+// Fault 8.
+TEST_F(CoordinatorTest, TrustsNoHostByALateWordThatEndsItsSilence) {
+  const auto beat_of_b = [this](std::int64_t number) {
+    tell(AgentSaid{"b", "1", Heartbeat{.number = number, .newest = 0, .has_ranks = true}});
+  };
+  const auto is_blamed = [this] {
+    tell(RanksHang{{.kind = Hang::Kind::behind, .rank = 1}});
+    return !run_->is_running();
+  };
+  open({"a", "b"});
+  beat_of_b(10);
+  for (const std::int64_t late : {7, 19}) {  // a copy of one that came, and one that was late
+    now_ += seconds(2);
+    beat("a", 0, true);
+    tick_after(seconds(1));
+    ASSERT_EQ(run_->hosts()[1].state, kIsSilent);
+    beat_of_b(late);
+    EXPECT_FALSE(is_blamed()) << late;
+    now_ += milliseconds(1);
+    beat_of_b(late + 10);
+    EXPECT_FALSE(is_blamed()) << "the first word after a pause, of ranks that got nothing done";
+    now_ += seconds(1);
+    beat("a", 0, true);
+    beat_of_b(late + 11);
+  }
+  EXPECT_TRUE(is_blamed());
 }
 
 // Fault 8.

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "launcher/control/agent.h"
 #include "launcher/control/coordinator.h"
 
 namespace strata::launcher {
@@ -48,8 +49,17 @@ void Coordinator::note_life(Host& host) {
   if (std::exchange(host.is_silent, false)) {
     actions_.emplace_back(Announce{fmt::format("host {} answers again", shown(host))});
     host.is_back = true;
+    host.spoke_again.reset();
   }
   host.last_beat = now_;
+}
+
+/// Trusts a host that was silent again half a heartbeat after its first new one: until then come
+/// words that waited on the way, and one of ranks that got nothing done or have just been killed.
+void Coordinator::note_states(Host& host) {
+  if (!host.is_back) return;
+  if (!host.spoke_again) host.spoke_again = now_;
+  host.is_back = now_ - *host.spoke_again < kHeartbeat / 2;
 }
 
 /// Returns when the ranks of a host have ended for certain; nullopt if no lease limits them.
@@ -85,8 +95,7 @@ std::optional<Coordinator::TimePoint> Coordinator::earlier_ranks_end() const {
 }
 
 /// True if the states of a host's ranks are known as they were lately. A late copy of an old word
-/// is a sign of life, and tells nothing of now; nor does the first word of a host that was paused,
-/// whose ranks have got nothing done, or have just been killed.
+/// is a sign of life, and tells nothing of now; nor do the first words of a host that was paused.
 bool Coordinator::are_states_new(const Host& host) const {
   return host.connected && !host.is_silent && !host.is_back &&
          (host.beat < 0 || now_ < host.beat_came + kSilence);

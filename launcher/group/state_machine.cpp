@@ -159,7 +159,7 @@ void StateMachine::end_peers(const std::string& reason) {
 void StateMachine::stop_ranks(int user_signal) {
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(grace_).count();
   actions_.emplace_back(Say{fmt::format(
-      "{}: the ranks have {} s to stop by themselves; a second one, or Ctrl-C, ends them",
+      "{}: the ranks have up to {} s to stop by themselves; a second one, or Ctrl-C, ends them",
       signal_name(user_signal), seconds)});
   asked_to_stop_ = true;
   signal_living(forwarded(user_signal));

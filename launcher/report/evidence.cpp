@@ -17,6 +17,7 @@
 #include "core/child_end.h"
 #include "core/error.h"
 #include "core/integer.h"
+#include "core/process_stat.h"
 #include "core/spawn_settings.h"
 #include "core/unique_fd.h"
 
@@ -131,10 +132,7 @@ std::vector<ThreadFacts> threads_of(pid_t pid, const std::filesystem::path& proc
     if (!id) continue;
     ThreadFacts facts{static_cast<pid_t>(*id), line_of(it->path() / "comm"), '?', "", ""};
     const std::string syscall = line_of(it->path() / "syscall");
-    const std::string stat = line_of(it->path() / "stat");
-    // The name in parentheses may contain anything, so the state is looked for after the last one.
-    if (const std::size_t name_end = stat.rfind(')'); name_end + 2 < stat.size())
-      facts.state = stat[name_end + 2];
+    if (const auto stat = read_process_stat(it->path())) facts.state = stat->state;
     facts.in = line_of(it->path() / "wchan");
     if (facts.in == "0") facts.in.clear();
     facts.pages = waits_for_page(facts.state, facts.in, syscall);

@@ -29,7 +29,8 @@ std::string ending_text(const EndedRank& rank, bool was_requested) {
   constexpr int kStopped = static_cast<int>(ExitCode::try_again);
   if (*rank.ending == Ending{Ending::Kind::exited, kStopped}) {
     if (was_requested) return fmt::format("exited with code {} (stopped on request)", kStopped);
-    if (rank.ended_by_failed_save()) return fmt::format("exited with code {} (could not save)", kStopped);
+    if (rank.ended_by_failed_save())
+      return fmt::format("exited with code {} (could not save)", kStopped);
   }
   return rank.ending->describe();
 }

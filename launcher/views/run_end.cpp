@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "launcher/views/told_members.h"
 
 namespace strata::launcher {
 namespace {
@@ -60,10 +61,7 @@ std::string RunEnd::describe() const {
 }
 
 std::string describe_end(const JsonValue& end) {
-  const auto word = [&](std::string_view name) {
-    const auto value = end.find(name);
-    return value && value->is(JsonKind::string) ? value->as_string() : std::string();
-  };
+  const auto word = [&](std::string_view name) { return told_text(end, name); };
   const bool was_killed = word("state") == "killed";
   const auto process = end.find("process");
   std::string text = "run " + word("run") + " has ended";

@@ -2,28 +2,14 @@
 
 #include <fmt/core.h>
 
-#include <string_view>
-
 #include "core/error.h"
 #include "core/host_name.h"
 #include "launcher/group/process_start.h"
 #include "launcher/group/process_state.h"
 #include "launcher/views/control_socket.h"
+#include "launcher/views/told_members.h"
 
 namespace strata::launcher {
-namespace {
-
-std::string text_in(const JsonValue& object, std::string_view name) {
-  const auto value = object.find(name);
-  return value && value->is(JsonKind::string) ? value->as_string() : "";
-}
-
-std::optional<std::int64_t> integer_in(const JsonValue& object, std::string_view name) {
-  const auto value = object.find(name);
-  return value && value->is(JsonKind::integer) ? std::optional(value->as_integer()) : std::nullopt;
-}
-
-}  // namespace
 
 bool RunRecord::is_here() const { return host == host_name(); }
 
@@ -49,12 +35,12 @@ std::optional<RunRecord> read_record(const std::string& line) {
   try {
     const JsonValue told = parse_json(line, "a record", {});
     if (!told.is(JsonKind::object)) return {};
-    const auto process = integer_in(told, "process");
-    RunRecord record{.run_id = text_in(told, "run"),
-                     .host = text_in(told, "host"),
+    const auto process = told_integer(told, "process");
+    RunRecord record{.run_id = told_text(told, "run"),
+                     .host = told_text(told, "host"),
                      .process = static_cast<pid_t>(process.value_or(0)),
-                     .started = integer_in(told, "process_start"),
-                     .seen_at = text_in(told, "seen_at"),
+                     .started = told_integer(told, "process_start"),
+                     .seen_at = told_text(told, "seen_at"),
                      .told = told};
     if (record.run_id.empty() || record.host.empty() || record.seen_at.empty() || !process)
       return {};

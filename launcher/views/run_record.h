@@ -1,5 +1,5 @@
-// What the record of a run (record_json) says of the mlaunch that keeps it, as another process of
-// its user reads it.
+// The record of a run (record_json) as another process of its user reads it: which mlaunch keeps
+// it, and when that was seen last.
 #pragma once
 
 #include <sys/types.h>
@@ -24,11 +24,11 @@ struct RunRecord {
   [[nodiscard]] bool is_here() const;
   /// True if the process was one of this host, and is gone. Of another host nobody here knows.
   [[nodiscard]] bool was_killed() const;
-  /// Says why a run does not answer of which this is there, and that was not killed.
+  /// Says why the run, which left this record and was not killed, does not answer.
   [[nodiscard]] std::string why_silent() const;
 };
 
-/// Reads one; nullopt: it is broken, as after a loss of power, or says too little.
+/// Reads a record; nullopt: it is broken, as after a loss of power, or says too little.
 std::optional<RunRecord> read_record(const std::string& line);
 
 }  // namespace strata::launcher

@@ -17,6 +17,7 @@
 #include "core/nearest_name.h"
 #include "core/system_call.h"
 #include "launcher/group/process_state.h"
+#include "launcher/views/told_members.h"
 
 namespace strata::launcher {
 namespace {
@@ -65,8 +66,8 @@ std::string why_silent(pid_t process) {
 std::optional<JsonValue> read_end(const std::string& line) {
   try {
     const JsonValue end = parse_json(line, "the end of a run", {});
-    const auto run = end.is(JsonKind::object) ? end.find("run") : std::nullopt;
-    return run && run->is(JsonKind::string) ? std::optional(end) : std::nullopt;
+    const bool is_whole = end.is(JsonKind::object) && !told_text(end, "run").empty();
+    return is_whole ? std::optional(end) : std::nullopt;
   } catch (const Error&) {
     return std::nullopt;
   }

@@ -34,7 +34,7 @@ struct Told {
   std::string seen_at = utc_text(std::chrono::system_clock::now());
 };
 
-/// What a run keeps for the case that it is killed.
+/// Makes the record that a run keeps for the case that it is killed.
 std::string record(const std::string& id, const Told& told = {}) {
   const std::string start = told.start ? fmt::format(R"("process_start":{},)", *told.start) : "";
   return fmt::format(R"({{"run":"{}","state":"killed","host":"{}","process":{},{}"seen_at":"{}"}})",

@@ -10,6 +10,7 @@
 
 #include "core/format_bytes.h"
 #include "core/text_table.h"
+#include "launcher/views/told_members.h"
 
 namespace strata::launcher {
 namespace {
@@ -24,26 +25,13 @@ std::string without_control_characters(std::string text) {
   return text;
 }
 
-/// Another version of mlaunch may lack a member.
-std::optional<JsonValue> known(const JsonValue& object, std::string_view name) {
-  auto value = object.find(name);
-  if (value && value->is(JsonKind::null)) value.reset();
-  return value;
-}
-
 std::string word(const JsonValue& object, std::string_view name) {
-  const auto value = known(object, name);
-  if (!value || !value->is(JsonKind::string) || value->as_string().empty()) return kUnknown;
-  return without_control_characters(value->as_string());
-}
-
-std::optional<double> number(const JsonValue& object, std::string_view name) {
-  const auto value = known(object, name);
-  return value && value->is_number() ? std::optional(value->as_number()) : std::nullopt;
+  const std::string text = told_text(object, name);
+  return text.empty() ? kUnknown : without_control_characters(text);
 }
 
 bool is_true(const JsonValue& object, std::string_view name) {
-  const auto value = known(object, name);
+  const auto value = told_member(object, name);
   return value && value->is(JsonKind::boolean) && value->as_boolean();
 }
 
@@ -52,7 +40,7 @@ std::string whole(const std::optional<double>& value) {
 }
 
 std::vector<JsonValue> all_of(const JsonValue& run, std::string_view name) {
-  const auto all = known(run, name);
+  const auto all = told_member(run, name);
   return all && all->is(JsonKind::array) ? all->elements() : std::vector<JsonValue>{};
 }
 
@@ -60,14 +48,15 @@ std::vector<JsonValue> ranks_of(const JsonValue& run) { return all_of(run, "rank
 
 /// "waits for hosts for 35 s of 5 min: 1 of 4 there, 3 needed; missing: 1; refused: 2"
 std::string waiting_line(const JsonValue& run) {
-  const auto waiting = known(run, "waiting");
+  const auto waiting = told_member(run, "waiting");
   if (!waiting || !waiting->is(JsonKind::object)) return "";
-  const auto seconds = number(*waiting, "seconds"), limit = number(*waiting, "limit_seconds");
-  std::string text =
-      fmt::format("waits for hosts for {} of {}: {} of {} there, {} needed",
-                  seconds ? duration_text(*seconds) : kUnknown,
-                  limit ? duration_text(*limit) : kUnknown, whole(number(*waiting, "hosts_there")),
-                  whole(number(*waiting, "hosts_of_run")), whole(number(*waiting, "hosts_needed")));
+  const auto seconds = told_number(*waiting, "seconds"),
+             limit = told_number(*waiting, "limit_seconds");
+  std::string text = fmt::format(
+      "waits for hosts for {} of {}: {} of {} there, {} needed",
+      seconds ? duration_text(*seconds) : kUnknown, limit ? duration_text(*limit) : kUnknown,
+      whole(told_number(*waiting, "hosts_there")), whole(told_number(*waiting, "hosts_of_run")),
+      whole(told_number(*waiting, "hosts_needed")));
   for (const char* what : {"missing", "refused"})
     if (const std::string names = word(*waiting, what); names != kUnknown)
       text += fmt::format("; {}: {}", what, names);
@@ -78,12 +67,13 @@ std::string waiting_line(const JsonValue& run) {
 std::optional<double> most(const std::vector<JsonValue>& ranks, std::string_view name) {
   std::optional<double> found;
   for (const JsonValue& rank : ranks)
-    if (const auto value = number(rank, name); value && (!found || *value > *found)) found = value;
+    if (const auto value = told_number(rank, name); value && (!found || *value > *found))
+      found = value;
   return found;
 }
 
 std::string memory_text(const JsonValue& rank) {
-  const auto tiers = known(rank, "memory_bytes");
+  const auto tiers = told_member(rank, "memory_bytes");
   if (!tiers || !tiers->is(JsonKind::object)) return kUnknown;
   std::string text;
   for (const auto& [tier, bytes] : tiers->members())
@@ -125,17 +115,17 @@ std::string runs_table(const std::vector<JsonValue>& runs) {
                    {"restarts in an hour", Align::right}});
   for (const JsonValue& run : runs) {
     const std::vector<JsonValue> ranks = ranks_of(run);
-    const auto seconds = number(run, "seconds");
+    const auto seconds = told_number(run, "seconds");
     const auto loss = most(ranks, "loss");
-    const auto saved = number(run, "committed_step");
-    const auto restarts = number(run, "restarts_in_hour");
+    const auto saved = told_number(run, "committed_step");
+    const auto restarts = told_number(run, "restarts_in_hour");
     table.add(
         {word(run, "run"), word(run, "program"), word(run, "state"),
          seconds ? duration_text(*seconds) : kUnknown,
          ranks.empty() ? kUnknown : std::to_string(ranks.size()), whole(most(ranks, "step")),
          loss ? fmt::format("{:.4f}", *loss) : kUnknown, whole(most(ranks, "tokens_per_second")),
          whole(saved ? saved : most(ranks, "committed_step")),
-         restarts ? whole(restarts) + " of " + whole(number(run, "max_restarts")) : kUnknown});
+         restarts ? whole(restarts) + " of " + whole(told_number(run, "max_restarts")) : kUnknown});
   }
   return table.text();
 }
@@ -143,10 +133,10 @@ std::string runs_table(const std::vector<JsonValue>& runs) {
 std::vector<ShownSaveFailure> save_failures(const JsonValue& run) {
   std::vector<ShownSaveFailure> found;
   for (const JsonValue& rank : ranks_of(run)) {
-    const auto failure = known(rank, "failed_save");
+    const auto failure = told_member(rank, "failed_save");
     if (!failure || !failure->is(JsonKind::object)) continue;
-    const ShownSaveFailure one{number(*failure, "step").value_or(0),
-                               number(*failure, "seconds").value_or(0), word(*failure, "why")};
+    const ShownSaveFailure one{told_number(*failure, "step").value_or(0),
+                               told_number(*failure, "seconds").value_or(0), word(*failure, "why")};
     const auto same = std::ranges::find_if(found, [&](const ShownSaveFailure& other) {
       return other.step == one.step && other.why == one.why;
     });
@@ -183,7 +173,7 @@ std::string trouble_text(const std::vector<JsonValue>& runs) {
 
 std::string hosts_table(const JsonValue& run) {
   const std::vector<JsonValue> hosts = all_of(run, "hosts");
-  if (hosts.size() < 2 && !known(run, "waiting")) return "";
+  if (hosts.size() < 2 && !told_member(run, "waiting")) return "";
   TextTable table({{"host"},
                    {"name"},
                    {"address"},
@@ -193,8 +183,8 @@ std::string hosts_table(const JsonValue& run) {
                    {"why"}});
   for (const JsonValue& host : hosts)
     table.add({word(host, "host"), word(host, "name"), word(host, "address"),
-               whole(number(host, "slots")), whole(number(host, "ranks")), word(host, "state"),
-               word(host, "why")});
+               whole(told_number(host, "slots")), whole(told_number(host, "ranks")),
+               word(host, "state"), word(host, "why")});
   return waiting_line(run) + table.text();
 }
 
@@ -207,8 +197,9 @@ std::string ranks_table(const JsonValue& run) {
                    {"saved in"},
                    {"where"}});
   for (const JsonValue& rank : ranks_of(run)) {
-    const auto seconds = number(rank, "phase_seconds"), age = number(rank, "progress_age_seconds");
-    table.add({whole(number(rank, "rank")), phase_text(rank),
+    const auto seconds = told_number(rank, "phase_seconds"),
+               age = told_number(rank, "progress_age_seconds");
+    table.add({whole(told_number(rank, "rank")), phase_text(rank),
                seconds ? duration_text(*seconds) : kUnknown,
                age ? duration_text(*age) + " ago" : kUnknown, memory_text(rank),
                word(rank, "checkpoint"), word(rank, "where")});

@@ -73,7 +73,7 @@ TEST(Mlaunch, RanksThatDoNotStopInTimeAreKilled) {
   ASSERT_TRUE(mlaunch.wait_for_output("ready", 4));
   mlaunch.send(SIGTERM);
   EXPECT_EQ(mlaunch.wait(), 75);
-  EXPECT_TRUE(contains(mlaunch.error(), "have 1 s to stop by themselves"));
+  EXPECT_TRUE(contains(mlaunch.error(), "have up to 1 s to stop by themselves"));
   EXPECT_EQ(mlaunch.error_lines().back(),
             "mlaunch: ended by SIGTERM; ranks 0-3 did not end in time and were killed");
   expect_nothing_left(mlaunch);
@@ -84,7 +84,7 @@ TEST(Mlaunch, ASecondTermDoesNotWaitForTheGrace) {
   MlaunchProcess mlaunch(actors(4, {"stubborn"}, {"--grace", "1000"}));
   ASSERT_TRUE(mlaunch.wait_for_output("ready", 4));
   mlaunch.send(SIGTERM);
-  ASSERT_TRUE(mlaunch.wait_for_error("have 1000 s to stop by themselves"));
+  ASSERT_TRUE(mlaunch.wait_for_error("have up to 1000 s to stop by themselves"));
   mlaunch.send(SIGTERM);
   EXPECT_EQ(mlaunch.wait(), 143);
   expect_nothing_left(mlaunch);

@@ -361,6 +361,7 @@ class Ending(ResumeTest):
         process.send_signal(signal.SIGTERM)
         _, error = process.communicate(timeout=LIMIT_S)
         self.assertEqual(process.returncode, 128 + signal.SIGTERM, error)
+        self.assertIn("SIGTERM: the ranks have up to 30 s to stop by themselves", error)
         self.assertEqual(len(re.findall(r"ended by SIGTERM; steps 1 to \d+ are lost: out has no checkpoint", error)), 1, error)
         self.assertEqual(living(ranks), [])
         self.assertEqual(self.saved_steps(), [])

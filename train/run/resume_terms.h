@@ -19,7 +19,7 @@ inline constexpr const char* kLeavesFact = "virtual_ranks";
 /// Says what a checkpoint with `saved` leaves (0: unknown) means for the bits; "": they are equal.
 std::string note_on_leaves(std::int64_t saved, int world, const TrainOptions& options);
 
-/// What is said of the batch of the run that goes on, other than by default or as it follows.
+/// Sizes of the batch that a resumed run was given; the others are defaults, or follow from these.
 struct SaidBatch {
   std::string global;  ///< the flag of the command line that says the global batch; "": none
   bool micro = false;

@@ -31,7 +31,7 @@ class SaveRetry {
  private:
   /// "for 540 s (--save-retry)", or as long as the signal leaves.
   [[nodiscard]] std::string time_left() const;
-  /// What ends it sooner, once a signal has asked the run to end.
+  /// Says what ends it sooner, once a signal has asked the run to end.
   [[nodiscard]] std::string how_it_ends() const;
   [[nodiscard]] bool is_asked_to_stop() const { return stop_ != nullptr && stop_->requested(); }
   void answer_signal();
