@@ -28,9 +28,8 @@ int main(int argc, char** argv) {
     options.micro_batch = 1;
     options.accumulation = options.global_batch = 8;
     for (int i = 3; i < argc; ++i) {
-      options.target.memory = argv[i];
-      const train::PlannedTraining found =
-          train::plan_run(model, options, hardware, hardware.devices);
+      const train::TargetOptions budget{.memory = argv[i]};
+      const train::PlannedTraining found = train::plan_run(model, options, budget, hardware);
       std::printf("%s\n", found.text.c_str());
       if (!found.planned.answer.chosen) continue;
       std::printf("  as options: stage %lld, micro-batch %lld, layer-major %s\n\n",

@@ -78,7 +78,8 @@ class MemoryReport(ProgramTest):
             self.assertEqual(most, int(found[2]))
             self.assertLessEqual(most, int(found[1]))
         for row in rows:
-            self.assertEqual(sum(int(value) for name, value in row.items() if re.match(r"device_\w+_bytes", name)), int(row["device_bytes"]))
+            for tier in ("device", "pinned", "pageable", "disk"):
+                self.assertEqual(sum(int(value) for name, value in row.items() if re.match(tier + r"_\w+_bytes", name)), int(row[f"{tier}_bytes"]))
             self.assertLessEqual(float(row["foreseen_begin_ms"]), float(row["foreseen_end_ms"]))
         self.assertEqual([int(row["instruction"]) for row in rows if row["program"] == rows[0]["program"]],
                          list(range(sum(row["program"] == rows[0]["program"] for row in rows))))

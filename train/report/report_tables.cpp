@@ -69,8 +69,9 @@ std::string layers_csv(const std::vector<LayerProfile>& layers) {
 std::string timeline_csv(const std::vector<ProgramTimeline>& timelines) {
   std::string text = "program,instruction,label,queue,block,pass";
   for (const Tier tier : runtime::kAllTiers) text += fmt::format(",{}_bytes", name_of(tier));
-  for (const Purpose purpose : kAllPurposes)
-    text += fmt::format(",device_{}_bytes", name_of(purpose));
+  for (const Tier tier : runtime::kAllTiers)
+    for (const Purpose purpose : kAllPurposes)
+      text += fmt::format(",{}_{}_bytes", name_of(tier), name_of(purpose));
   text += ",foreseen_begin_ms,foreseen_end_ms,measured_begin_ms,measured_end_ms,measured_mean_ms\n";
   const auto out = std::back_inserter(text);
   for (const ProgramTimeline& timeline : timelines) {
@@ -83,7 +84,8 @@ std::string timeline_csv(const std::vector<ProgramTimeline>& timelines) {
                      name_of(in.pass));
       for (const Tier tier : runtime::kAllTiers)
         fmt::format_to(out, ",{}", timeline.bytes(tier, i));
-      fmt::format_to(out, ",{}", fmt::join(timeline.live[i][0], ","));
+      for (const PurposeBytes& bytes : timeline.live[i])
+        fmt::format_to(out, ",{}", fmt::join(bytes, ","));
       fmt::format_to(out, ",{:.6f},{:.6f},", timeline.foreseen[i].begin_ms,
                      timeline.foreseen[i].end_ms);
       if (!timeline.measured.empty() && timeline.measured[i])

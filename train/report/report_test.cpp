@@ -174,10 +174,18 @@ TEST(Report, TableOfInstructionsHasEachOfThemInOrder) {
     for (std::size_t i = 0; i < timeline.live.size(); ++i, ++row) {
       EXPECT_EQ(table.at(table.rows.at(row), "program"), timeline.program->name);
       EXPECT_EQ(table.whole(table.rows[row], "instruction"), static_cast<std::int64_t>(i));
-      std::int64_t sum = 0;
-      for (const Purpose purpose : kAllPurposes)
-        sum += table.whole(table.rows[row], "device_" + std::string(name_of(purpose)) + "_bytes");
-      EXPECT_EQ(sum, table.whole(table.rows[row], "device_bytes"));
+      for (const Tier tier : runtime::kAllTiers) {
+        const std::string name(name_of(tier));
+        const PurposeBytes& live = timeline.live[i][static_cast<std::size_t>(tier)];
+        std::int64_t sum = 0;
+        for (const Purpose purpose : kAllPurposes) {
+          const std::int64_t bytes =
+              table.whole(table.rows[row], fmt::format("{}_{}_bytes", name, name_of(purpose)));
+          EXPECT_EQ(bytes, live[static_cast<std::size_t>(purpose)]) << name;
+          sum += bytes;
+        }
+        EXPECT_EQ(sum, table.whole(table.rows[row], name + "_bytes"));
+      }
       EXPECT_EQ(table.at(table.rows[row], "measured_mean_ms"), "");
     }
   EXPECT_EQ(row, table.rows.size());

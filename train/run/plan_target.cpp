@@ -82,4 +82,10 @@ PlannedTraining plan_run(const ModelConfig& model, const TrainOptions& options,
   return result;
 }
 
+PlannedTraining plan_run(const ModelConfig& model, TrainOptions options,
+                         const TargetOptions& budget, const machine::Machine& hardware) {
+  options.target = budget;
+  return plan_run(model, options, hardware, hardware.devices);
+}
+
 }  // namespace strata::train

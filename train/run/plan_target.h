@@ -32,4 +32,9 @@ PlannedTraining plan_run(const ModelConfig& model, const TrainOptions& options,
                          const machine::Machine& hardware, int ranks,
                          const std::vector<std::string>& given = {});
 
+/// The same for `budget` in place of options.target, with a rank for each device of one host and
+/// nothing that is given.
+PlannedTraining plan_run(const ModelConfig& model, TrainOptions options,
+                         const TargetOptions& budget, const machine::Machine& hardware);
+
 }  // namespace strata::train
