@@ -35,8 +35,7 @@ constexpr double kNearlyEnough = 1.02;
 /// A step that recomputes so much for the room of transfers is tried without that room, too: what
 /// is less is left to polished().
 constexpr double kDearRoom = 4 * kShare;
-/// Quickly compiled steps in a row that are no faster than the best one, after which no more are
-/// tried.
+/// Quickly compiled steps in a row, none faster than the best, after which no more are tried.
 constexpr int kPatience = 5;
 /// The fastest of the quickly compiled steps, which are compiled as a run would.
 constexpr std::size_t kFinalists = 3;
