@@ -151,6 +151,8 @@ class BudgetSearch {
   [[nodiscard]] std::optional<MemoryNeeds> lacking_like(const Choices& choices) const;
   [[nodiscard]] bool is_corrected(const Choices& choices) const;
   [[nodiscard]] Choices with_fastest_again(const Choices& choices);
+  [[nodiscard]] std::optional<Choices> with_least_that_fits(const Choices& choices,
+                                                            const MemoryLimits& limits);
   [[nodiscard]] std::optional<Entry> guessed_entry(const Choices& asked, std::size_t order,
                                                    const MemoryLimits& limits);
   [[nodiscard]] Made made(const Choices& choices, const MemoryLimits& limits,
@@ -179,6 +181,8 @@ class BudgetSearch {
   [[nodiscard]] std::optional<SavedAnswer> solved(const PlannedStep& step, const Choices& kept);
   [[nodiscard]] bool is_dear_as_guessed(const Entry& entry, double price);
   [[nodiscard]] bool is_put_back(const Entry& entry, const MemoryLimits& limits, Queue& open);
+  bool is_put_back_tight(const Entry& entry, double least, double price, const MemoryLimits& limits,
+                         Queue& open);
   [[nodiscard]] std::vector<Tried> try_all(const MemoryLimits& limits, double enough);
   [[nodiscard]] std::vector<Finalist> finalists(std::vector<Tried> tried,
                                                 const MemoryLimits& limits);

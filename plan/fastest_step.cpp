@@ -3,7 +3,10 @@
 #include <limits>
 #include <map>
 #include <queue>
+#include <set>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "plan/budget_entry.h"
 #include "plan/resident_records.h"
@@ -16,11 +19,10 @@ using compile::Effort;
 using runtime::kUnlimited;
 using runtime::Tier;
 
-/// Schedules come at most this close to what the busiest resource does. Once a few with parameters
-/// in one home, in one order, were tried, the closest of them tells how close these come; before,
-/// it does so only if it came closer.
+/// Schedules come at most this close to what the busiest resource does.
 constexpr double kReached = 1.02;
-constexpr int kTellingTries = 3;
+/// Tries of one kind (Closeness) that tell how close schedules of it come to their guesses.
+constexpr std::size_t kTellingTries = 3;
 /// A step that takes so many times its guess waits.
 constexpr double kFarFromGuess = 1.05;
 /// A step that takes so many times the best one stays slower, whatever share it recomputes.
@@ -30,8 +32,10 @@ constexpr double kFarFromBest = 1.08;
 constexpr double kHopeless = 1.5;
 /// A step that takes so many times what is enough may become fast enough by another share.
 constexpr double kNearlyEnough = 1.02;
-/// Quickly compiled steps in a row that are no faster than the best one, after which no more are
-/// tried.
+/// A step that recomputes so much for the room of transfers is tried without that room, too: what
+/// is less is left to polished().
+constexpr double kDearRoom = 4 * kShare;
+/// Quickly compiled steps in a row, none faster than the best, after which no more are tried.
 constexpr int kPatience = 5;
 /// The fastest of the quickly compiled steps, which are compiled as a run would.
 constexpr std::size_t kFinalists = 3;
@@ -65,6 +69,40 @@ MemoryNeeds needed_by(const compile::Fit& fit) {
         pinned.needed_bytes + (fit.shortage ? fit.shortage->kept_bytes[index(Tier::pageable)] : 0);
   return needed;
 }
+
+/// How close schedules come to what the busiest resource does. Once a few with parameters in one
+/// home, in one order, and with sums of gradients in one home were tried, the closest of them tells
+/// it; before, it does so only if it came closer than any should. Those that are guessed to take
+/// equally long, as those of two stages may, tell it once.
+class Closeness {
+ public:
+  /// Returns how many times its guess a step of such choices takes at least.
+  [[nodiscard]] double of(const Choices& choices) const {
+    const auto at = kinds_.find(kind_of(choices));
+    if (at == kinds_.end()) return kReached;
+    const Kind& kind = at->second;
+    return kind.guesses.size() < kTellingTries ? std::min(kReached, kind.factor) : kind.factor;
+  }
+  void note(const Choices& choices, double guessed, double found) {
+    Kind& kind = kinds_[kind_of(choices)];
+    const bool is_new = std::ranges::none_of(kind.guesses, [&](double known) {
+      return guessed < known * kNoFaster && known < guessed * kNoFaster;
+    });
+    if (is_new) kind.guesses.push_back(guessed);
+    kind.factor = std::min(kind.factor, found / guessed);
+  }
+
+ private:
+  struct Kind {
+    std::vector<double> guesses;  ///< those that differ
+    double factor = std::numeric_limits<double>::infinity();
+  };
+  using Key = std::tuple<Home, bool, bool>;
+  static Key kind_of(const Choices& choices) {
+    return {choices.parameters, choices.layer_major, choices.sums_away};
+  }
+  std::map<Key, Kind> kinds_;
+};
 
 }  // namespace
 
@@ -214,27 +252,43 @@ bool BudgetSearch::is_dear_as_guessed(const Entry& entry, double price) {
   return price_of(least, estimates_->guess(least).seconds) < price;
 }
 
+/// Puts `entry` back with no more recomputation than is guessed to fit, if that is less by `least`
+/// or more, and the guess below `price`: the room that others leave to transfers may be worth less.
+bool BudgetSearch::is_put_back_tight(const Entry& entry, double least, double price,
+                                     const MemoryLimits& limits, Queue& open) {
+  if (divides(limits)) return false;
+  const std::optional<Choices> tight = with_least_that_fits(entry.choices, limits);
+  if (!tight || again_part_of(entry.choices) - again_part_of(*tight) < least) return false;
+  Entry less = entry;
+  less.choices = *tight;
+  less.price = price_of(*tight, estimates_->guess(*tight).seconds);
+  less.is_likely = true;
+  if (less.price >= price) return false;
+  open.push(std::move(less));
+  return true;
+}
+
 /// Compiles what may be fastest, until nothing may be faster, or a step takes `enough` seconds.
 std::vector<BudgetSearch::Tried> BudgetSearch::try_all(const MemoryLimits& limits, double enough) {
   Queue open;
   for (Entry& entry : guessed(limits)) open.push(std::move(entry));
   std::vector<Tried> tried;
   double best = 0;
-  struct Closest {
-    int tries = 0;
-    double factor = std::numeric_limits<double>::infinity();
-  };
-  std::map<std::pair<Home, bool>, Closest> closest;
+  Closeness closeness;
+  std::set<std::size_t> tight;  // alternatives that were put back so, by their order: once each
   int in_vain = 0;
   while (const std::optional<Entry> next = open.pop()) {
-    Closest& like = closest[{next->choices.parameters, next->choices.layer_major}];
-    const double reached =
-        like.tries < kTellingTries ? std::min(kReached, like.factor) : like.factor;
+    const double reached = closeness.of(next->choices);
     if (!may_work()) break;
     if (!tried.empty() && is_dear_as_guessed(*next, best / reached) &&
         is_put_back(*next, limits, open))
       continue;
-    if (!tried.empty() && next->price * reached >= best) continue;
+    if (!tried.empty() && next->price * reached >= best) {
+      if (!tight.contains(next->order) &&
+          is_put_back_tight(*next, kShare, best / reached, limits, open))
+        tight.insert(next->order);
+      continue;
+    }
     const double wear = price_of(next->choices, 1);
     if (enough > 0 && next->price / wear * reached > enough) continue;
     if (std::ranges::any_of(tried,
@@ -254,8 +308,10 @@ std::vector<BudgetSearch::Tried> BudgetSearch::try_all(const MemoryLimits& limit
     }
     const bool faster = tried.empty() || quick.tried->price * kNoFaster < best;
     if (faster) best = quick.tried->price;
-    like.factor = std::min(like.factor, quick.tried->price / next->price);
-    ++like.tries;
+    closeness.note(next->choices, next->price, quick.tried->price);
+    if (!tight.contains(next->order) &&
+        is_put_back_tight(*next, kDearRoom, best / closeness.of(next->choices), limits, open))
+      tight.insert(next->order);
     tried.push_back(std::move(*quick.tried));
     in_vain = faster ? 0 : in_vain + 1;
     if (in_vain == kPatience || tried.back().seconds <= enough) break;

@@ -228,6 +228,14 @@ Choices BudgetSearch::with_fastest_again(const Choices& choices) {
   return fastest;
 }
 
+/// Returns the choices with as little recomputation as is guessed to fit, without room for more;
+/// nullopt if none is guessed to.
+std::optional<Choices> BudgetSearch::with_least_that_fits(const Choices& choices,
+                                                          const MemoryLimits& limits) {
+  return with_least_again(choices, limits,
+                          [&](const Choices& some) { return corrected_guess(some); });
+}
+
 /// Returns `asked` with as little recomputation as is guessed to fit and leaves some room, or more
 /// where that makes it faster, and with no more of the optimizer's state off the device than other
 /// memories hold; nullopt if that is unlikely to fit at all.
