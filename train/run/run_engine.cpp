@@ -119,7 +119,8 @@ void register_windows(RunParts& run) {
 }
 
 void add_observers(RunParts& run, EngineParts& parts, double foreseen_seconds) {
-  parts.observers = {&run.under_way, &run.meter.observer(), &run.transfers.observer()};
+  parts.observers = {&run.under_way, &run.transfers.observer()};
+  for (runtime::Observer* observer : run.meter.observers()) parts.observers.push_back(observer);
   observe_first_steps(run, parts.observers, foreseen_seconds);
   run.listeners.tell(Equipping{parts.observers, *run.communicator, run.device->communicator(),
                                run.machine, run.steps_before(), run.options.steps, foreseen_seconds,
