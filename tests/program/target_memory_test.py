@@ -597,6 +597,25 @@ class Plan(TargetTest):
         """A 7B on the drive of a host of 64 GB keeps as much of its state in host memory as has room there."""
         asked = ["--model", "qwen2.5-7b", "--bf16", "--target-memory", "24GB", "--hardware", "rtx4090,memory=64GB"]
         (found,) = json.loads(self.run_program(plan(*asked, "--json")).stdout)
+    def test_what_was_compared_has_each_set_of_flags_once(self):
+        asked = plan("--model", "llama-bytes-1m", "--sequence-length", "128", *SAMPLES, "--device", "cpu", "--threads", "1",
+                     "--target-memory", "120MB", "--strategy", "aggressive", "--explain")
+        text = self.run_program(asked).stdout
+        rows = re.findall(r"(?m)^ *(?:[\d.e-]+|no [a-z ]+?) +[\d.e-]+ +(?:chosen: )?(--.*|as asked)$", text[text.index("compared:"):])
+        self.assertGreater(len(rows), 2)
+        self.assertCountEqual(rows, set(rows))
+        self.assertEqual(text.count("chosen: "), 1)
+        (one,) = json.loads(self.run_program([*asked, "--json"]).stdout)
+        self.assertEqual(len(one["compared"]), len(rows))
+        (chosen,) = [row for row in one["compared"] if row.get("chosen")]
+        self.assertEqual(chosen["seconds_per_step"], one["seconds_per_step"])
+        self.assertTrue(all(("lacks" in row) != ("seconds_per_step" in row) for row in one["compared"]))
+
+    def test_where_nothing_was_compiled_nothing_is_listed_as_compared(self):
+        asked = plan("--model", "llama-bytes-1m", "--sequence-length", "128", "--micro-batch", "1", "--zero", "0", "--device", "cpu", "--threads", "1",
+                     "--target-memory", "20MB", "--explain")
+        self.assertNotIn("compared:", self.run_program(asked, expect=1).stdout)
+
         self.assertIn("--offload-optimizer nvme", found["flags"])
         (reason,) = [reason for reason in found["reasons"] if reason["setting"] == "optimizer"]
         self.assertLess(abs(reason["disk_bytes"] + found["disk_bytes"]), 0.1 * 2**30)

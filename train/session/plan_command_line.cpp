@@ -214,7 +214,8 @@ are chosen by the planner; all flags of train work (train --help).
   --price P[,P...]            price of a device for an hour, for all or for each machine
   --output DIR                plan for a run that saves there, which takes memory [saves nothing]
   --plan FILE                 say what this Plan needs, how long its steps are, and whether it fits
-  --explain                   list the settings that were compared, with their foreseen times
+  --explain                   list the settings that were compared, with their foreseen times;
+                              with --json as "compared"
   --write-plan FILE           write the Plan, for train --plan
   --write-config FILE         write the settings as a DeepSpeed JSON, for train --config
   --json                      print JSON instead of text

@@ -251,7 +251,7 @@ std::string machine_text(const PlannedMachine& machine, bool explains) {
       if (!line.empty()) text += line + "\n";
   if (machine.refusal.empty() && machine.config.options.print_config)
     text += "\n" + describe(machine.config);
-  if (explains)
+  if (explains && !machine.planned.answer.attempts.empty())
     text += "\ncompared:\n" + describe_attempts(machine.planned, machine.asked, machine.budget);
   return text;
 }
@@ -363,7 +363,7 @@ int run(const PlanCommandLine& line, const RankContext& context, std::span<const
   }
   print_findings(machines.front());
   if (line.json) {
-    output.print(plan_json(machines));
+    output.print(plan_json(machines, line.explains));
     if (options.print_config)
       std::fprintf(stderr, "note: --print-config prints text; without --json it prints settings\n");
   } else {
