@@ -712,6 +712,10 @@ class Plan(TargetTest):
         found = []
         for arguments in ([*asked, "--target-memory", "20GB", "--write-config", "ds.json"], ["--model", "llama-2-7b", "--config", "ds.json", "--hardware", "rtx4090"]):
             (one,) = json.loads(self.run_program(plan(*arguments, "--json")).stdout)
+        given = [*MODEL, *batch, "--device", "cpu", "--threads", "1", "--plan", "saves.plan"]
+        left_out = 'note: saves.plan: the Plan has memory for saving ("writing"), and with these flags "none" is planned; to count that memory, give plan'
+        self.assertIn(left_out + " --output DIR, as the run\n", self.run_program(plan(*given)).stderr)
+        self.assertNotIn("memory for saving", self.run_program(plan(*given, "--output", "out")).stderr)
             found.append([one[name] for name in told])
         self.assertEqual(found[0], found[1])
 

@@ -24,6 +24,7 @@
 #include "plan/foresee.h"
 #include "plan/memory_needs.h"
 #include "train/config/make_plan.h"
+#include "train/config/read_plan.h"
 #include "train/planning/planned_config.h"
 #include "train/planning/planning_text.h"
 #include "train/report/report_directory.h"
@@ -123,12 +124,30 @@ RunRequest request_of_row(const PlanCommandLine& line, const Planned& row,
   }
 }
 
+/// Notes that what is planned saves otherwise than the Plan of the file, and so needs other bytes
+/// than a run would for which the file was written.
+void note_other_saving(const TrainOptions& options, const runtime::Plan& planned,
+                       std::vector<std::string>& notes) {
+  const runtime::SaveMemory stored = stored_plan(options.plan).saving;
+  if (stored == planned.saving) return;
+  const bool takes_snapshots =
+      stored == runtime::SaveMemory::snapshot || stored == runtime::SaveMemory::windows;
+  notes.push_back(fmt::format(
+      "{}: the Plan has memory for saving (\"{}\"), and with these flags \"{}\" is planned; to "
+      "count that memory, give plan {}, as the run",
+      options.plan, name_of(stored), name_of(planned.saving),
+      takes_snapshots && !options.output.empty() ? "--save-every N"
+      : takes_snapshots                          ? "--output DIR --save-every N"
+                                                 : "--output DIR"));
+}
+
 /// Compiles the Plan of --plan as it is, which leaves nothing to choose.
 void take_given_plan(const RunRequest& request, const PlanningSite& site, PlannedMachine& machine) {
   const FoundPlan found = find_plan(request, site);
   machine.refusal = found.lacking;
   if (!machine.refusal.empty()) return;
   const compile::StepPrograms& set = found.compiled.programs;
+  note_other_saving(request.config.options, set.settings.plan, machine.config.notes);
   machine.planned.answer.is_asked = true;
   machine.planned.answer.chosen =
       plan::PlannedStep{.needs = plan::memory_needs(set),
