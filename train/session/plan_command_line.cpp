@@ -209,7 +209,7 @@ are chosen by the planner; all flags of train work (train --help).
                               files of doctor --write-hardware [this machine]; figures of a
                               machine change by KEY=VALUE after its name: rtx4090,link=12GB/s,
                               disk=none,h100 is two machines (docs/formats/hardware.md)
-  --world N                   ranks [all devices of the hardware]; with --hosts as many on each
+  --world N                   ranks in all [all devices of the hardware], spread evenly over --hosts
   --hosts N                   hosts of the hardware [as its file says]
   --price P[,P...]            price of a device for an hour, for all or for each machine
   --output DIR                plan for a run that saves there, which takes memory [saves nothing]
