@@ -226,7 +226,8 @@ it draws the steps of several runs in one page (plan compare -h).
 
 Exit status: 0 if every machine has a plan, 1 if one has none, 2 for a flag or value that is wrong
 by itself, 74 for a file or an output that cannot be written, 78 for settings that contradict one
-another and for files and names that are not known.
+another (such as more memory than the one machine has; of several, that line of the table has no
+plan) and for files and names that are not known.
 )";
 }
 

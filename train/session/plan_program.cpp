@@ -182,13 +182,23 @@ PlannedRun planned_with_progress(const RunRequest& request, const MemoryBudget& 
       [&](const auto& progress) { progress ? line.show(*progress) : line.finish(); });
 }
 
-PlannedMachine plan_for(const RunRequest& request, const std::string& name) {
+/// `is_one_of_several`: a target that is more than this machine has refuses its line alone.
+PlannedMachine plan_for(const RunRequest& request, const std::string& name,
+                        bool is_one_of_several) {
   const PlanningSite site = planning_site(request);
   PlannedMachine machine;
   machine.name = name;
   machine.machine = request.hardware ? *request.hardware : site.machine;
-  machine.budget = target_budget(request, site);
   machine.asked = machine.config = request.config;
+  try {
+    machine.budget = target_budget(request, site);
+  } catch (const ConfigError& error) {
+    if (!is_one_of_several) throw;
+    machine.refusal = error.what();
+    machine.budget.seat = site.seat;
+    machine.budget.local_ranks = site.memory.local_world;
+    return machine;
+  }
   note_machine(request, machine);
   if (!request.config.options.plan.empty()) {
     take_given_plan(request, site, machine);
@@ -376,8 +386,9 @@ int run(const PlanCommandLine& line, const RankContext& context, std::span<const
   std::vector<PlannedMachine> machines;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const std::string name = rows[i].hardware.empty() ? "here" : rows[i].hardware;
-    machines.push_back(
-        plan_for(requests[i], line.targets.size() > 1 ? name + " " + rows[i].target : name));
+    machines.push_back(plan_for(requests[i],
+                                line.targets.size() > 1 ? name + " " + rows[i].target : name,
+                                rows.size() > 1));
     if (!line.prices.empty()) machines.back().price_per_hour = line.prices[rows[i].price];
   }
   print_findings(machines.front());
