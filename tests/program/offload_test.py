@@ -118,6 +118,19 @@ class OffloadTest(ProgramTest):
 class SameResult(OffloadTest):
     STEPS = ["--steps", "4"]
 
+    def test_no_step_beats_its_bound(self):
+        """The metrics of a step are read when the next one has begun, whose work is not its own."""
+        out = self.run_program(train("--model", "llama-bytes-1m", "--device", "cpu", "--threads", "1", "--zero", "1", "--sequence-length", "128",
+                                     "--micro-batch", "4", "--accumulation", "4", "--offload-optimizer", "cpu", "--steps", "4", "--calibrate", "off",
+                                     "--metrics", "metrics")).stdout
+        steps = self.step_metrics("metrics")
+        for line in steps:
+            self.assertLessEqual(line["bound_reached"], 1, line)
+            self.assertGreater(line["bound_seconds"], 0, line)
+        told = re.search(r"foreseen [\d.e-]+ s per step, measured ([\d.e-]+) s \(mean of 2 steps, without the first 2\)\n(?:.*\n)*?bound ([\d.e-]+) s", out)
+        self.assertAlmostEqual(float(told[1]), (steps[2]["seconds"] + steps[3]["seconds"]) / 2, delta=0.01 * float(told[1]))
+        self.assertLessEqual(float(told[2]), float(told[1]))
+
     def test_same_state_as_without_offload(self):
         for model in ("gpt2-tiny", "llama-tiny"):
             with self.subTest(model=model):

@@ -303,7 +303,7 @@ class TargetMemory(TargetTest):
                 (["--target-memory", "24"], USAGE, "--target-memory: found '24', which is 24 bytes; give a unit, such as 24GB or 24GiB"),
                 (["--target-memory", "24GB,16GB"], USAGE, "found '24GB,16GB', expected one amount of memory; plan --target-memory 24GB,16GB plans for each"),
                 (["--hardware", "rtx4090,h100"], USAGE, "train plans for one machine, and these are 2; plan --hardware rtx4090,h100 plans for each"),
-                (["--target-memory", "900TB"], USAGE, r"--target-memory 900TB: each process on this machine has .*; give at most that, or auto"),
+                (["--target-memory", "900TB"], CONFIGURATION, r"--target-memory 900TB: each process on this machine has .*; give at most that, or auto"),
                 (["--target-memory", "1GB", "--device-memory", "1GB"], CONFIGURATION, "cannot be combined with --device-memory: it limits the arena alone"),
                 (["--target-memory", "1GB", "--plan", "file"], CONFIGURATION, "cannot be combined with --plan: a Plan from a file is run as it is"),
                 (["--strategy", "bold"], USAGE, "--strategy: found 'bold'"),
@@ -478,6 +478,16 @@ class Plan(TargetTest):
         self.assertIn("--write-config writes the settings of one plan", refused.stderr)
         self.assertIn("--target-memory: found 'much'", self.run_program(plan(*MODEL, "--target-memory", "24GB,much"), expect=USAGE).stderr)
 
+    def test_a_target_that_one_machine_of_several_lacks_refuses_its_line_alone(self):
+        job = [*MODEL, "--hardware", "rtx4090,h100", "--target-memory", "40GB"]
+        done = self.run_program(plan(*job, "--explain"), expect=1)
+        self.assertIn("rtx4090: --target-memory 40GB: rtx4090 has 24.00 GiB; give at most that, or auto\n", done.stdout)
+        self.assertRegex(done.stdout, r"\nrtx4090 +1 +1 +does not fit")
+        self.assertRegex(done.stdout, r"\nh100 +1 +1 +\d+\.\d+ [MG]iB")
+        small, large = json.loads(self.run_program(plan(*job, "--json"), expect=1).stdout)
+        self.assertIn("has 24.00 GiB", small["refusal"])
+        self.assertTrue(large["fits"])
+
     def test_a_wrong_machine_costs_no_planning(self):
         done = self.run_program(plan(*MODEL, "--hardware", "rtx4090, h1000"), expect=CONFIGURATION)
         self.assertIn("hardware 'h1000' is not known, did you mean", done.stderr)
@@ -587,6 +597,25 @@ class Plan(TargetTest):
         done = self.run_program(plan(*MODEL, *SAMPLES, "--target-memory", "120MB", "--explain"))
         self.assertRegex(done.stdout, r"compared:\n *s/step +guessed +settings\n *[\d.]+ +[\d.]+ +(chosen: )?--micro-batch")
 
+    def test_what_was_compared_has_each_set_of_flags_once(self):
+        asked = plan("--model", "llama-bytes-1m", "--sequence-length", "128", *SAMPLES, "--device", "cpu", "--threads", "1",
+                     "--target-memory", "120MB", "--strategy", "aggressive", "--explain")
+        text = self.run_program(asked).stdout
+        rows = re.findall(r"(?m)^ *(?:[\d.e-]+|no [a-z ]+?) +[\d.e-]+ +(?:chosen: )?(--.*|as asked)$", text[text.index("compared:"):])
+        self.assertGreater(len(rows), 2)
+        self.assertCountEqual(rows, set(rows))
+        self.assertEqual(text.count("chosen: "), 1)
+        (one,) = json.loads(self.run_program([*asked, "--json"]).stdout)
+        self.assertEqual(len(one["compared"]), len(rows))
+        (chosen,) = [row for row in one["compared"] if row.get("chosen")]
+        self.assertEqual(chosen["seconds_per_step"], one["seconds_per_step"])
+        self.assertTrue(all(("lacks" in row) != ("seconds_per_step" in row) for row in one["compared"]))
+
+    def test_where_nothing_was_compiled_nothing_is_listed_as_compared(self):
+        asked = plan("--model", "llama-bytes-1m", "--sequence-length", "128", "--micro-batch", "1", "--zero", "0", "--device", "cpu", "--threads", "1",
+                     "--target-memory", "20MB", "--explain")
+        self.assertNotIn("compared:", self.run_program(asked, expect=1).stdout)
+
     def test_what_was_compared_has_what_was_chosen(self):
         done = self.run_program(plan(*self.SEVEN_B, "--target-memory", "20GB", "--hardware", "rtx4090", "--explain"))
         taken = re.search(r"is foreseen to take ([\d.]+) s", done.stdout)[1]
@@ -683,6 +712,10 @@ class Plan(TargetTest):
         given = json.loads(self.read("saves.json"))
         batch = ["--micro-batch", given["train_micro_batch_size_per_gpu"], "--accumulation", given["gradient_accumulation_steps"]]
         self.run_program(train(*RUN, *batch, "--plan", "saves.plan"))  # that saves nothing, and needs less
+        given = [*MODEL, *batch, "--device", "cpu", "--threads", "1", "--plan", "saves.plan"]
+        left_out = 'note: saves.plan: the Plan has memory for saving ("writing"), and with these flags "none" is planned; to count that memory, give plan'
+        self.assertIn(left_out + " --output DIR, as the run\n", self.run_program(plan(*given)).stderr)
+        self.assertNotIn("memory for saving", self.run_program(plan(*given, "--output", "out")).stderr)
         done = self.run_program(plan("--model", "qwen2.5-7b", "--bf16", "--target-memory", "24GB", "--hardware", "rtx4090,memory=64GB",
                                      "--write-config", "drive.json"))
         self.assertIn("drive.json: the settings use a drive and name no folder there; give plan --nvme-path DIR", done.stderr)
@@ -745,7 +778,7 @@ class Plan(TargetTest):
                 (["--world", "0"], USAGE, "--world: found '0', expected a whole number from 1"),
                 (["--hardware", "rtx4090,h100", "--write-config", "f"], USAGE, "--write-config writes the settings of one plan"),
                 (["--hardware", "rtx4091"], CONFIGURATION, "rtx4091"),
-                (["--hardware", "rtx4090", "--target-memory", "30GB"], USAGE, r"--target-memory 30GB: rtx4090 has 24.00 GiB"),
+                (["--hardware", "rtx4090", "--target-memory", "30GB"], CONFIGURATION, r"--target-memory 30GB: rtx4090 has 24.00 GiB"),
                 (["--no-such-flag"], USAGE, r"plan: unknown flag --no-such-flag \(plan --help lists the flags\)"),
                 (["--explian"], USAGE, r"did you mean '--explain'\?"),
                 (["--targetmemory", "3GB"], USAGE, r"unknown flag --targetmemory.*--target-memory")):

@@ -152,14 +152,18 @@ void require_model(const PlanComparison& is, const runtime::Plan& plan,
 
 }  // namespace
 
-runtime::Plan read_plan(const std::string& file, const runtime::Plan& asked,
-                        const std::vector<runtime::SaveMemory>& savings, bool has_drive) {
+runtime::Plan stored_plan(const std::string& file) {
   const std::string text = text_of(file);
   if (text.find("[0] {\n") != std::string::npos)
     throw ConfigError(file +
                       ": its lines begin with the number of a rank; print the Plan with "
                       "mlaunch --no-prefix");
-  runtime::Plan plan = runtime::Plan::from_json(object_in(text, file), file);
+  return runtime::Plan::from_json(object_in(text, file), file);
+}
+
+runtime::Plan read_plan(const std::string& file, const runtime::Plan& asked,
+                        const std::vector<runtime::SaveMemory>& savings, bool has_drive) {
+  runtime::Plan plan = stored_plan(file);
   const PlanComparison is(file);
   if (plan.backend != asked.backend)
     is.refuse("backend", PlanComparison::text(plan.backend), PlanComparison::text(asked.backend),

@@ -17,4 +17,8 @@ namespace strata::train {
 runtime::Plan read_plan(const std::string& file, const runtime::Plan& asked,
                         const std::vector<runtime::SaveMemory>& savings, bool has_drive);
 
+/// Reads the Plan in `file` as it is, for whichever run it is. Throws ConfigError as read_plan
+/// does.
+runtime::Plan stored_plan(const std::string& file);
+
 }  // namespace strata::train

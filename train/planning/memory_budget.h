@@ -56,7 +56,7 @@ struct MachineFound {
 /// twentieth of its memory for other processes, unless --host-memory says how much of it may be
 /// taken, and what processes of a run here take beside their arenas. The same for a run and for a
 /// plan of it. A target that leaves arenas nothing gives them one byte, so that planning says what
-/// would do. Throws InvalidArgument for a target that the machine cannot give.
+/// would do. Throws ConfigError for a target that the machine cannot give.
 MemoryBudget budget_for(const MachineFound& found, const TrainOptions& options);
 
 }  // namespace strata::train

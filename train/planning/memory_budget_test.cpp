@@ -45,7 +45,7 @@ TEST(MemoryBudget, OfAProcessThatComputesIsTheTargetWithoutWhatItTakesItself) {
   EXPECT_EQ(budget_for(cpu_host(16 * kGB), options).host_bytes, kGB) << "limits arenas";
   EXPECT_EQ(budget_for(cpu_host(0), options).host_bytes, kGB) << "whatever the host has";
   options = options_of("9GB");
-  EXPECT_THROW(budget_for(cpu_host(16 * kGB), options), InvalidArgument);
+  EXPECT_THROW(budget_for(cpu_host(16 * kGB), options), ConfigError);
 }
 
 TEST(MemoryBudget, OfAProcessWithManyThreadsLeavesRoomForTheirBuffers) {

@@ -40,8 +40,8 @@ std::int64_t target_bytes(const TargetOptions& target, std::int64_t all, const s
         fmt::format("--target-memory {}: that is {} bytes; give a unit, such as 24GB or 24GiB",
                     target.memory, bytes));
   if (all > 0 && bytes > all)
-    throw InvalidArgument(fmt::format("--target-memory {}: {} has {}; give at most that, or auto",
-                                      target.memory, what, format_bytes(all)));
+    throw ConfigError(fmt::format("--target-memory {}: {} has {}; give at most that, or auto",
+                                  target.memory, what, format_bytes(all)));
   return bytes;
 }
 

@@ -21,7 +21,7 @@ std::int64_t process_bytes(const TrainOptions& options, const machine::Machine& 
                            const compile::StepPrograms& programs);
 
 /// Returns the target in bytes; `all`, what `what` has ("the device"), for "auto". 0: not known.
-/// Throws InvalidArgument if the target exceeds it.
+/// Throws ConfigError if the target exceeds it.
 std::int64_t target_bytes(const TargetOptions& target, std::int64_t all, const std::string& what);
 
 /// Returns what --target-memory SIZE leaves for arenas of a process where the CPU computes;

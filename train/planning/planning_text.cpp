@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <optional>
+#include <utility>
 
 #include "core/byte_size.h"
 #include "core/format_bytes.h"
@@ -75,7 +78,14 @@ std::string speed_text(const plan::PlannedStep& step, const TrainOptions& option
       ranks, ranks == 1 ? "rank" : "ranks", options.micro_batch, options.accumulation, seconds,
       rate_text(static_cast<double>(samples * options.sequence_length) / seconds),
       step.forecast.bound_by, 100 * step.forecast.bound_part,
-      name_of(budget.machine.device.fp32_flops.source));
+      name_of(source_of_rates(budget.machine)));
+}
+
+/// Says that another program may choose otherwise, which knows no measured times.
+std::string times_text(const MemoryBudget& budget) {
+  if (budget.machine.times.empty()) return "";
+  return "\n  times of instructions that runs have measured here made this choice; plan, which "
+         "reads none, may make another (--calibrate off: neither does train)";
 }
 
 /// The actions in words: "blocks 1 to 6: 2.gelu made again, 0.norm in host memory".
@@ -171,16 +181,29 @@ static bool is_slower(const plan::PlannerAnswer& answer, const plan::PlannedStep
   return answer.unlimited && answer.slowdown(step) > kNotable;
 }
 
-const plan::PlannedStep* faster_than_asked(const PlannedRun& planned, const MemoryBudget& budget) {
-  const plan::PlannerAnswer& answer = planned.answer;
-  if (!answer.is_asked || !is_slower(answer, *answer.chosen)) return nullptr;
+/// True if what would be fastest without a limit fits, too, so that no memory is what it lacks.
+static bool unlimited_fits(const plan::PlannerAnswer& answer, const MemoryBudget& budget) {
   const std::int64_t asked = plan::scarce_bytes(answer.chosen->needs, budget.machine);
   const std::int64_t most =
       budget.machine.host_is_device() ? asked : std::max(asked, budget.device_bytes);
   const plan::MemoryNeeds& needs = answer.unlimited->needs;
-  const bool fits = plan::scarce_bytes(needs, budget.machine) <= most &&
-                    plan::all_bytes(lacking_beside(needs, budget)) == 0;
-  return fits ? &*answer.unlimited : nullptr;
+  return plan::scarce_bytes(needs, budget.machine) <= most &&
+         plan::all_bytes(lacking_beside(needs, budget)) == 0;
+}
+
+std::optional<plan::PlannedStep> faster_than_asked(const PlannedRun& planned,
+                                                   const MemoryBudget& budget) {
+  constexpr double kTold = 1.02, kToldSeconds = 1e-4;  // less drowns in what runs differ by
+  constexpr std::int64_t kRound = 1'000'000;
+  const plan::PlannerAnswer& answer = planned.answer;
+  if (!answer.is_asked || !answer.unlimited || !unlimited_fits(answer, budget)) return {};
+  plan::PlannedStep faster = *answer.unlimited;
+  const double seconds = faster.forecast.step_seconds, asked = answer.chosen->forecast.step_seconds;
+  if (asked < kTold * seconds || asked < seconds + kToldSeconds) return {};
+  if (!budget.machine.host_is_device())
+    faster.limits.host_bytes =
+        std::min(faster.limits.host_bytes, round_up(faster.needs.host, kRound));
+  return faster;
 }
 
 /// Says what a search that ended at its limit of work may have missed, and how to go on from it.
@@ -224,13 +247,14 @@ std::string describe_planned(const PlannedRun& planned, const ResolvedConfig& co
     text = fmt::format("{} ({}): {}{}", target, name_of(config.options.target.strategy),
                        flags_beside_target(planned.changes), autos_text(config));
   text += fmt::format("\n  it needs {}{}\n  {}", needs_text(chosen.needs, budget),
-                      beside_text(budget), speed_text(chosen, config.options, budget));
+                      beside_text(budget), speed_text(chosen, config.options, budget)) +
+          times_text(budget);
   if (!answer.is_asked) text += limit_text(planned) + actions_text(chosen.choices.actions);
   text += reasons_text(planned, budget);
-  if (const plan::PlannedStep* faster = faster_than_asked(planned, budget))
+  if (const std::optional<plan::PlannedStep> faster = faster_than_asked(planned, budget))
     text += fmt::format("\n  a step of {:.3g} s is possible with {}", faster->forecast.step_seconds,
                         flags_text(changes_to(config.options, *faster, budget)));
-  else if (is_slower(answer, chosen))
+  else if (is_slower(answer, chosen) && !(answer.is_asked && unlimited_fits(answer, budget)))
     text += unlimited_text(planned, budget);
   if (answer.other_bits)
     text +=
@@ -248,18 +272,44 @@ std::string rate_text(double per_second) {
                              : fmt::format("{:.0f}", per_second);
 }
 
+machine::Source source_of_rates(const machine::Machine& machine) {
+  return machine.times.empty() ? machine.device.fp32_flops.source : machine::Source::measured;
+}
+
+std::vector<Compared> compared(const PlannedRun& planned, const ResolvedConfig& config,
+                               const MemoryBudget& budget) {
+  const auto flags_of = [&](const plan::Choices& choices) {
+    return flags_text(changes_to(config.options, {.choices = choices}, budget));
+  };
+  const std::optional<plan::PlannedStep>& chosen = planned.answer.chosen;
+  const std::string chosen_flags = chosen ? flags_of(chosen->choices) : "";
+  std::vector<Compared> rows;
+  std::map<std::string, std::size_t> row_of;  // by flags
+  for (const plan::Attempt& attempt : planned.answer.attempts) {
+    const std::string flags = flags_of(attempt.choices);
+    const auto [at, is_new] = row_of.try_emplace(flags, rows.size());
+    if (is_new) rows.push_back({.attempt = attempt, .is_chosen = chosen && flags == chosen_flags});
+    plan::Attempt& row = rows[at->second].attempt;
+    if (attempt.seconds || !row.seconds) row = attempt;
+  }
+  for (Compared& row : rows) {
+    if (!row.is_chosen) continue;
+    row.attempt.seconds = chosen->forecast.step_seconds;
+    row.attempt.lacks.clear();
+  }
+  std::ranges::stable_sort(rows, {}, [](const Compared& row) {
+    constexpr double kNever = std::numeric_limits<double>::infinity();
+    return std::pair(row.attempt.seconds.value_or(kNever), !row.is_chosen);
+  });
+  return rows;
+}
+
 std::string describe_attempts(const PlannedRun& planned, const ResolvedConfig& config,
                               const MemoryBudget& budget) {
   using enum TextTable::Align;
   TextTable table({{"s/step", right}, {"guessed", right}, {"settings"}});
-  std::vector<plan::Attempt> attempts = planned.answer.attempts;
-  std::ranges::stable_sort(attempts, {}, [](const plan::Attempt& attempt) {
-    return attempt.seconds.value_or(std::numeric_limits<double>::infinity());
-  });
-  for (const plan::Attempt& attempt : attempts) {
+  for (const auto& [attempt, is_chosen] : compared(planned, config, budget)) {
     const std::string flags = short_flags({.choices = attempt.choices}, config, budget);
-    const bool is_chosen =
-        planned.answer.chosen && attempt.choices == planned.answer.chosen->choices;
     table.add({attempt.seconds ? fmt::format("{:.4g}", *attempt.seconds) : "no " + attempt.lacks,
                fmt::format("{:.4g}", attempt.guessed_seconds),
                (is_chosen ? "chosen: " : "") + (flags.empty() ? "as asked" : flags)});

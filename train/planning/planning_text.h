@@ -1,6 +1,7 @@
 // Says for people what was planned for a target of memory, and why nothing could be.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,15 +16,29 @@ namespace strata::train {
 std::string describe_planned(const PlannedRun& planned, const ResolvedConfig& config,
                              const MemoryBudget& budget);
 
-/// Returns the fastest step, if it is faster than settings that fit as they are, which stay, and
-/// fits, too; null: there is none.
-const plan::PlannedStep* faster_than_asked(const PlannedRun& planned, const MemoryBudget& budget);
+/// Returns the fastest step, if it is faster than settings that fit as they are, which stay, by
+/// what a run could show, and fits, too. Its limit of host memory is what it needs.
+std::optional<plan::PlannedStep> faster_than_asked(const PlannedRun& planned,
+                                                   const MemoryBudget& budget);
 
 /// A rate as a plain number: "5.25", "25250".
 std::string rate_text(double per_second);
 
-/// A table of what was compiled, the fastest first: seconds per step, those guessed before,
-/// settings. The first plans are those without a limit.
+/// Where the times come from by which steps are foreseen: measured, if times of instructions are
+/// known that runs have shown, else as the rates of the device.
+machine::Source source_of_rates(const machine::Machine& machine);
+
+/// What was compiled, each set of flags once, the fastest first. Flags that were compiled more than
+/// once, with other limits or more thoroughly, come as they last fitted; those that were chosen,
+/// which come first of equally fast ones, with the step that was chosen.
+struct Compared {
+  plan::Attempt attempt;
+  bool is_chosen = false;
+};
+std::vector<Compared> compared(const PlannedRun& planned, const ResolvedConfig& config,
+                               const MemoryBudget& budget);
+
+/// A table of these: seconds per step, those guessed before, settings.
 std::string describe_attempts(const PlannedRun& planned, const ResolvedConfig& config,
                               const MemoryBudget& budget);
 

@@ -41,6 +41,75 @@ TEST(PlanningText, NamesTheSettingsOfAStepWithoutALimit) {
               HasSubstr("a step would take 1 s with --layer-major --actions ... and need "));
 }
 
+/// A GPU with room for all, beside whose fastest settings those that were asked for take 1.2 s.
+MemoryBudget large_device() {
+  kernels::DeviceCapabilities capabilities;
+  capabilities.backend = kernels::DeviceCapabilities::Backend::cuda;
+  MemoryBudget budget;
+  budget.machine = machine::typical_machine(capabilities);
+  budget.device_bytes = 1 << 30;
+  budget.host_bytes = 128'000'000'000;
+  return budget;
+}
+
+TEST(PlanningText, OffersWhatIsFasterByWhatCanBeTold) {
+  const ResolvedConfig config = resolve_flags({});
+  PlannedRun planned = asked_run(config.options);
+  EXPECT_TRUE(faster_than_asked(planned, large_device()));
+  planned.answer.unlimited->forecast.step_seconds = 1.19;
+  EXPECT_FALSE(faster_than_asked(planned, large_device()));
+  EXPECT_THAT(describe_planned(planned, config, large_device()),
+              Not(HasSubstr("memory without limit")))
+      << "no memory is what these settings lack";
+  planned.answer.chosen->forecast.step_seconds = 275e-6;
+  planned.answer.unlimited->forecast.step_seconds = 246e-6;
+  EXPECT_FALSE(faster_than_asked(planned, large_device()));
+}
+
+TEST(PlanningText, OffersNameTheHostMemoryThatTheyNeed) {
+  const ResolvedConfig config = resolve_flags({});
+  PlannedRun planned = asked_run(config.options);
+  plan::PlannedStep& faster = *planned.answer.unlimited;
+  faster.choices.optimizer = plan::Home::host;
+  faster.limits.host_bytes = 121'600'000'000;
+  faster.needs.host = 1'234'567'890;
+  EXPECT_THAT(describe_planned(planned, config, large_device()),
+              HasSubstr("\n  a step of 1 s is possible with --offload-optimizer cpu "
+                        "--host-memory 1235MB"));
+}
+
+TEST(PlanningText, SaysWhoseTimesMadeTheChoice) {
+  const ResolvedConfig config = resolve_flags({});
+  const PlannedRun planned = asked_run(config.options);
+  MemoryBudget budget;
+  const std::string without = describe_planned(planned, config, budget);
+  EXPECT_THAT(without, Not(HasSubstr("measured")));
+  budget.machine.times =
+      machine::OperationTimes({{.signature = 1, .operation = "linear", .ns = 10, .guess_ns = 20}});
+  const std::string text = describe_planned(planned, config, budget);
+  EXPECT_THAT(text, HasSubstr(", at measured rates\n  times of instructions that runs have "
+                              "measured here made this choice; plan, which reads none, may"));
+}
+
+TEST(PlanningText, ListsEachSetOfFlagsOnceAndTheChosenOneAsItWasChosen) {
+  const ResolvedConfig config = resolve_flags({});
+  PlannedRun planned = asked_run(config.options);
+  const plan::Choices chosen = planned.answer.chosen->choices;
+  plan::Choices other = chosen, large = chosen;
+  other.again = plan::Again::everything;
+  large.layer_major = true;
+  planned.answer.attempts = {{chosen, 1, 1.3, ""},          {other, 2, 2.5, ""},
+                             {large, 4, {}, "host memory"}, {chosen, 1, 1.4, ""},
+                             {other, 2, 2.25, ""},          {other, 2, {}, "device memory"}};
+  const std::vector<Compared> rows = compared(planned, config, {});
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_TRUE(rows[0].is_chosen);
+  EXPECT_EQ(rows[0].attempt.seconds, 1.2);
+  EXPECT_EQ(rows[1].attempt.seconds, 2.25);
+  EXPECT_FALSE(rows[1].is_chosen || rows[2].is_chosen);
+  EXPECT_EQ(rows[2].attempt.lacks, "host memory");
+}
+
 TEST(PlanningText, SaysWhatBecomesOfWhatAFileLeavesOpen) {
   ResolvedConfig config = resolve_flags({});
   PlannedRun planned = asked_run(config.options);

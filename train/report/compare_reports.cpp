@@ -12,15 +12,33 @@
 #include "core/format_bytes.h"
 #include "core/json_writer.h"
 #include "core/text_table.h"
+#include "train/report/warming_steps.h"
 
 namespace strata::train {
 namespace {
 
-/// Steps in which memory is touched and libraries are loaded.
-constexpr std::size_t kWarmingSteps = 2;
-/// Settings that always differ between a plan and a run.
-const std::set<std::string, std::less<>> kIncidental{"memory_report", "metrics", "print_plan",
-                                                     "steps",         "trace",   "profile"};
+/// Settings that change no figure of a report: what is read, printed and written.
+const std::set<std::string, std::less<>> kIncidental{"data",
+                                                     "dump_state",
+                                                     "log_every_seconds",
+                                                     "logging_strategy",
+                                                     "memory_report",
+                                                     "metrics",
+                                                     "print_config",
+                                                     "print_plan",
+                                                     "print_program",
+                                                     "profile",
+                                                     "steps",
+                                                     "steps_per_print",
+                                                     "trace",
+                                                     "trace_steps",
+                                                     "wall_clock_breakdown",
+                                                     "write_plan"};
+
+/// True for those, and for all that says where tools' logs go.
+bool is_incidental(const std::string& setting) {
+  return kIncidental.contains(setting) || setting.starts_with("logs.");
+}
 
 void require_comparable(const StoredReport& foreseen, const StoredReport& measured) {
   const AboutReport& one = foreseen.about;
@@ -50,7 +68,7 @@ struct MeasuredSteps {
 
 MeasuredSteps measured_steps(const StoredReport& measured) {
   const std::vector<double>& all = measured.step_seconds;
-  const std::size_t first = all.size() > kWarmingSteps ? kWarmingSteps : 0;
+  const std::size_t first = warming_steps(all.size());
   const std::size_t steps = all.size() - first;
   return {steps, std::accumulate(all.begin() + static_cast<std::ptrdiff_t>(first), all.end(), 0.0) /
                      static_cast<double>(steps)};
@@ -59,8 +77,9 @@ MeasuredSteps measured_steps(const StoredReport& measured) {
 std::string step_line(const StoredReport& foreseen, const StoredReport& measured) {
   const auto [steps, mean] = measured_steps(measured);
   const double expected = foreseen.about.foreseen_seconds;
-  return fmt::format("step: foreseen {:.4g} s, measured {:.4g} s ({} x), the mean of {} steps\n",
-                     expected, mean, ratio(mean, expected), steps);
+  return fmt::format("step: foreseen {:.4g} s, measured {:.4g} s ({} x), the mean of {} {}{}\n",
+                     expected, mean, ratio(mean, expected), steps, steps == 1 ? "step" : "steps",
+                     without_warming_text(measured.step_seconds.size()));
 }
 
 std::string operations_text(const std::vector<OperationDifference>& rows) {
@@ -107,6 +126,9 @@ std::string memory_text(const StoredReport& foreseen, const StoredReport& measur
   return table.text();
 }
 
+/// A value as it is printed: an option that is not set has none.
+std::string or_nothing(const std::string& value) { return value.empty() ? "nothing" : value; }
+
 /// A setting that the two reports have with different values.
 struct SettingDifference {
   std::string name, foreseen, measured;
@@ -116,7 +138,8 @@ std::vector<SettingDifference> setting_differences(const StoredReport& foreseen,
                                                    const StoredReport& measured) {
   std::vector<SettingDifference> found;
   const auto add = [&](const std::string& name, const std::string& one, const std::string& other) {
-    if (one != other && !kIncidental.contains(name)) found.push_back({name, one, other});
+    if (one != other && !is_incidental(name))
+      found.push_back({name, or_nothing(one), or_nothing(other)});
   };
   for (const auto& [name, value] : foreseen.about.settings) {
     const auto other = measured.about.settings.find(name);

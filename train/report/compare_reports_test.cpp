@@ -68,7 +68,8 @@ TEST(CompareReports, WhatDiffersMostComesFirst) {
 
 TEST(CompareReports, TextSaysStepsMemoryAndSettings) {
   const std::string text = comparison_text(foreseen(), measured());
-  EXPECT_THAT(text, HasSubstr("step: foreseen 2 s, measured 4 s (2.00 x), the mean of 2 steps\n"));
+  EXPECT_THAT(text, HasSubstr("step: foreseen 2 s, measured 4 s (2.00 x), the mean of 2 steps, "
+                              "without the first 2\n"));
   EXPECT_THAT(text, testing::ContainsRegex("far +backward +compute +1 +10 +4 +0.40 +-6\n"));
   EXPECT_THAT(text, testing::ContainsRegex("new +update +host +1 +0 +1 +- +\\+1\n"));
   EXPECT_THAT(text, testing::ContainsRegex("device arena +1.00 MiB +1.00 MiB +1.00 +-\n"));
@@ -92,6 +93,31 @@ TEST(CompareReports, SettingsThatDifferComeFirst) {
   EXPECT_THAT(text, HasSubstr("  offload.layer_major: nothing foreseen, true measured\n"));
   run.about = foreseen().about;
   EXPECT_EQ(comparison_text(foreseen(), run).find("step: foreseen"), 0U);
+}
+
+TEST(CompareReports, SettingsThatChangeNoFigureAreNotNamed) {
+  StoredReport run = measured();
+  run.about = foreseen().about;
+  for (const char* name : {"data", "write_plan", "logs.report_to", "logs.csv.output_path"})
+    run.about.settings[name] = "value";
+  EXPECT_EQ(comparison_text(foreseen(), run).find("step: foreseen"), 0U);
+}
+
+TEST(CompareReports, AnOptionThatIsNotSetIsSaidToBeNothing) {
+  StoredReport plan = foreseen(), run = measured();
+  plan.about.settings["target.memory"] = "400MB";
+  run.about.settings["target.memory"] = "";
+  EXPECT_THAT(comparison_text(plan, run),
+              HasSubstr("  target.memory: 400MB foreseen, nothing measured\n"));
+}
+
+TEST(CompareReports, TheLastStepCountsEvenInAShortRun) {
+  StoredReport run = measured();
+  run.step_seconds = {100, 4};
+  EXPECT_THAT(comparison_text(foreseen(), run),
+              HasSubstr("measured 4 s (2.00 x), the mean of 1 step, without the first\n"));
+  run.step_seconds = {4};
+  EXPECT_THAT(comparison_text(foreseen(), run), HasSubstr("(2.00 x), the mean of 1 step\n"));
 }
 
 TEST(CompareReports, AnotherDeviceIsSaid) {

@@ -12,6 +12,7 @@
 #include "machine/host_memory.h"
 #include "runtime/program/memory_timeline.h"
 #include "train/engine/memory_report.h"
+#include "train/report/warming_steps.h"
 
 namespace strata::train {
 namespace {
@@ -145,18 +146,20 @@ std::string describe_steps(const RunReport& report) {
   if (steps.empty()) return text + "  nothing was run\n";
   const auto seconds = [](const StepRow& row) { return row.seconds; };
   const auto [least, most] = std::ranges::minmax_element(steps, {}, seconds);
-  double sum = 0;
-  for (const StepRow& row : steps) sum += row.seconds;
-  const double rest =
-      steps.size() > 1 ? (sum - steps[0].seconds) / static_cast<double>(steps.size() - 1) : sum;
+  const std::size_t left_out = warming_steps(steps.size());
+  double sum = 0, rest = 0;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    sum += steps[i].seconds;
+    if (i >= left_out) rest += steps[i].seconds / static_cast<double>(steps.size() - left_out);
+  }
   text += fmt::format(
-      "  measured over {} steps: mean {:.4g} s (without the first {:.4g} s, {:+.1f} % of what was "
-      "foreseen)\n"
+      "  measured: mean {:.4g} s of {} {}{}, {:+.1f} % of what was foreseen; of all {} {:.4g} s\n"
       "  min {:.4g} s (step {}), max {:.4g} s (step {}), first {:.4g} s, last {:.4g} s\n",
-      steps.size(), sum / static_cast<double>(steps.size()), rest,
-      report.foreseen.seconds > 0 ? 100 * (rest / report.foreseen.seconds - 1) : 0.0,
-      least->seconds, least->step, most->seconds, most->step, steps.front().seconds,
-      steps.back().seconds);
+      rest, steps.size() - left_out, steps.size() - left_out == 1 ? "step" : "steps",
+      without_warming_text(steps.size()),
+      report.foreseen.seconds > 0 ? 100 * (rest / report.foreseen.seconds - 1) : 0.0, steps.size(),
+      sum / static_cast<double>(steps.size()), least->seconds, least->step, most->seconds,
+      most->step, steps.front().seconds, steps.back().seconds);
   if (!report.measured.phases.empty())
     text += fmt::format("  measured in steps {} to {}, ms of a step:{:>21} {:>10} {:>10}\n",
                         report.measured.first_measured, report.measured.last_measured, "mean",

@@ -10,8 +10,8 @@ namespace strata::train {
 /// planned for the checkpoint that the run will go on from, if the same was asked for there and
 /// they still fit, or plans, for the rank with the least free memory; all ranks take its settings
 /// into `run.options` and the request's configuration, and rank 0 prints them. Throws OutOfMemory
-/// on all ranks if nothing fits, InvalidArgument for settings that are wrong and for a target that
-/// this machine does not have.
+/// on all ranks if nothing fits, InvalidArgument for settings that are wrong, ConfigError for a
+/// target that this machine does not have.
 void plan_memory(RunParts& run);
 
 }  // namespace strata::train

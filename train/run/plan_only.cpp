@@ -152,7 +152,7 @@ void print_plan_only(const RunRequest& asked, const RunListeners& listeners) {
                   site.machine.disk,
                   static_cast<double>(plan::bytes_written_per_step(set)) * site.memory.local_world,
                   step_seconds),
-              .rates = site.machine.device.fp32_flops.source},
+              .rates = source_of_rates(site.machine)},
              listeners);
   write_plan(options, set.settings.plan);
   listeners.print("this plan fits: it needs " + describe(plan::memory_needs(set), site.memory));

@@ -10,7 +10,7 @@
 namespace strata::train {
 
 /// The memory that the target leaves for the arenas of the machine of `request` (budget_for).
-/// Throws InvalidArgument for a target that the machine cannot give.
+/// Throws ConfigError for a target that the machine cannot give.
 MemoryBudget target_budget(const RunRequest& request, const PlanningSite& site);
 
 /// A planned run, with its options.
@@ -26,8 +26,8 @@ struct PlannedTraining {
 /// which strategy and tiers ("" plans for all that there is); options.micro_batch * accumulation is
 /// the batch of a rank. The planner may set batch division, ZeRO stage, recomputation and offload,
 /// but for the options named in `given` ("zero.stage": names of option_fields). Equal arguments
-/// give equal answers. Throws InvalidArgument for settings that contradict one another and for a
-/// target that the machine cannot give.
+/// give equal answers. Throws InvalidArgument for settings that contradict one another, ConfigError
+/// for a target that the machine cannot give.
 PlannedTraining plan_run(const ModelConfig& model, const TrainOptions& options,
                          const machine::Machine& hardware, int ranks,
                          const std::vector<std::string>& given = {});

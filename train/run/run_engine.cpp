@@ -12,6 +12,7 @@
 #include "train/engine/build_programs.h"
 #include "train/engine/saved_state.h"
 #include "train/planning/drive_wear.h"
+#include "train/planning/planning_text.h"
 #include "train/run/checkpoint_room.h"
 #include "train/run/host_limits.h"
 #include "train/run/plan_report.h"
@@ -96,8 +97,7 @@ void report_plan(const RunParts& run, const compile::StepPrograms& programs,
                                     static_cast<double>(plan::bytes_written_per_step(programs)) *
                                         run.request.context.local_world,
                                     foreseen_seconds),
-      .rates = run.machine.times.empty() ? run.machine.device.fp32_flops.source
-                                         : machine::Source::measured,
+      .rates = source_of_rates(run.machine),
       .tokens = run.corpus.training->size(),
       .held_out_tokens = run.corpus.held_out != nullptr ? std::optional(run.corpus.held_out->size())
                                                         : std::nullopt};
@@ -119,7 +119,8 @@ void register_windows(RunParts& run) {
 }
 
 void add_observers(RunParts& run, EngineParts& parts, double foreseen_seconds) {
-  parts.observers = {&run.under_way, &run.meter.observer(), &run.transfers.observer()};
+  parts.observers = {&run.under_way, &run.transfers.observer()};
+  for (runtime::Observer* observer : run.meter.observers()) parts.observers.push_back(observer);
   observe_first_steps(run, parts.observers, foreseen_seconds);
   run.listeners.tell(Equipping{parts.observers, *run.communicator, run.device->communicator(),
                                run.machine, run.steps_before(), run.options.steps, foreseen_seconds,

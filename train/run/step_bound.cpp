@@ -1,5 +1,6 @@
 #include "train/run/step_bound.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <utility>
@@ -69,6 +70,7 @@ StepBound find_bound(const runtime::Usage& usage, double steps, double seconds,
     consider("link up", moving(Queue::upload, machine::Resource::upload));
     consider("link down", moving(Queue::download, machine::Resource::download));
   }
+  bound.bound_seconds = std::min(bound.bound_seconds, seconds);
   bound.reached = seconds > 0 ? bound.bound_seconds / seconds : 0;
   return bound;
 }

@@ -19,8 +19,8 @@ struct StepBound {
 };
 
 /// Computes the bound from `usage` of `steps` steps that took `seconds` each. Compute and host
-/// updates count with their measured time at work; disk and links with their bytes over their
-/// rates, where reads and writes share a disk.
+/// updates count with their time at work (StepMeter: the least); disk and links with their bytes
+/// over their rates, where reads and writes share a disk. At most `seconds`.
 StepBound find_bound(const runtime::Usage& usage, double steps, double seconds,
                      const machine::Machine& machine);
 

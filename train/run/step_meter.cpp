@@ -1,9 +1,12 @@
 #include "train/run/step_meter.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "machine/host_memory.h"
 #include "train/config/make_plan.h"
+#include "train/report/warming_steps.h"
 #include "train/run/format_number.h"
 
 namespace strata::train {
@@ -27,6 +30,17 @@ static double work_seconds(const runtime::Usage& usage, double seconds) {
   if (busy(runtime::Queue::compute) == 0) return 0;
   return std::max(busy(runtime::Queue::compute) + busy(runtime::Queue::host),
                   seconds - busy(runtime::Queue::communication));
+}
+
+/// Replaces times at work by the least ones, so that others that hold up the step are in no bound.
+/// A device of its own does not tell how long it computes.
+static void take_least_times(runtime::Usage& usage,
+                             const std::array<double, runtime::kQueues>& least,
+                             const machine::Machine& machine) {
+  for (const runtime::Queue queue : {runtime::Queue::compute, runtime::Queue::host}) {
+    const auto q = static_cast<std::size_t>(queue);
+    if (queue == runtime::Queue::host || machine.host_is_device()) usage[q].busy_seconds = least[q];
+  }
 }
 
 void StepMeter::begin(const Engine& engine, const ModelConfig& model, const TrainOptions& options,
@@ -64,14 +78,11 @@ StepDone StepMeter::complete(const kernels::StepMetrics& metrics, double seconds
   report.smoothed_tokens_per_second = step_tokens_ / report.smoothed_seconds;
   report.flops_per_second = step_flops_ / seconds;
   report.mfu = model_flops_utilization(token_flops_, peak_, report.tokens_per_second / world_);
-  const runtime::Usage usage = usage_.take(metrics.step);
+  runtime::Usage usage = usage_.take(metrics.step);
   report.work_seconds = work_seconds(usage, seconds);
+  take_least_times(usage, least_.take(metrics.step), machine_);
   if (offloads_) report.bound = find_bound(usage, 1, seconds, machine_);
-  if (report.step > 1) {
-    ++steps_;
-    seconds_ += seconds;
-    runtime::add(sum_, usage);
-  }
+  count(seconds, usage);
   report.arena_bytes = arena_bytes_;
   report.pinned_arena_bytes = pinned_arena_bytes_;
   report.pageable_arena_bytes = pageable_arena_bytes_;
@@ -81,15 +92,34 @@ StepDone StepMeter::complete(const kernels::StepMetrics& metrics, double seconds
   return report;
 }
 
+void StepMeter::count(double seconds, const runtime::Usage& usage) {
+  ++done_;
+  const bool is_first = done_ - warming_steps(done_) == 1;
+  if (is_first) {
+    sum_ = {};
+    steps_ = seconds_ = 0;
+  }
+  for (std::size_t q = 0; q < usage.size(); ++q)
+    least_work_[q] =
+        is_first ? usage[q].busy_seconds : std::min(least_work_[q], usage[q].busy_seconds);
+  ++steps_;
+  seconds_ += seconds;
+  runtime::add(sum_, usage);
+}
+
 std::optional<StepBound> StepMeter::mean_bound() const {
   if (steps_ == 0 || !offloads_) return {};
-  return find_bound(sum_, steps_, seconds_ / steps_, machine_);
+  runtime::Usage usage = sum_;  // earlier steps did not know the least times of later ones
+  for (std::size_t q = 0; q < usage.size(); ++q) usage[q].busy_seconds = steps_ * least_work_[q];
+  return find_bound(usage, steps_, seconds_ / steps_, machine_);
 }
 
 std::string StepMeter::describe_foreseen() const {
   if (steps_ == 0) return "";
   return format_number("foreseen %.3g s per step, ", foreseen_seconds_) +
-         format_number("measured %.3g s", seconds_ / steps_);
+         format_number("measured %.3g s", seconds_ / steps_) +
+         fmt::format(" (mean of {:.0f} {}{})", steps_, steps_ == 1 ? "step" : "steps",
+                     without_warming_text(done_));
 }
 
 }  // namespace strata::train

@@ -1,11 +1,14 @@
 // Computes what is reported of a step, from its metrics and the work of its queues.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 
 #include "machine/machine.h"
+#include "runtime/execute/least_times.h"
 #include "runtime/execute/usage_recorder.h"
 #include "train/accounting/model_flops.h"
 #include "train/config/options.h"
@@ -30,8 +33,8 @@ class SmoothedSeconds {
 
 class StepMeter {
  public:
-  /// An observer for ExecutorParts::observers; must live as long as the engine.
-  [[nodiscard]] runtime::Observer& observer() { return usage_; }
+  /// Observers for ExecutorParts::observers; they must live as long as the engine.
+  [[nodiscard]] std::array<runtime::Observer*, 2> observers() { return {&usage_, &least_}; }
 
   /// Called once, before the first step. `machine`: this rank's. `foreseen_seconds`: of a step.
   void begin(const Engine& engine, const ModelConfig& model, const TrainOptions& options,
@@ -42,15 +45,22 @@ class StepMeter {
   /// Reports a step; called in order. `seconds`: time since the metrics of the step before.
   StepDone complete(const kernels::StepMetrics& metrics, double seconds);
   /// Discards the work recorded up to `step` that belongs to no step's metrics (evaluation).
-  void forget(std::int64_t step) { (void)usage_.take(step); }
-  /// The bound over all steps except the first, which also touches all memory for the first time;
-  /// nullopt if there was no other step or nothing is offloaded.
+  void forget(std::int64_t step) {
+    (void)usage_.take(step);
+    (void)least_.take(step);
+  }
+  /// The bound over all steps that count (warming_steps); nullopt if nothing is offloaded.
   [[nodiscard]] std::optional<StepBound> mean_bound() const;
-  /// "foreseen 0.48 s per step, measured 0.52 s" of these steps; empty: there were none.
+  /// "foreseen 0.48 s per step, measured 0.52 s (mean of 4 steps, without the first 2)"; empty:
+  /// there were none.
   [[nodiscard]] std::string describe_foreseen() const;
 
  private:
+  /// Adds a step that counts as it seems now, and takes back those before which no longer do.
+  void count(double seconds, const runtime::Usage& usage);
+
   runtime::UsageRecorder usage_;
+  runtime::LeastTimes least_;
   machine::Machine machine_;
   TokenFlops token_flops_;
   machine::Figure peak_;  ///< peak of matrix products
@@ -63,7 +73,10 @@ class StepMeter {
   bool offloads_ = false;
   double foreseen_seconds_ = 0;
   SmoothedSeconds smoothed_;
+  std::size_t done_ = 0;  ///< steps of this process
+  // Of the steps that count.
   runtime::Usage sum_{};
+  std::array<double, runtime::kQueues> least_work_{};  ///< time at work in the shortest of them
   double steps_ = 0, seconds_ = 0;
 };
 

@@ -209,12 +209,13 @@ are chosen by the planner; all flags of train work (train --help).
                               files of doctor --write-hardware [this machine]; figures of a
                               machine change by KEY=VALUE after its name: rtx4090,link=12GB/s,
                               disk=none,h100 is two machines (docs/formats/hardware.md)
-  --world N                   ranks [all devices of the hardware]; with --hosts as many on each
+  --world N                   ranks in all [all devices of the hardware], spread evenly over --hosts
   --hosts N                   hosts of the hardware [as its file says]
   --price P[,P...]            price of a device for an hour, for all or for each machine
   --output DIR                plan for a run that saves there, which takes memory [saves nothing]
   --plan FILE                 say what this Plan needs, how long its steps are, and whether it fits
-  --explain                   list the settings that were compared, with their foreseen times
+  --explain                   list the settings that were compared, with their foreseen times;
+                              with --json as "compared"
   --write-plan FILE           write the Plan, for train --plan
   --write-config FILE         write the settings as a DeepSpeed JSON, for train --config
   --json                      print JSON instead of text
@@ -225,7 +226,8 @@ it draws the steps of several runs in one page (plan compare -h).
 
 Exit status: 0 if every machine has a plan, 1 if one has none, 2 for a flag or value that is wrong
 by itself, 74 for a file or an output that cannot be written, 78 for settings that contradict one
-another and for files and names that are not known.
+another (such as more memory than the one machine has; of several, that line of the table has no
+plan) and for files and names that are not known.
 )";
 }
 

@@ -24,6 +24,7 @@
 #include "plan/foresee.h"
 #include "plan/memory_needs.h"
 #include "train/config/make_plan.h"
+#include "train/config/read_plan.h"
 #include "train/planning/planned_config.h"
 #include "train/planning/planning_text.h"
 #include "train/report/report_directory.h"
@@ -123,12 +124,30 @@ RunRequest request_of_row(const PlanCommandLine& line, const Planned& row,
   }
 }
 
+/// Notes that what is planned saves otherwise than the Plan of the file, and so needs other bytes
+/// than a run would for which the file was written.
+void note_other_saving(const TrainOptions& options, const runtime::Plan& planned,
+                       std::vector<std::string>& notes) {
+  const runtime::SaveMemory stored = stored_plan(options.plan).saving;
+  if (stored == planned.saving) return;
+  const bool takes_snapshots =
+      stored == runtime::SaveMemory::snapshot || stored == runtime::SaveMemory::windows;
+  notes.push_back(fmt::format(
+      "{}: the Plan has memory for saving (\"{}\"), and with these flags \"{}\" is planned; to "
+      "count that memory, give plan {}, as the run",
+      options.plan, name_of(stored), name_of(planned.saving),
+      takes_snapshots && !options.output.empty() ? "--save-every N"
+      : takes_snapshots                          ? "--output DIR --save-every N"
+                                                 : "--output DIR"));
+}
+
 /// Compiles the Plan of --plan as it is, which leaves nothing to choose.
 void take_given_plan(const RunRequest& request, const PlanningSite& site, PlannedMachine& machine) {
   const FoundPlan found = find_plan(request, site);
   machine.refusal = found.lacking;
   if (!machine.refusal.empty()) return;
   const compile::StepPrograms& set = found.compiled.programs;
+  note_other_saving(request.config.options, set.settings.plan, machine.config.notes);
   machine.planned.answer.is_asked = true;
   machine.planned.answer.chosen =
       plan::PlannedStep{.needs = plan::memory_needs(set),
@@ -163,13 +182,23 @@ PlannedRun planned_with_progress(const RunRequest& request, const MemoryBudget& 
       [&](const auto& progress) { progress ? line.show(*progress) : line.finish(); });
 }
 
-PlannedMachine plan_for(const RunRequest& request, const std::string& name) {
+/// `is_one_of_several`: a target that is more than this machine has refuses its line alone.
+PlannedMachine plan_for(const RunRequest& request, const std::string& name,
+                        bool is_one_of_several) {
   const PlanningSite site = planning_site(request);
   PlannedMachine machine;
   machine.name = name;
   machine.machine = request.hardware ? *request.hardware : site.machine;
-  machine.budget = target_budget(request, site);
   machine.asked = machine.config = request.config;
+  try {
+    machine.budget = target_budget(request, site);
+  } catch (const ConfigError& error) {
+    if (!is_one_of_several) throw;
+    machine.refusal = error.what();
+    machine.budget.seat = site.seat;
+    machine.budget.local_ranks = site.memory.local_world;
+    return machine;
+  }
   note_machine(request, machine);
   if (!request.config.options.plan.empty()) {
     take_given_plan(request, site, machine);
@@ -251,7 +280,7 @@ std::string machine_text(const PlannedMachine& machine, bool explains) {
       if (!line.empty()) text += line + "\n";
   if (machine.refusal.empty() && machine.config.options.print_config)
     text += "\n" + describe(machine.config);
-  if (explains)
+  if (explains && !machine.planned.answer.attempts.empty())
     text += "\ncompared:\n" + describe_attempts(machine.planned, machine.asked, machine.budget);
   return text;
 }
@@ -357,13 +386,14 @@ int run(const PlanCommandLine& line, const RankContext& context, std::span<const
   std::vector<PlannedMachine> machines;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const std::string name = rows[i].hardware.empty() ? "here" : rows[i].hardware;
-    machines.push_back(
-        plan_for(requests[i], line.targets.size() > 1 ? name + " " + rows[i].target : name));
+    machines.push_back(plan_for(requests[i],
+                                line.targets.size() > 1 ? name + " " + rows[i].target : name,
+                                rows.size() > 1));
     if (!line.prices.empty()) machines.back().price_per_hour = line.prices[rows[i].price];
   }
   print_findings(machines.front());
   if (line.json) {
-    output.print(plan_json(machines));
+    output.print(plan_json(machines, line.explains));
     if (options.print_config)
       std::fprintf(stderr, "note: --print-config prints text; without --json it prints settings\n");
   } else {

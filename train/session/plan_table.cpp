@@ -122,8 +122,8 @@ struct Faster {
 
 Faster faster_of(const PlannedMachine& machine) {
   if (!machine.refusal.empty()) return {};
-  const plan::PlannedStep* step = faster_than_asked(machine.planned, machine.budget);
-  if (step == nullptr) return {};
+  const auto step = faster_than_asked(machine.planned, machine.budget);
+  if (!step) return {};
   return {flags_text(changes_to(machine.config.options, *step, machine.budget)),
           step->forecast.step_seconds};
 }
@@ -155,6 +155,21 @@ void write_prices(JsonWriter& json, std::string_view name,
       json.member("disk_bytes", price.more.disk);
       json.member("seconds", price.seconds);
     }
+    json.end_object();
+  }
+  json.end_array();
+}
+
+/// Writes what was compiled before something was chosen, the fastest first.
+void write_compared(JsonWriter& json, const PlannedMachine& machine) {
+  json.key("compared").begin_array();
+  for (const auto& [attempt, is_chosen] :
+       compared(machine.planned, machine.asked, machine.budget)) {
+    json.begin_object().member("flags", flags_to(machine.asked.options, attempt.choices));
+    json.member("guessed_seconds_per_step", attempt.guessed_seconds);
+    if (attempt.seconds) json.member("seconds_per_step", *attempt.seconds);
+    if (!attempt.seconds) json.member("lacks", attempt.lacks);
+    if (is_chosen) json.member("chosen", true);
     json.end_object();
   }
   json.end_array();
@@ -291,7 +306,7 @@ std::string plan_table(const std::vector<PlannedMachine>& machines) {
   return table.text();
 }
 
-std::string plan_json(const std::vector<PlannedMachine>& machines) {
+std::string plan_json(const std::vector<PlannedMachine>& machines, bool explains) {
   JsonWriter json;
   json.begin_array();
   for (const PlannedMachine& machine : machines) {
@@ -304,6 +319,7 @@ std::string plan_json(const std::vector<PlannedMachine>& machines) {
       write_step(json, machine);
     else
       write_refusal(json, machine);
+    if (explains) write_compared(json, machine);
     json.end_object();
   }
   json.end_array();

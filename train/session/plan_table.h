@@ -43,7 +43,7 @@ std::string whole_run_text(const PlannedMachine& machine);
 std::string plan_table(const std::vector<PlannedMachine>& machines);
 
 /// The same as a JSON array, with the settings, bytes per tier, and what single settings save and
-/// cost (train/planning/reasons_text.h).
-std::string plan_json(const std::vector<PlannedMachine>& machines);
+/// cost (train/planning/reasons_text.h). `explains`: also what was compared.
+std::string plan_json(const std::vector<PlannedMachine>& machines, bool explains);
 
 }  // namespace strata::train

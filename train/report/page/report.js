@@ -388,10 +388,11 @@ function fillPage() {
   $("failure").hidden = !data.failure;
   for (const tier of data.tiers) addCard(`Peak, ${tier.name}`, bytes(tier.peak_bytes), `arena ${bytes(tier.arena_bytes)}; ${tier.peak_at}`);
   addCard("Step, foreseen", ms(data.foreseen_seconds * 1e3), data.foreseen_how);
-  const seconds = data.steps.seconds.slice(data.steps.seconds.length > 1 ? 1 : 0);
+  const leftOut = Math.min(2, Math.max(0, data.steps.seconds.length - 1));  // as warming_steps.h
+  const seconds = data.steps.seconds.slice(leftOut);
   if (seconds.length) {
     const mean = seconds.reduce((a, b) => a + b) / seconds.length;
-    addCard("Step, measured", ms(mean * 1e3), `mean of ${seconds.length} without the first; ${percent(mean / data.foreseen_seconds - 1)} against what was foreseen`);
+    addCard("Step, measured", ms(mean * 1e3), `mean of ${seconds.length}${leftOut ? ` without the first${leftOut > 1 ? ` ${leftOut}` : ""}` : ""}; ${percent(mean / data.foreseen_seconds - 1)} against what was foreseen`);
   }
   for (const id of ["summary", "plan", "machine"]) $(id).textContent = data[id];
   fillTable($("settings"), ["setting", "value", "from", "where"], data.settings.map(row => [row, ""]));
