@@ -623,6 +623,22 @@ class Signals(KeptWorkTest):
                 self.assertRegex(error, rf"train: ended by Ctrl-C; (?:{words})\n")
 
 
+    def test_ctrl_c_after_resuming_from_another_folder(self):
+        """What is lost begins after the step that the run went on from, though --output is new, or has an earlier step of another run."""
+        elsewhere = ["other" if word == "out" else word for word in JOB]
+        self.run_program(train(*elsewhere, "--steps", "6"))
+        for foreign in (False, True):
+            with self.subTest(foreign=foreign):
+                shutil.rmtree(self.out, ignore_errors=True)
+                (self.home / "metrics").unlink(missing_ok=True)
+                if foreign:
+                    self.run_program(train(*JOB, "--steps", "4"))
+                process = self.start_training("--resume", "other/step-00000006")
+                process.send_signal(signal.SIGINT)
+                _, error = process.communicate(timeout=LIMIT_S)
+                self.assertRegex(error, r"train: ended by Ctrl-C; steps 7 to \d+ are lost: the newest checkpoint is other/step-00000006\n")
+
+
 class Resumed(KeptWorkTest):
     def test_metrics_have_each_step_once(self):
         job = [*JOB, "--metrics", "metrics", "--eval-data", "train.txt"]

@@ -68,11 +68,13 @@ void require_terms(const RunParts& run, const ResumePoint& older) {
                     older.directory, older.state.global_batch));
 }
 
-void tell_from(const RunParts& run, const ResumePoint& point) {
+/// Tells which checkpoint the run goes on from.
+void tell_from(RunParts& run, const ResumePoint& point) {
   const std::string& output = run.options.output;
   std::error_code unknown;
   const bool is_own = !output.empty() && std::filesystem::equivalent(
                                              parent_directory(point.directory), output, unknown);
+  run.lost_steps.go_on_from(point.state.step, point.directory, is_own);
   run.listeners.tell(GoesOn{point.state.step, point.directory, is_own});
 }
 
@@ -85,7 +87,7 @@ void resume(RunParts& run) {
       [&run](const ResumePoint& older) { require_terms(run, older); }, notes);
   RunPosition& position = run.position;
   position.steps_done = position.first_step = point.state.step;
-  run.lost_steps.count_to(point.state.step);  // it may be an older one than was found first
+  // It may be an older one than was found first.
   if (point.directory != run.resume_point->directory) tell_from(run, point);
   position.consumed_samples = point.state.consumed_samples;
   if (const std::string note = note_on_leaves(point.leaves, run.communicator->size(), run.options);
@@ -124,7 +126,6 @@ void find_beginning(RunParts& run) {
   settle_steps(run.options, samples(run));
   run.resume_source.emplace(run.options.checkpoint, run.request.own, *run.output, run.listeners);
   run.resume_point = run.resume_source->find();
-  run.lost_steps.count_to(run.steps_before());
   if (run.resume_point || !run.options.output.empty())
     run.data_digest = digest_tokens(*run.corpus.training, run.beat);
   if (run.resume_point) {
