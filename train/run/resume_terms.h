@@ -21,9 +21,19 @@ std::string note_on_leaves(std::int64_t saved, int world, const TrainOptions& op
 
 /// What is said of the batch of the run that goes on, other than by default or as it follows.
 struct SaidBatch {
-  std::string global;  ///< the flag of the command line that says the global batch; "": none
+  struct Number {
+    std::string where;  ///< the flag, or "ds.json:2: train_batch_size"; "": nothing says it
+    bool in_file = false;
+    [[nodiscard]] bool is_said() const { return !where.empty(); }
+  };
+  Number global, accumulation;
   bool micro = false;
-  bool accumulation = false;
+};
+
+/// What is told of the batch with which the run goes on; "": it is as the options say.
+struct BatchNote {
+  std::string text;
+  bool is_warning = false;  ///< it is not what the user has said
 };
 
 /// Facts about the run that goes on, besides its options.
@@ -42,8 +52,8 @@ void require_same_model(const ModelConfig& saved, const std::string& where, cons
 
 /// Throws ConfigError, with what to change, for what would not be the same run: another optimizer
 /// and, unless options.checkpoint.changed_data, other samples. `where`: the checkpoint. Keeps the
-/// saved global batch by changing the accumulation, and then returns a note; else "".
-std::string take_terms(const TrainerState& saved, const std::string& where, const ResumingRun& run,
-                       TrainOptions& options);
+/// saved global batch by changing the accumulation, and then returns a note.
+BatchNote take_terms(const TrainerState& saved, const std::string& where, const ResumingRun& run,
+                     TrainOptions& options);
 
 }  // namespace strata::train

@@ -40,11 +40,11 @@ std::int64_t samples(const RunParts& run) {
 SaidBatch said_batch(const ResolvedConfig& config) {
   SaidBatch said;
   for (const ResolvedField& field : config.fields) {
-    const bool is_said = field.origin == Origin::file || field.origin == Origin::command_line;
-    if (field.name == "global_batch" && field.origin == Origin::command_line)
-      said.global = field.where;
-    if (field.name == "micro_batch") said.micro = is_said;
-    if (field.name == "accumulation") said.accumulation = is_said;
+    const bool in_file = field.origin == Origin::file;
+    if (!in_file && field.origin != Origin::command_line) continue;
+    if (field.name == "global_batch") said.global = {field.where, in_file};
+    if (field.name == "accumulation") said.accumulation = {field.where, in_file};
+    if (field.name == "micro_batch") said.micro = true;
   }
   return said;
 }
@@ -109,9 +109,10 @@ void go_on_from(RunParts& run, const ResumePoint& point) {
   if (point.model) require_same_model(*point.model, point.directory, run.request.model);
   const std::string defaults =
       keep_earlier_defaults(run.request.config, point.defaults, point.state, run.options);
-  const std::string note = take_terms(point.state, point.directory, resuming_run(run), run.options);
+  const BatchNote batch = take_terms(point.state, point.directory, resuming_run(run), run.options);
   if (!defaults.empty()) run.listeners.print("note: " + defaults);
-  if (!note.empty()) run.listeners.print(note);
+  if (!batch.text.empty())
+    batch.is_warning ? run.listeners.warn(batch.text) : run.listeners.print(batch.text);
   if (const std::string otherwise = note_on_settings(point.settings, run.options);
       !otherwise.empty())
     run.listeners.note(otherwise);
