@@ -129,6 +129,14 @@ std::string note_on_leaves(std::int64_t saved, int world, const TrainOptions& op
   return note;
 }
 
+std::string note_on_micro_batch(std::int64_t saved, const TrainOptions& options) {
+  if (saved <= 0 || saved == options.micro_batch) return "";
+  return fmt::format(
+      "the checkpoint is of a run with micro-batch {}, this one has {}. {}; --micro-batch {} keeps "
+      "the bits",
+      saved, options.micro_batch, kOtherMicroBatch, saved);
+}
+
 void require_same_model(const ModelConfig& saved, const std::string& where,
                         const ModelConfig& now) {
   const TermsComparison comparison(where);

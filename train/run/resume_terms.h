@@ -19,6 +19,18 @@ inline constexpr const char* kLeavesFact = "virtual_ranks";
 /// Says what a checkpoint with `saved` leaves (0: unknown) means for the bits; "": they are equal.
 std::string note_on_leaves(std::int64_t saved, int world, const TrainOptions& options);
 
+/// The manifest's fact with the samples that a rank takes at a time.
+inline constexpr const char* kMicroBatchFact = "micro_batch";
+
+/// Why runs differ that are alike but for the micro-batch.
+inline constexpr const char* kOtherMicroBatch =
+    "Another micro-batch adds gradients in another order, so that losses differ in their last "
+    "digits from those of a run that was not interrupted";
+
+/// Says what a checkpoint of a run with another micro-batch means for the bits; "": they are equal,
+/// or one is unknown (0).
+std::string note_on_micro_batch(std::int64_t saved, const TrainOptions& options);
+
 /// What is said of the batch of the run that goes on, other than by default or as it follows.
 struct SaidBatch {
   struct Number {

@@ -156,6 +156,17 @@ TEST(ResumeTerms, ANumberThatWasTypedInVainIsAWarning) {
             "obeyed: leave it out, or give 8");
 }
 
+TEST(ResumeTerms, AnotherMicroBatchIsSaid) {
+  TrainOptions options;
+  options.micro_batch = 16;
+  EXPECT_EQ(note_on_micro_batch(0, options), "") << "as of an older checkpoint";
+  EXPECT_EQ(note_on_micro_batch(16, options), "");
+  EXPECT_EQ(note_on_micro_batch(2, options),
+            "the checkpoint is of a run with micro-batch 2, this one has 16. Another micro-batch "
+            "adds gradients in another order, so that losses differ in their last digits from "
+            "those of a run that was not interrupted; --micro-batch 2 keeps the bits");
+}
+
 TEST(ResumeTerms, OtherSumsOverRanksAreSaid) {
   TrainOptions options;
   EXPECT_EQ(note_on_leaves(0, 2, options), "");  // as in an imported checkpoint

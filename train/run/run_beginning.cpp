@@ -116,9 +116,11 @@ void go_on_from(RunParts& run, const ResumePoint& point) {
   if (const std::string otherwise = note_on_settings(point.settings, run.options);
       !otherwise.empty())
     run.listeners.note(otherwise);
-  if (const std::string anew = note_on_plan(point.plan, run.target_plan, run.planned_anew_since);
-      !anew.empty())
-    run.listeners.note(anew);
+  std::string order = note_on_plan(point.plan, run.target_plan, run.planned_anew_since);
+  // Where the sums over ranks are others, too, note_on_leaves says that the bits are.
+  if (order.empty() && point.leaves == leaves(run.options, run.communicator->size()))
+    order = note_on_micro_batch(point.micro_batch, run.options);
+  if (!order.empty()) run.listeners.note(order);
 }
 
 }  // namespace
