@@ -219,6 +219,7 @@ AttemptFacts Attempt::facts() const {
   facts.exit_code = *exit_code_;
   facts.all_stopped = machine_.all_stopped();
   facts.user_signal = machine_.user_signal();
+  facts.kill_asked = machine_.was_kill_asked();
   facts.left_behind = machine_.gave_up();
   facts.out_of_memory_kills = out_of_memory_kills() - kills_before_;
   if (const auto failure = failure_to_report())

@@ -158,7 +158,7 @@ void RunViews::await_followers(const std::string& line) {
   }
 }
 
-void RunViews::end(int exit_code, const std::vector<int>& killed) {
+void RunViews::end(int exit_code, const KilledRanks& killed) {
   ended_ = true;
   const std::string line =
       ended_json(current(), {exit_code, std::chrono::system_clock::now(), coordinator_.committed(),

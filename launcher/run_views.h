@@ -52,10 +52,9 @@ class RunViews {
     hosts_.take(now, event.host, event.agent, event.piece);
   }
 
-  /// Answers all that wait for the end, which has come with this exit code; `killed`: ranks that
-  /// were asked to end and had to be killed. Waits a moment for those who follow the run's output
-  /// and are between two questions. Nothing works afterwards.
-  void end(int exit_code, const std::vector<int>& killed);
+  /// Answers all that wait for the end, which has come with this exit code. Waits a moment for
+  /// those who follow the run's output and are between two questions. Nothing works afterwards.
+  void end(int exit_code, const KilledRanks& killed);
 
  private:
   [[nodiscard]] RunStatus status() const;

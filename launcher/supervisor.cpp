@@ -95,8 +95,8 @@ class Supervisor {
   std::unique_ptr<Attempt> attempt_;  ///< null between attempts
   std::string resume_;  ///< what their newest checkpoint is for; empty: they have made none
   std::optional<RunViews> views_;  ///< of the run's coordinator
-  std::vector<int> killed_;        ///< ranks that were asked to end, and did not
-  int user_signal_ = 0;            ///< with which the user ended the run; 0: none
+  KilledRanks killed_;
+  int user_signal_ = 0;  ///< with which the user ended the run; 0: none
   std::optional<int> exit_code_;
 };
 
@@ -294,7 +294,7 @@ void Supervisor::act(const ControlAction& action) {
     parts_.wire->send(*to_coordinator);
   } else if (const auto* told = std::get_if<TellReport>(&action)) {
     reports_.tell(told->report);
-    killed_ = killed_ranks(told->report);
+    killed_ = {killed_ranks(told->report), was_kill_asked(told->report)};
   } else if (const auto* words = std::get_if<Announce>(&action)) {
     say(words->text);
   } else if (const auto* gave_up = std::get_if<KeepEvidence>(&action)) {

@@ -206,6 +206,7 @@ void StateMachine::kill_now() {
   }
   state_ = State::ending;
   asked_to_end_ = true;
+  kill_asked_ = true;
   signal_living(SIGKILL);
   escalations_ = {{now_ + kKillLimit, kGiveUp}};
 }

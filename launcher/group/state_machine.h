@@ -108,6 +108,8 @@ class StateMachine {
   [[nodiscard]] bool is_failing() const { return failing_; }
   /// The signal with which the user ended the run; 0: none.
   [[nodiscard]] int user_signal() const { return user_signal_; }
+  /// True if the user asked to kill the ranks at once (Ctrl-C twice), so that no time was over.
+  [[nodiscard]] bool was_kill_asked() const { return kill_asked_; }
   /// True if all ranks ended with code 75 (try again), as ranks do that stop on request and have
   /// saved.
   [[nodiscard]] bool all_stopped() const;
@@ -156,6 +158,7 @@ class StateMachine {
   int user_signal_ = 0;
   bool asked_to_stop_ = false;  // true: a rank that ends with 75 does what it was told
   bool asked_to_end_ = false;   // true: mlaunch itself causes later endings
+  bool kill_asked_ = false;
   bool is_grace_over_ = false;  // true: ranks that had not stopped by then were killed
   bool no_process_left_ = false;
   bool failing_ = false;

@@ -134,6 +134,7 @@ TEST(StateMachine, CtrlCIsForwardedThenEscalates) {
   rig.at(4002, RankOutputEnded{0});
   EXPECT_EQ(rig.at(4003, NoProcessLeft{}), Actions{Finish{130}});
   EXPECT_FALSE(rig.machine.failure());
+  EXPECT_FALSE(rig.machine.was_kill_asked());
 }
 
 TEST(StateMachine, SecondCtrlCKillsAtOnce) {
@@ -141,6 +142,7 @@ TEST(StateMachine, SecondCtrlCKillsAtOnce) {
   rig.at(0, SignalReceived{SIGINT});
   EXPECT_EQ(rig.at(1, SignalReceived{SIGINT}),
             (Actions{SignalRank{0, SIGKILL}, SignalRank{1, SIGKILL}}));
+  EXPECT_TRUE(rig.machine.was_kill_asked());
 }
 
 TEST(StateMachine, CtrlCWhileAFailureEndsKillsAndKeepsTheFailure) {

@@ -24,19 +24,12 @@ std::string lost_save_text(const AttemptFacts& facts) {
   return "";
 }
 
-/// True if the time was over that ranks got to save and end. Who asks twice does not give it.
-bool was_grace_over(const AttemptReport& report) {
-  return std::ranges::any_of(report.hosts, [](const AttemptReport::OfHost& host) {
-    return host.facts && host.facts->exit_code == static_cast<int>(ExitCode::try_again);
-  });
-}
-
 /// Says which ranks were killed after a request to end; "" if none.
 std::string killed_text(const AttemptReport& report) {
   const std::vector<int> killed = killed_ranks(report);
   if (killed.empty()) return "";
   return fmt::format("rank{} {} {}{} killed", killed.size() > 1 ? "s" : "", rank_list(killed),
-                     was_grace_over(report) ? "did not end in time and " : "",
+                     was_kill_asked(report) ? "" : "did not end in time and ",
                      killed.size() > 1 ? "were" : "was");
 }
 
@@ -220,6 +213,12 @@ std::vector<int> killed_ranks(const AttemptReport& report) {
     }
   }
   return killed;
+}
+
+bool was_kill_asked(const AttemptReport& report) {
+  return std::ranges::any_of(report.hosts, [](const AttemptReport::OfHost& host) {
+    return host.facts && host.facts->kill_asked;
+  });
 }
 
 bool is_failure(const AttemptReport& report) {

@@ -45,6 +45,8 @@ const EndedRank* culprit(const AttemptReport& report);
 /// Lists the ranks that were asked to end and did not, so that they had to be killed. Those that
 /// failed by themselves are none.
 std::vector<int> killed_ranks(const AttemptReport& report);
+/// True if the user asked to kill ranks at once (Ctrl-C twice): they did not use up their time.
+bool was_kill_asked(const AttemptReport& report);
 
 /// True if something went wrong: the ranks have not all done their work, or stopped on request.
 bool is_failure(const AttemptReport& report);

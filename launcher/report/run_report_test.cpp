@@ -147,9 +147,14 @@ TEST(RunReport, NamesRanksThatHadToBeKilled) {
             "mlaunch: ended by SIGTERM; the checkpoint of step 9 could not be written: no space; "
             "ranks 0-1 did not end in time and were killed; rank 0 was at step 9, saving");
   report.hosts[0].facts->exit_code = 130;
+  EXPECT_TRUE(contains(attempt_text(run_of_train(), report, ""),
+                       "; ranks 0-1 did not end in time and were killed; rank 0"))
+      << "after one Ctrl-C, too";
+  report.hosts[0].facts->kill_asked = true;
   EXPECT_TRUE(contains(attempt_text(run_of_train(), report, ""), "; ranks 0-1 were killed; rank 0"))
       << "after Ctrl-C twice the time was not over";
   report.hosts[0].facts->exit_code = 75;
+  report.hosts[0].facts->kill_asked = false;
   report.hang = Hang{};
   EXPECT_TRUE(contains(attempt_text(run_of_train(), report, ""),
                        "\n  killed  ranks 0-1 did not end in time and were killed"))

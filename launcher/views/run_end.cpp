@@ -72,13 +72,14 @@ std::string describe_end(const JsonValue& end) {
         process->as_integer(), word("host"), word("seen_at"));
   const auto code = end.find("exit_code");
   if (code) text += " with code " + std::to_string(code->as_integer());
-  const bool is_try_again =
-      code && code->as_integer() == static_cast<std::int64_t>(ExitCode::try_again);
+  const auto on_request = end.find("killed_on_request");
+  const bool was_asked =
+      on_request && on_request->is(JsonKind::boolean) && on_request->as_boolean();
   if (const auto killed = end.find("killed");
       killed && killed->is(JsonKind::array) && killed->size() > 0)
     text += fmt::format(
         "\n{} of its ranks {}: what they did since the last checkpoint is lost", killed->size(),
-        is_try_again ? "did not end in time and had to be killed" : "were killed on request");
+        was_asked ? "were killed on request" : "did not end in time and had to be killed");
   if (const auto step = end.find("committed_step"); step && step->is_number())
     text +=
         fmt::format("\nstep {} is saved in {}{}", step->as_integer(), word("checkpoint"),

@@ -118,6 +118,12 @@ TEST_F(RunEndTest, TellsOfRanksThatHadToBeKilled) {
       "what they did since the last checkpoint is lost");
   EXPECT_EQ(
       describe_end(parse_json(R"({"run":"01","exit_code":130,"killed":[0,2]})", "end", {})),
+      "run 01 has ended with code 130\n2 of its ranks did not end in time and had to be killed: "
+      "what they did since the last checkpoint is lost")
+      << "after one Ctrl-C";
+  EXPECT_EQ(
+      describe_end(parse_json(
+          R"({"run":"01","exit_code":130,"killed":[0,2],"killed_on_request":true})", "end", {})),
       "run 01 has ended with code 130\n2 of its ranks were killed on request: what they did since "
       "the last checkpoint is lost")
       << "after Ctrl-C twice";

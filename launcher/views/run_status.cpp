@@ -143,8 +143,8 @@ std::string ended_json(const RunStatus& status, const RunEnding& ending) {
   json.member("state", "ended").member("exit_code", ending.exit_code).member("host", status.host);
   json.member("ended_at", utc_text(ending.ended_at));
   json.key("killed").begin_array();
-  for (const int rank : ending.killed) json.value(rank);
-  json.end_array();
+  for (const int rank : ending.killed.ranks) json.value(rank);
+  json.end_array().member("killed_on_request", ending.killed.on_request);
   write_past(json, status, ending.committed, ending.checkpoint);
   return json.end_object().finish();
 }

@@ -68,12 +68,18 @@ struct StopAnswer {
 /// What is answered to a request to stop, in one line.
 std::string stop_json(const StopAnswer& answer);
 
+/// Ranks that were asked to end, did not, and were killed.
+struct KilledRanks {
+  std::vector<int> ranks = {};
+  bool on_request = false;  ///< the user asked for it, and did not wait until their time was over
+};
+
 struct RunEnding {
   int exit_code = 0;
   std::chrono::system_clock::time_point ended_at;
-  std::int64_t committed = -1;   ///< step of the newest checkpoint; -1: none
-  std::string checkpoint;        ///< its folder
-  std::vector<int> killed = {};  ///< ranks that were asked to end, did not, and were killed
+  std::int64_t committed = -1;  ///< step of the newest checkpoint; -1: none
+  std::string checkpoint;       ///< its folder
+  KilledRanks killed = {};
 };
 
 /// What is told of a run that has ended, in one line.

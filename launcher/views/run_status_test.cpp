@@ -129,9 +129,10 @@ TEST(RunStatus, TellsOfItsEndAndOfWhatIsKnownIfNobodyTellsOfIt) {
   status.log_folder = "/logs";
   const std::chrono::system_clock::time_point time(std::chrono::seconds(1'795'000'060));
   const JsonValue end = parse_json(
-      ended_json(status, {.exit_code = 75, .ended_at = time, .killed = {1, 3}}), "end", {});
+      ended_json(status, {.exit_code = 75, .ended_at = time, .killed = {{1, 3}, true}}), "end", {});
   EXPECT_EQ(end.at("state").as_string(), "ended");
   EXPECT_EQ(end.at("killed").elements().at(1).as_integer(), 3);
+  EXPECT_TRUE(end.at("killed_on_request").as_boolean());
   EXPECT_TRUE(end.at("committed_step").is(JsonKind::null));
   const JsonValue record = parse_json(record_json(status, time), "record", {});
   EXPECT_EQ(record.at("state").as_string(), "killed");

@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <functional>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -60,6 +61,12 @@ std::string why_silent(pid_t process) {
   if (state.frozen) return name + " is in a frozen control group (" + state.thaw + ")";
   if (state.stopped) return fmt::format("{} is stopped (kill -CONT {})", name, process);
   return name + " is neither stopped nor frozen, and may be busy";
+}
+
+template <typename Ids>
+std::string several_text(const std::string& typed, const Ids& ids) {
+  return fmt::format("several runs begin with {}: {}; type more of the id", typed,
+                     fmt::join(ids, " "));
 }
 
 /// Reads what a run told at its end; nullopt: that is broken.
@@ -190,9 +197,18 @@ std::string RunsOfUser::choose(const std::string& typed) const {
     if (const auto record = unheard(meant.front())) throw NoAnswer(*record);
     return meant.front();
   }
-  if (meant.empty() && !typed.empty())
-    for (const auto& [id, record] : left_behind())
-      if (is_meant(id) && !record.was_killed()) throw NoAnswer(record);
+  if (meant.empty() && !typed.empty()) {
+    const std::map<std::string, RunRecord> records = left_behind();
+    std::set<std::string> known;  // that do not listen, or have ended
+    for (const auto& [id, record] : records)
+      if (is_meant(id)) known.insert(id);
+    for (const ControlFolder& folder : folders_)
+      for (const std::string& id : folder.ended_ids())
+        if (is_meant(id)) known.insert(id);
+    if (known.size() > 1) throw InvalidArgument(several_text(typed, known));
+    for (const auto& [id, record] : records)
+      if (known.contains(id) && !record.was_killed()) throw NoAnswer(record);
+  }
   const std::string ended =
       typed.empty() ? ""
                     : fmt::format(
@@ -202,9 +218,7 @@ std::string RunsOfUser::choose(const std::string& typed) const {
   if (ids.empty()) throw InvalidArgument("no run is there" + ended + killed_text() + kOnlyThese);
   const std::string there = fmt::format("there are: {}", fmt::join(ids, " "));
   if (typed.empty()) throw InvalidArgument("several runs are there, name one; " + there);
-  if (!meant.empty())
-    throw InvalidArgument(fmt::format("several runs begin with {}: {}; type more of the id", typed,
-                                      fmt::join(meant, " ")));
+  if (!meant.empty()) throw InvalidArgument(several_text(typed, meant));
   throw InvalidArgument("no run begins with " + typed +
                         suggestion(typed, std::vector<std::string_view>(ids.begin(), ids.end())) +
                         "; " + there + ended + kOnlyThese);

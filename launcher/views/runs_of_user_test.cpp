@@ -137,6 +137,24 @@ TEST(RunsOfUser, MayBeOnOtherHostsThatShareAFolder) {
   EXPECT_TRUE(runs.elsewhere_lately().empty());
 }
 
+TEST(RunsOfUser, AreNotMeantByABeginningThatSeveralHave) {
+  const TestDirectory home;
+  const ControlFolder folder = ControlFolder::make(home / "a");
+  const std::string elsewhere = "00aa000000000000", killed = "00bb000000000000",
+                    ended = "00cc000000000000";
+  folder.keep_record(elsewhere, record(elsewhere, {.host = "elsewhere"}));
+  folder.keep_record(killed, record(killed));
+  folder.keep_end(ended, fmt::format(R"({{"run":"{}","state":"ended"}})", ended));
+  const RunsOfUser runs({home / "a"});
+  EXPECT_FALSE(runs.find_ended("00").has_value());
+  EXPECT_EQ(refusal(runs, "00"), fmt::format("several runs begin with 00: {} {} {}; type more of "
+                                             "the id",
+                                             elsewhere, killed, ended));
+  EXPECT_TRUE(contains(message_of<NoAnswer>([&] { (void)runs.choose("00a"); }), elsewhere));
+  EXPECT_TRUE(runs.find_ended("00b").has_value());
+  EXPECT_TRUE(runs.find_ended("00c").has_value());
+}
+
 TEST(RunsOfUser, AreFoundBesideBrokenRecordsAndEnds) {
   const TestDirectory home;
   const ControlFolder folder = ControlFolder::make(home / "a");

@@ -28,6 +28,8 @@ TEST(Mlaunch, CtrlCEndsStubbornRanksAfterTheGrace) {
   ASSERT_TRUE(mlaunch.wait_for_output("ready", 8));
   mlaunch.send(SIGINT);
   EXPECT_EQ(mlaunch.wait(seconds(25)), 130) << "before the 30 s of a run without --grace";
+  EXPECT_EQ(mlaunch.error_lines().back(),
+            "mlaunch: ended by Ctrl-C; ranks 0-7 did not end in time and were killed");
   expect_nothing_left(mlaunch);
 }
 
@@ -38,6 +40,7 @@ TEST(Mlaunch, ASecondCtrlCKillsAtOnce) {
   ASSERT_TRUE(mlaunch.wait_for_error("Ctrl-C"));
   mlaunch.send(SIGINT);
   EXPECT_EQ(mlaunch.wait(), 130);
+  EXPECT_EQ(mlaunch.error_lines().back(), "mlaunch: ended by Ctrl-C; ranks 0-7 were killed");
   expect_nothing_left(mlaunch);
 }
 

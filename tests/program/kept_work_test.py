@@ -2,6 +2,7 @@
 read, numbers that are not finite, signals of a terminal that ends."""
 import contextlib
 import ctypes
+import fcntl
 import json
 import os
 import re
@@ -12,7 +13,7 @@ import subprocess
 import time
 import unittest
 
-from programs import BIN, LIMIT_S, ProgramTest, SafetensorsFile, mlaunch, train
+from programs import BIN, LIMIT_S, SOON_S, ProgramTest, SafetensorsFile, mlaunch, train
 
 DATA, HOST, IO, TRY_AGAIN, DO_NOT_RESTART = 65, 69, 74, 75, 93
 JOB = ["--device", "cpu", "--sequence-length", "16", "--micro-batch", "1", "--threads", "1", "--output", "out", "--data", "train.txt"]
@@ -576,6 +577,37 @@ class Signals(KeptWorkTest):
         self.assertEqual(process.returncode, TRY_AGAIN)
         self.resumes()
 
+    def start_before_a_reader_that_stands_still(self, *arguments):
+        """Starts a run whose standard output is full, so that it waits for a reader that never comes."""
+        reader, writer = os.pipe()
+        self.addCleanup(os.close, reader)
+        fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)
+        process = subprocess.Popen(train(*JOB, "--steps", "1000000", "--metrics", "metrics", "--steps-per-print", "1", *arguments),
+                                   cwd=self.home, text=True, stdin=subprocess.DEVNULL, stdout=writer, stderr=subprocess.PIPE,
+                                   start_new_session=True)
+        os.close(writer)
+        self.addCleanup(self._end, process)
+        lines = [0, 0]  # seen before, and now
+        while lines[1] == 0 or lines[0] != lines[1]:
+            self.assertIsNone(process.poll())
+            time.sleep(1)
+            lines = [lines[1], self.read("metrics").count("\n") if (self.home / "metrics").exists() else 0]
+        return process
+
+    # Fault 36.
+    def test_a_reader_that_stands_still_holds_up_no_signal(self):
+        """What there is to say has a second, then the run ends without it."""
+        for number, arguments, code, limit_s in [(signal.SIGTERM, ["--save-on-signal", "false"], -signal.SIGTERM, 1),
+                                                 (signal.SIGHUP, ["--save-on-signal", "false"], -signal.SIGHUP, 1),
+                                                 (signal.SIGINT, ["--save-on-signal", "false"], -signal.SIGINT, 1),
+                                                 (signal.SIGINT, [], -signal.SIGINT, 1),
+                                                 (signal.SIGTERM, ["--grace", "2"], TRY_AGAIN, 3)]:
+            with self.subTest(signal=number, arguments=arguments):
+                (self.home / "metrics").unlink(missing_ok=True)
+                process = self.start_before_a_reader_that_stands_still(*arguments)
+                process.send_signal(number)
+                self.assertEqual(process.wait(timeout=limit_s + SOON_S), code)
+
     def test_ctrl_c(self):
         for arguments, words in [(["--save-every", "2"], r"steps? \d+(?: to \d+)? (?:is|are) lost: the newest checkpoint is out/step-\d{8}"
                                                          r"|nothing is lost: out/step-\d{8} is of this step"),
@@ -589,6 +621,22 @@ class Signals(KeptWorkTest):
                 _, error = process.communicate(timeout=LIMIT_S)
                 self.assertEqual(process.returncode, -signal.SIGINT, error)
                 self.assertRegex(error, rf"train: ended by Ctrl-C; (?:{words})\n")
+
+
+    def test_ctrl_c_after_resuming_from_another_folder(self):
+        """What is lost begins after the step that the run went on from, though --output is new, or has an earlier step of another run."""
+        elsewhere = ["other" if word == "out" else word for word in JOB]
+        self.run_program(train(*elsewhere, "--steps", "6"))
+        for foreign in (False, True):
+            with self.subTest(foreign=foreign):
+                shutil.rmtree(self.out, ignore_errors=True)
+                (self.home / "metrics").unlink(missing_ok=True)
+                if foreign:
+                    self.run_program(train(*JOB, "--steps", "4"))
+                process = self.start_training("--resume", "other/step-00000006")
+                process.send_signal(signal.SIGINT)
+                _, error = process.communicate(timeout=LIMIT_S)
+                self.assertRegex(error, r"train: ended by Ctrl-C; steps 7 to \d+ are lost: the newest checkpoint is other/step-00000006\n")
 
 
 class Resumed(KeptWorkTest):

@@ -137,6 +137,30 @@ class SameResult(ResumeTest):
         done = self.run_program(train(*JOB, *steps(4), "--resume", "required", "--model", "llama-tiny"), expect=CONFIGURATION)
         self.assertIn("it was saved with model type gpt2, this run has llama; set --model out/step-00000002", done.stderr)
 
+    def test_a_batch_that_is_said_in_vain(self):
+        """Names what was said, since the saved global batch stays; another micro-batch keeps no bits, which is said, too."""
+        job = ["--device", "cpu", "--sequence-length", "16", "--threads", "1", "--output", "out"]
+        self.run_program(train(*job, *steps(1), "--global-batch", 6, "--micro-batch", 3))
+        done = self.run_program(train(*job, *steps(2), "--global-batch", 3, "--micro-batch", 3, "--resume", "auto"))
+        self.assertIn("warning: global batch 6 as saved, not 3: accumulation 2; --global-batch 3 is not obeyed: leave it out, or give 6\n", done.stderr)
+        self.assertNotIn("Another micro-batch", done.stderr + done.stdout)
+        done = self.run_program(train(*job, *steps(3), "--global-batch", 6, "--micro-batch", 2, "--resume", "auto"))
+        self.assertIn("note: the checkpoint is of a run with micro-batch 3, this one has 2. Another micro-batch adds", done.stderr)
+        self.assertNotIn("warning: global batch", done.stderr)
+
+    def test_advice_on_the_batch_can_be_followed(self):
+        job = ["--device", "cpu", "--sequence-length", "16", "--threads", "1", "--output", "out"]
+        self.run_program(train(*job, *steps(1), "--global-batch", 6, "--micro-batch", 3))
+        for said, advice, then in [(["--global-batch", 4, "--micro-batch", 4], "give --global-batch 6 with a --micro-batch that divides 6",
+                                    ["--global-batch", 6, "--micro-batch", 3]),
+                                   (["--micro-batch", 4], "set --micro-batch to a divisor of 6", ["--micro-batch", 3]),
+                                   (["--config", "ds.json"], "give train_batch_size 6 (ds.json:1)", ["--config", "as_saved.json"])]:
+            self.write("ds.json", '{"train_batch_size": 4}')
+            self.write("as_saved.json", '{"train_batch_size": 6}')
+            done = self.run_program(train(*job, *steps(9), *said, "--resume", "required"), expect=CONFIGURATION)
+            self.assertIn(f"does not divide it: {advice}\n", done.stderr)
+            self.run_program(train(*job, *steps(self.saved_steps()[-1] + 1), *then, "--resume", "required"))
+
     def test_worlds_stages_and_tiers_change(self):
         """Keeps the global batch: 2 ranks x 1, 1 rank x 2 micro-steps, 2 ranks x 1."""
         self.run_program(mlaunch(2, *JOB, *steps(2), "--zero", "3"))

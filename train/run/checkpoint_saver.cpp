@@ -102,7 +102,7 @@ void CheckpointSaver::require_lease(std::int64_t step) const {
 }
 
 void CheckpointSaver::tidy_up(std::int64_t step, bool is_finite) {
-  lost_.count_to(step);
+  lost_.count(step);
   // Told at once: the event comes only when all ranks have agreed on the commit.
   if (is_finite) folder_.watch().set_committed(step, folder_.path() + "/" + checkpoint_name(step));
   try {
@@ -150,18 +150,14 @@ bool CheckpointSaver::attempt(std::int64_t step, Failing failing,
       retry_->failed(error.what(), lost_.text(step));
       return false;
     }
-    const std::string lack = lost_.lack();
     if (failing == Failing::ends_run || failing == Failing::tries_again ||
         options_.on_error == SaveFailure::stop)
-      throw Error(error.exit_code(),
-                  lost + "; " +
-                      (lack.empty() ? "earlier checkpoints in " + folder_.path() + " are whole"
-                                    : lack + ": all steps are lost"));
+      throw Error(error.exit_code(), lost + "; " + lost_.rest());
     listeners_.warn(
         lost +
         (failing == Failing::before_last ? "; the last checkpoint is next, "
                                          : "; training goes on, ") +
-        (lack.empty() ? "earlier checkpoints are whole" : "there is no checkpoint yet"));
+        (lost_.are_all() ? "there is no checkpoint yet" : "earlier checkpoints are whole"));
     return false;
   }
 }
@@ -254,7 +250,7 @@ std::optional<Saved> CheckpointSaver::finish() {
   said_due_ = false;
   if (!result.committed) return {};
   failed_.forget();
-  lost_.count_to(step);
+  lost_.count(step);
   folder_.watch().forget_failed_save();
   last_step_ = step;
   last_commit_ = Clock::now();

@@ -15,6 +15,7 @@
 #include "train/config/option_fields.h"
 #include "train/config/settings.h"
 #include "train/run/resume_source.h"
+#include "train/run/resume_terms.h"
 
 namespace strata::train {
 namespace {
@@ -146,10 +147,8 @@ std::string note_on_plan(const TargetPlan& there, const TargetPlan& here, const 
   else
     reason = why.empty() ? "they were planned before this checkpoint was chosen" : why;
   return fmt::format(
-      "the settings are planned anew and differ from those of the checkpoint: {}; {}. Another "
-      "micro-batch adds gradients in another order, so that losses differ in their last digits "
-      "from those of a run that was not interrupted",
-      settings, reason);
+      "the settings are planned anew and differ from those of the checkpoint: {}; {}. {}", settings,
+      reason, kOtherMicroBatch);
 }
 
 }  // namespace strata::train

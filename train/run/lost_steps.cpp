@@ -2,7 +2,8 @@
 
 #include <fmt/core.h>
 #include <exception>
-#include <optional>
+#include <filesystem>
+#include <system_error>
 #include <vector>
 
 #include "core/file_system.h"
@@ -11,19 +12,15 @@
 namespace strata::train {
 namespace {
 
+/// Lists the checkpoints in a folder, by their names; none if it cannot be read.
 std::vector<FoundCheckpoint> all_in(const std::string& output) noexcept {
+  if (output.empty()) return {};
   try {
     PosixFileSystem files;
     return list_checkpoints(files, output);
   } catch (const std::exception&) {
     return {};
   }
-}
-
-/// Returns the newest checkpoint of at most step `most`.
-std::optional<FoundCheckpoint> newest_of(std::vector<FoundCheckpoint> all, std::int64_t most) {
-  std::erase_if(all, [most](const FoundCheckpoint& one) { return one.step > most; });
-  return all.empty() ? std::nullopt : std::optional(all.back());
 }
 
 std::string steps(std::int64_t first, std::int64_t last) {
@@ -33,19 +30,48 @@ std::string steps(std::int64_t first, std::int64_t last) {
 
 }  // namespace
 
-std::string LostSteps::lack() const noexcept {
+void LostSteps::go_on_from(std::int64_t step, std::string directory, bool is_own) {
+  const std::scoped_lock lock(mutex_);
+  goes_on_from_ = {step, std::move(directory), is_own};
+}
+
+void LostSteps::count(std::int64_t step) {
+  const std::scoped_lock lock(mutex_);
+  written_.insert(step);
+}
+
+std::optional<LostSteps::Known> LostSteps::newest() const noexcept {
   const std::vector<FoundCheckpoint> all = all_in(output_);
-  if (newest_of(all, counted_)) return "";
-  return output_ + " has no checkpoint" + (all.empty() ? "" : " of this run");
+  const std::scoped_lock lock(mutex_);
+  std::optional<Known> found;
+  std::error_code unknown;
+  if (goes_on_from_ && !goes_on_from_->is_own &&
+      std::filesystem::exists(goes_on_from_->directory, unknown))
+    found = goes_on_from_;
+  const std::int64_t own = goes_on_from_ && goes_on_from_->is_own ? goes_on_from_->step : 0;
+  for (const FoundCheckpoint& one : all)
+    if ((one.step <= own || written_.contains(one.step)) && (!found || found->step <= one.step))
+      found = {one.step, one.path, true};
+  return found;
+}
+
+std::string LostSteps::lack() const noexcept {
+  return output_ + " has no checkpoint" + (all_in(output_).empty() ? "" : " of this run");
+}
+
+std::string LostSteps::rest() const noexcept {
+  const auto found = newest();
+  if (!found) return lack() + ": all steps are lost";
+  if (found->is_own) return "earlier checkpoints in " + output_ + " are whole";
+  return found->directory + ", which the run went on from, is whole";
 }
 
 std::string LostSteps::text(std::int64_t step) const noexcept {
   if (step < 1) return "nothing is lost: no step has begun";
-  if (output_.empty()) return steps(1, step) + ": there is no --output";
-  const auto newest = newest_of(all_in(output_), counted_);
-  if (!newest) return steps(1, step) + ": " + lack();
-  if (newest->step >= step) return "nothing is lost: " + newest->path + " is of this step";
-  return steps(newest->step + 1, step) + ": the newest checkpoint is " + newest->path;
+  const auto found = newest();
+  if (!found) return steps(1, step) + ": " + (output_.empty() ? "there is no --output" : lack());
+  if (found->step >= step) return "nothing is lost: " + found->directory + " is of this step";
+  return steps(found->step + 1, step) + ": the newest checkpoint is " + found->directory;
 }
 
 }  // namespace strata::train

@@ -1,8 +1,10 @@
 // Says what a run that ends now loses.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
+#include <mutex>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -14,21 +16,38 @@ class LostSteps {
   /// `output`: the folder of checkpoints; empty: none.
   explicit LostSteps(std::string output) : output_(std::move(output)) {}
 
-  /// Counts the checkpoint of this step, which the run goes on from or has written, and earlier
-  /// ones. Those of later steps are another run's, or were passed over.
-  void count_to(std::int64_t step) { counted_ = step; }
+  /// Counts the checkpoint that the run goes on from, and where that is of --output (`is_own`) the
+  /// earlier ones there. Others in --output are another run's, or were passed over.
+  void go_on_from(std::int64_t step, std::string directory, bool is_own);
+  /// Counts the checkpoint of this step that the run has written to --output.
+  void count(std::int64_t step);
 
-  /// Returns "" if a checkpoint that counts is in the folder, by its name; else "out has no
-  /// checkpoint", or "... of this run" if there are others.
-  [[nodiscard]] std::string lack() const noexcept;
+  /// True if no checkpoint that counts is there, by its name.
+  [[nodiscard]] bool are_all() const noexcept { return !newest(); }
+  /// Returns what is left: "earlier checkpoints in out are whole", or "other/step-00000004, which
+  /// the run went on from, is whole", or "out has no checkpoint: all steps are lost".
+  [[nodiscard]] std::string rest() const noexcept;
   /// Returns "steps 5 to 17 are lost: the newest checkpoint is out/step-00000004", by names in the
   /// folder; one that cannot be read counts as empty. `step`: the last one under way or done; less
   /// than 1: none has begun.
   [[nodiscard]] std::string text(std::int64_t step) const noexcept;
 
  private:
+  struct Known {
+    std::int64_t step = 0;
+    std::string directory;
+    bool is_own = true;
+  };
+
+  /// The newest checkpoint that counts.
+  [[nodiscard]] std::optional<Known> newest() const noexcept;
+  /// "out has no checkpoint", or "... of this run" if there are others.
+  [[nodiscard]] std::string lack() const noexcept;
+
   const std::string output_;
-  std::atomic<std::int64_t> counted_{0};
+  mutable std::mutex mutex_;
+  std::optional<Known> goes_on_from_;
+  std::set<std::int64_t> written_;  ///< by this process
 };
 
 }  // namespace strata::train

@@ -104,6 +104,7 @@ ResumePoint ResumeSource::open(const std::string& directory) {
   ResumePoint point{directory, parse_trainer_state(reader.whole_file(kTrainerStateName), file)};
   for (const auto& [fact, text] : reader.manifest().facts) {
     if (fact == kLeavesFact) point.leaves = parse_integer(text).value_or(0);
+    if (fact == kMicroBatchFact) point.micro_batch = parse_integer(text).value_or(0);
     if (fact == kDefaultsFact) point.defaults = text;
     if (fact == kSettingsFact) point.settings = text;
     if (fact == kAskedFact) point.plan.asked = text;

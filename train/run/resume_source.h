@@ -30,6 +30,7 @@ struct ResumePoint {
   std::string directory;
   TrainerState state;
   std::int64_t leaves = 0;                ///< leaves of its sums over ranks; 0: not recorded
+  std::int64_t micro_batch = 0;           ///< of that run; 0: not recorded
   std::string defaults{};                 ///< its fact of that name (earlier_defaults.h)
   std::optional<std::string> settings{};  ///< its fact of that name (earlier_settings.h)
   TargetPlan plan{};                      ///< its facts (earlier_plan.h)

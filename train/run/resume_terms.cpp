@@ -44,23 +44,50 @@ std::string_view family(std::string_view optimizer) {
   return optimizer == "adam" ? "adamw" : optimizer;
 }
 
+/// Returns a number of the batch with the flag or the key that says it: "--global-batch 8", or
+/// "train_batch_size 8 (ds.json:2)".
+std::string said_text(const SaidBatch::Number& said, std::int64_t value) {
+  const std::size_t colon = said.where.rfind(": ");
+  if (!said.in_file || colon == std::string::npos) return fmt::format("{} {}", said.where, value);
+  return fmt::format("{} {} ({})", said.where.substr(colon + 2), value,
+                     said.where.substr(0, colon));
+}
+
 /// Says how the batch of the run can become one that divides the saved global batch.
 std::string batch_advice(std::int64_t saved, const ResumingRun& run, const TrainOptions& options,
                          const std::string& kind) {
   const std::int64_t ranks = leaves(options, run.world);
   if (saved % ranks != 0) return "go on with a number of" + kind + " that does";
-  const bool follows_global = !run.said.global.empty() && !run.said.micro;
-  const std::int64_t micro_steps = run.said.accumulation ? options.accumulation : 1;
-  if (follows_global && saved % (ranks * micro_steps) == 0) {
-    const bool default_divides = saved % (ranks * TrainOptions{}.micro_batch) == 0;
-    return default_divides ? fmt::format("leave out {} {}, or give {}", run.said.global,
-                                         options.global_batch, saved)
-                           : fmt::format("give {} {}", run.said.global, saved);
-  }
-  return fmt::format("set --micro-batch to a divisor of {}{}", saved / ranks,
-                     run.said.accumulation && !run.said.global.empty()
-                         ? ", and leave out the number of micro-steps"
-                         : "");
+  const SaidBatch& said = run.said;
+  if (!said.global.is_said())
+    return fmt::format("set --micro-batch to a divisor of {}", saved / ranks);
+  const bool default_divides = saved % (ranks * TrainOptions{}.micro_batch) == 0;
+  const bool is_alone = !said.micro && !said.accumulation.is_said() && !said.global.in_file;
+  if (is_alone && default_divides)
+    return fmt::format("leave out {}, or give {}", said_text(said.global, options.global_batch),
+                       saved);
+  std::string text = "give " + said_text(said.global, saved);
+  if (said.micro) text += fmt::format(" with a --micro-batch that divides {}", saved / ranks);
+  if (said.accumulation.is_said() && (said.micro || saved % (ranks * options.accumulation) != 0))
+    text += ", and leave out the number of micro-steps";
+  return text;
+}
+
+/// Says that the run keeps the saved global batch, and which number was said in vain.
+BatchNote note_on_batch(std::int64_t asked, std::int64_t asked_accumulation, const SaidBatch& said,
+                        const TrainOptions& now) {
+  BatchNote note{fmt::format("global batch {} as saved, not {}: accumulation {}", now.global_batch,
+                             asked, now.accumulation),
+                 said.global.is_said() || said.accumulation.is_said()};
+  const auto in_vain = [&](const SaidBatch::Number& number, std::int64_t was, std::int64_t is) {
+    note.text += fmt::format("; {} is not obeyed: {} {}", said_text(number, was),
+                             number.in_file ? "set it to" : "leave it out, or give", is);
+  };
+  if (said.global.is_said())
+    in_vain(said.global, asked, now.global_batch);
+  else if (said.accumulation.is_said())
+    in_vain(said.accumulation, asked_accumulation, now.accumulation);
+  return note;
 }
 
 void require_same_samples(const TermsComparison& comparison, const TrainerState& saved,
@@ -102,6 +129,14 @@ std::string note_on_leaves(std::int64_t saved, int world, const TrainOptions& op
   return note;
 }
 
+std::string note_on_micro_batch(std::int64_t saved, const TrainOptions& options) {
+  if (saved <= 0 || saved == options.micro_batch) return "";
+  return fmt::format(
+      "the checkpoint is of a run with micro-batch {}, this one has {}. {}; --micro-batch {} keeps "
+      "the bits",
+      saved, options.micro_batch, kOtherMicroBatch, saved);
+}
+
 void require_same_model(const ModelConfig& saved, const std::string& where,
                         const ModelConfig& now) {
   const TermsComparison comparison(where);
@@ -123,15 +158,15 @@ void require_same_model(const ModelConfig& saved, const std::string& where,
   comparison.require("tied embeddings", saved.tied_embeddings, now.tied_embeddings, advice);
 }
 
-std::string take_terms(const TrainerState& saved, const std::string& where, const ResumingRun& run,
-                       TrainOptions& options) {
+BatchNote take_terms(const TrainerState& saved, const std::string& where, const ResumingRun& run,
+                     TrainOptions& options) {
   const TermsComparison comparison(where);
   const std::string optimizer = option_text(options, "optimizer.type");
   comparison.require(
       family(saved.optimizer) == family(optimizer), "optimizer", saved.optimizer, optimizer,
       "set --optimizer " + saved.optimizer + ", or start anew from its weights: --model " + where);
   if (!options.checkpoint.changed_data) require_same_samples(comparison, saved, run, options);
-  std::string note;
+  BatchNote note;
   if (saved.global_batch != options.global_batch) {
     const std::int64_t ranks = leaves(options, run.world);
     const std::string kind = options.virtual_ranks > 0 ? " virtual ranks" : " ranks";
@@ -143,9 +178,9 @@ std::string take_terms(const TrainerState& saved, const std::string& where, cons
                                    options.micro_batch, ranks == 1 ? "does" : "do",
                                    batch_advice(saved.global_batch, run, options, kind)));
     const std::int64_t asked = std::exchange(options.global_batch, saved.global_batch);
-    options.accumulation = saved.global_batch / per_micro_step;
-    note = fmt::format("global batch {} as saved, not {}: accumulation {}", saved.global_batch,
-                       asked, options.accumulation);
+    const std::int64_t accumulation =
+        std::exchange(options.accumulation, saved.global_batch / per_micro_step);
+    note = note_on_batch(asked, accumulation, run.said, options);
   }
   settle_steps(options, run.samples);
   const bool to_do = saved.step < options.steps || (run.may_be_done && saved.step == options.steps);

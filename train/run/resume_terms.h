@@ -19,11 +19,33 @@ inline constexpr const char* kLeavesFact = "virtual_ranks";
 /// Says what a checkpoint with `saved` leaves (0: unknown) means for the bits; "": they are equal.
 std::string note_on_leaves(std::int64_t saved, int world, const TrainOptions& options);
 
+/// The manifest's fact with the samples that a rank takes at a time.
+inline constexpr const char* kMicroBatchFact = "micro_batch";
+
+/// Why runs differ that are alike but for the micro-batch.
+inline constexpr const char* kOtherMicroBatch =
+    "Another micro-batch adds gradients in another order, so that losses differ in their last "
+    "digits from those of a run that was not interrupted";
+
+/// Says what a checkpoint of a run with another micro-batch means for the bits; "": they are equal,
+/// or one is unknown (0).
+std::string note_on_micro_batch(std::int64_t saved, const TrainOptions& options);
+
 /// Sizes of the batch that a resumed run was given; the others are defaults, or follow from these.
 struct SaidBatch {
-  std::string global;  ///< the flag of the command line that says the global batch; "": none
+  struct Number {
+    std::string where;  ///< the flag, or "ds.json:2: train_batch_size"; "": nothing says it
+    bool in_file = false;
+    [[nodiscard]] bool is_said() const { return !where.empty(); }
+  };
+  Number global, accumulation;
   bool micro = false;
-  bool accumulation = false;
+};
+
+/// What is told of the batch with which the run goes on; "": it is as the options say.
+struct BatchNote {
+  std::string text;
+  bool is_warning = false;  ///< it is not what the user has said
 };
 
 /// Facts about the run that goes on, besides its options.
@@ -42,8 +64,8 @@ void require_same_model(const ModelConfig& saved, const std::string& where, cons
 
 /// Throws ConfigError, with what to change, for what would not be the same run: another optimizer
 /// and, unless options.checkpoint.changed_data, other samples. `where`: the checkpoint. Keeps the
-/// saved global batch by changing the accumulation, and then returns a note; else "".
-std::string take_terms(const TrainerState& saved, const std::string& where, const ResumingRun& run,
-                       TrainOptions& options);
+/// saved global batch by changing the accumulation, and then returns a note.
+BatchNote take_terms(const TrainerState& saved, const std::string& where, const ResumingRun& run,
+                     TrainOptions& options);
 
 }  // namespace strata::train

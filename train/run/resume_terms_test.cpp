@@ -28,7 +28,10 @@ struct Resuming {
     saved.optimizer = "adamw";
     options.micro_batch = 4;
   }
-  std::string take() { return take_terms(saved, "out/step-00000004", run, options); }
+  std::string take() {
+    const BatchNote note = take_terms(saved, "out/step-00000004", run, options);
+    return (note.is_warning ? "warning: " : "") + note.text;
+  }
   std::string refusal() {
     try {
       take();
@@ -102,7 +105,7 @@ TEST(ResumeTerms, AGlobalBatchThatWasTypedIsWhatToChange) {
   Resuming resuming;
   resuming.run.world = 1;
   resuming.options.global_batch = resuming.options.micro_batch = 16;
-  resuming.run.said.global = "--train_batch_size";
+  resuming.run.said.global.where = "--train_batch_size";
   EXPECT_TRUE(
       resuming.refusal().ends_with("this run has 16; 1 rank x micro-batch 16 does not "
                                    "divide it: leave out --train_batch_size 16, or give 8"))
@@ -111,13 +114,57 @@ TEST(ResumeTerms, AGlobalBatchThatWasTypedIsWhatToChange) {
   EXPECT_TRUE(resuming.refusal().ends_with("divide it: give --train_batch_size 6"))
       << resuming.refusal();
   resuming.run.said.micro = true;
-  EXPECT_TRUE(resuming.refusal().ends_with("divide it: set --micro-batch to a divisor of 6"))
+  EXPECT_TRUE(resuming.refusal().ends_with(
+      "divide it: give --train_batch_size 6 with a --micro-batch that divides 6"))
       << resuming.refusal();
-  resuming.run.said.accumulation = true;
-  EXPECT_TRUE(
-      resuming.refusal().ends_with("a divisor of 6, and leave out the number of "
-                                   "micro-steps"))
+  resuming.run.said.accumulation.where = "--accumulation";
+  EXPECT_TRUE(resuming.refusal().ends_with(
+      "with a --micro-batch that divides 6, and leave out the number of micro-steps"))
       << resuming.refusal();
+}
+
+TEST(ResumeTerms, ABatchOfAFileIsWhatToChange) {
+  Resuming resuming;
+  resuming.run.world = 1;
+  resuming.saved.global_batch = 6;
+  resuming.options.global_batch = resuming.options.micro_batch = 4;
+  resuming.run.said.global = {"ds.json:2: train_batch_size", true};
+  EXPECT_TRUE(resuming.refusal().ends_with("divide it: give train_batch_size 6 (ds.json:2)"))
+      << resuming.refusal();
+  resuming.saved.global_batch = 8;
+  EXPECT_EQ(resuming.take(),
+            "warning: global batch 8 as saved, not 4: accumulation 2; train_batch_size 4 "
+            "(ds.json:2) is not obeyed: set it to 8");
+}
+
+TEST(ResumeTerms, ANumberThatWasTypedInVainIsAWarning) {
+  Resuming resuming;
+  resuming.run.world = 1;
+  resuming.options.global_batch = 4;
+  resuming.run.said.micro = true;
+  EXPECT_EQ(resuming.take(), "global batch 8 as saved, not 4: accumulation 2") << "it is obeyed";
+  resuming.options.global_batch = 16;
+  resuming.options.accumulation = 4;
+  resuming.run.said.accumulation.where = "--accumulation";
+  EXPECT_EQ(resuming.take(),
+            "warning: global batch 8 as saved, not 16: accumulation 2; --accumulation 4 is not "
+            "obeyed: leave it out, or give 2");
+  resuming.options.global_batch = 4;
+  resuming.run.said.global.where = "--global-batch";
+  EXPECT_EQ(resuming.take(),
+            "warning: global batch 8 as saved, not 4: accumulation 2; --global-batch 4 is not "
+            "obeyed: leave it out, or give 8");
+}
+
+TEST(ResumeTerms, AnotherMicroBatchIsSaid) {
+  TrainOptions options;
+  options.micro_batch = 16;
+  EXPECT_EQ(note_on_micro_batch(0, options), "") << "as of an older checkpoint";
+  EXPECT_EQ(note_on_micro_batch(16, options), "");
+  EXPECT_EQ(note_on_micro_batch(2, options),
+            "the checkpoint is of a run with micro-batch 2, this one has 16. Another micro-batch "
+            "adds gradients in another order, so that losses differ in their last digits from "
+            "those of a run that was not interrupted; --micro-batch 2 keeps the bits");
 }
 
 TEST(ResumeTerms, OtherSumsOverRanksAreSaid) {

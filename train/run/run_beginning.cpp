@@ -40,11 +40,11 @@ std::int64_t samples(const RunParts& run) {
 SaidBatch said_batch(const ResolvedConfig& config) {
   SaidBatch said;
   for (const ResolvedField& field : config.fields) {
-    const bool is_said = field.origin == Origin::file || field.origin == Origin::command_line;
-    if (field.name == "global_batch" && field.origin == Origin::command_line)
-      said.global = field.where;
-    if (field.name == "micro_batch") said.micro = is_said;
-    if (field.name == "accumulation") said.accumulation = is_said;
+    const bool in_file = field.origin == Origin::file;
+    if (!in_file && field.origin != Origin::command_line) continue;
+    if (field.name == "global_batch") said.global = {field.where, in_file};
+    if (field.name == "accumulation") said.accumulation = {field.where, in_file};
+    if (field.name == "micro_batch") said.micro = true;
   }
   return said;
 }
@@ -68,11 +68,13 @@ void require_terms(const RunParts& run, const ResumePoint& older) {
                     older.directory, older.state.global_batch));
 }
 
-void tell_from(const RunParts& run, const ResumePoint& point) {
+/// Tells which checkpoint the run goes on from.
+void tell_from(RunParts& run, const ResumePoint& point) {
   const std::string& output = run.options.output;
   std::error_code unknown;
   const bool is_own = !output.empty() && std::filesystem::equivalent(
                                              parent_directory(point.directory), output, unknown);
+  run.lost_steps.go_on_from(point.state.step, point.directory, is_own);
   run.listeners.tell(GoesOn{point.state.step, point.directory, is_own});
 }
 
@@ -85,7 +87,7 @@ void resume(RunParts& run) {
       [&run](const ResumePoint& older) { require_terms(run, older); }, notes);
   RunPosition& position = run.position;
   position.steps_done = position.first_step = point.state.step;
-  run.lost_steps.count_to(point.state.step);  // it may be an older one than was found first
+  // It may be an older one than was found first.
   if (point.directory != run.resume_point->directory) tell_from(run, point);
   position.consumed_samples = point.state.consumed_samples;
   if (const std::string note = note_on_leaves(point.leaves, run.communicator->size(), run.options);
@@ -107,15 +109,18 @@ void go_on_from(RunParts& run, const ResumePoint& point) {
   if (point.model) require_same_model(*point.model, point.directory, run.request.model);
   const std::string defaults =
       keep_earlier_defaults(run.request.config, point.defaults, point.state, run.options);
-  const std::string note = take_terms(point.state, point.directory, resuming_run(run), run.options);
+  const BatchNote batch = take_terms(point.state, point.directory, resuming_run(run), run.options);
   if (!defaults.empty()) run.listeners.print("note: " + defaults);
-  if (!note.empty()) run.listeners.print(note);
+  if (!batch.text.empty())
+    batch.is_warning ? run.listeners.warn(batch.text) : run.listeners.print(batch.text);
   if (const std::string otherwise = note_on_settings(point.settings, run.options);
       !otherwise.empty())
     run.listeners.note(otherwise);
-  if (const std::string anew = note_on_plan(point.plan, run.target_plan, run.planned_anew_since);
-      !anew.empty())
-    run.listeners.note(anew);
+  std::string order = note_on_plan(point.plan, run.target_plan, run.planned_anew_since);
+  // Where the sums over ranks are others, too, note_on_leaves says that the bits are.
+  if (order.empty() && point.leaves == leaves(run.options, run.communicator->size()))
+    order = note_on_micro_batch(point.micro_batch, run.options);
+  if (!order.empty()) run.listeners.note(order);
 }
 
 }  // namespace
@@ -124,7 +129,6 @@ void find_beginning(RunParts& run) {
   settle_steps(run.options, samples(run));
   run.resume_source.emplace(run.options.checkpoint, run.request.own, *run.output, run.listeners);
   run.resume_point = run.resume_source->find();
-  run.lost_steps.count_to(run.steps_before());
   if (run.resume_point || !run.options.output.empty())
     run.data_digest = digest_tokens(*run.corpus.training, run.beat);
   if (run.resume_point) {

@@ -51,6 +51,7 @@ Facts facts(const RunParts& run) {
   const int world = run.communicator->size();
   Facts facts{{"world", std::to_string(world)},
               {kLeavesFact, std::to_string(leaves(options, world))},
+              {kMicroBatchFact, std::to_string(options.micro_batch)},
               {"zero_stage", zero_stage_text(plan, options)},
               {"dtype", std::string(name_of(options.dtype))},
               {"state_recipe", state_recipe_text(plan, options)},

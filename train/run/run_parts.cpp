@@ -1,8 +1,5 @@
 #include "train/run/run_parts.h"
 
-#include <unistd.h>
-
-#include <exception>
 #include <utility>
 #include <vector>
 
@@ -28,7 +25,7 @@ RunParts::RunParts(RunRequest& run_request, const RunListeners& who_hears)
   if (request.context.started_by != "none") interrupted = {};  // SIGINT is left to the launcher
   stop.emplace(
       stop_limits(options.checkpoint, request.context.grace),
-      [this](const std::string& why) { give_up(why); }, std::move(interrupted));
+      [this](const std::string& why) { say_that_it_gives_up(why); }, std::move(interrupted));
 }
 
 void RunParts::print_notes() {
@@ -48,17 +45,12 @@ void RunParts::print_notes(const std::vector<std::string>& notes) const {
   for (const std::string& note : notes) listeners.print("note: " + note);
 }
 
-/// Ends the process when the time to save after a signal is over. Called on another thread than the
-/// run's, which may be anywhere.
-void RunParts::give_up(const std::string& why) {
+/// Called when the time to save after a signal is over, on another thread than the run's, which may
+/// be anywhere.
+void RunParts::say_that_it_gives_up(const std::string& why) const {
   // All ranks would say the same; without a launcher that says it once, rank 0 does.
-  try {
-    if (first || request.context.status_fd >= 0)
-      listeners.tell(Refused{ExitCode::try_again, why + "; " + lost_text()});
-  } catch (const std::exception&) {
-    // The process ends all the same, and with this code.
-  }
-  ::_exit(static_cast<int>(ExitCode::try_again));
+  if (first || request.context.status_fd >= 0)
+    listeners.tell(Refused{ExitCode::try_again, why + "; " + lost_text()});
 }
 
 /// Called after a signal that ends the run at once, on another thread than the run's.

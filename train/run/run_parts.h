@@ -114,7 +114,7 @@ struct RunParts {
   LateFailures late_failures;
 
  private:
-  [[noreturn]] void give_up(const std::string& why);
+  void say_that_it_gives_up(const std::string& why) const;
   void say_what_is_lost(const char* signal) const;
   [[nodiscard]] std::string lost_text() const;
 

@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <future>
+#include <system_error>
 #include <utility>
 
 #include "core/error.h"
@@ -45,14 +47,29 @@ const char* name_of_signal(int number) {
   return number == SIGTERM ? "SIGTERM" : number == SIGHUP ? "SIGHUP" : "SIGUSR1";
 }
 
-/// Lets the signal have its default effect, as if it were neither handled nor blocked.
-void have_default_effect(int number) {
+/// Runs `words` on a thread of its own, and returns once they are said, have failed or have had
+/// their time. The thread may then still be at it: the caller ends the process.
+void say_in_time(std::function<void()> words) {
+  try {
+    std::packaged_task<void()> task(std::move(words));
+    const std::future<void> end = task.get_future();
+    std::thread(std::move(task)).detach();
+    (void)end.wait_for(kForLastWords);
+  } catch (const std::system_error&) {
+    // No thread could be started: the process ends without a word.
+  }
+}
+
+/// Lets the signal have its default effect, as if it were neither handled nor blocked. The first
+/// process of a container, which no signal ends by default, ends with its usual code.
+[[noreturn]] void have_default_effect(int number) {
   std::signal(number, SIG_DFL);
   sigset_t alone;
   sigemptyset(&alone);
   sigaddset(&alone, number);
   ::pthread_sigmask(SIG_UNBLOCK, &alone, nullptr);
   ::raise(number);
+  ::_exit(128 + number);
 }
 
 std::string seconds_text(milliseconds time) {
@@ -131,15 +148,21 @@ void StopRequest::watch() {
     if (::read(signals_.get(), &info, sizeof info) == sizeof info)
       take(static_cast<int>(info.ssi_signo));
     if (limit_.count() == 0 || timeout_ms() > 0) continue;
-    if (!saved_)
-      too_late_(std::string(name_of_signal(first_)) + ": " + seconds_text(limit_) + " are over");
+    if (!saved_) end_too_late();
     limit_ = milliseconds(0);
   }
 }
 
+void StopRequest::end_too_late() {
+  const std::string why =
+      std::string(name_of_signal(first_)) + ": " + seconds_text(limit_) + " are over";
+  say_in_time([this, why] { too_late_(why); });
+  ::_exit(static_cast<int>(ExitCode::try_again));
+}
+
 void StopRequest::take(int number) {
   if (number == SIGINT || !takes_requests_) {
-    interrupted_(name_of_signal(number));
+    say_in_time([this, number] { interrupted_(name_of_signal(number)); });
     have_default_effect(number);
   } else if (first_ == 0) {
     first_ = number;

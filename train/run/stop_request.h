@@ -27,16 +27,21 @@ inline constexpr std::chrono::milliseconds kSameRequest{1000};
 /// kills. Throws ConfigError if --grace is longer than that.
 StopLimits stop_limits(const CheckpointOptions& options, std::chrono::seconds launcher_grace);
 
+/// The time that last words have. A reader of the output that stands still, or a disk that does not
+/// answer, may hold them up, but not the end of the process.
+inline constexpr std::chrono::milliseconds kForLastWords{1000};
+
 /// Blocks the signals in the calling thread and in threads that it starts afterwards, and takes
 /// them in a thread of its own, so that time counts from their arrival. A signal more than
 /// kSameRequest after the first has its default effect: a second request means now. Signals that
 /// were ignored stay ignored, as SIGHUP is under nohup.
 class StopRequest {
  public:
-  /// Called on another thread, with "Ctrl-C" or the name of a signal that is no request, before
-  /// its usual effect ends the process.
+  /// Says last words, on a thread of its own: with "Ctrl-C" or the name of a signal that is no
+  /// request. Then, or after kForLastWords, the signal's usual effect ends the process.
   using Interrupted = std::function<void(const char* signal)>;
-  /// Called on another thread when the limit is over: "SIGTERM: 5 s are over". Ends the process.
+  /// Says last words, on a thread of its own, when the limit is over: "SIGTERM: 5 s are over".
+  /// Then, or after kForLastWords, the process ends with the code of "try again".
   using TooLate = std::function<void(const std::string& why)>;
 
   /// Throws HostError. Without `interrupted`, leaves SIGINT alone.
@@ -62,6 +67,7 @@ class StopRequest {
   void hear(bool with_sigint);
   void watch();
   void take(int number);
+  [[noreturn]] void end_too_late();
   [[nodiscard]] int timeout_ms() const;
 
   bool takes_requests_ = true;

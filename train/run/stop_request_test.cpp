@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <future>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include "core/error.h"
@@ -106,20 +106,69 @@ TEST(StopRequestDeathTest, ALaterOneKills) {
         testing::KilledBySignal(signal), "");
 }
 
-TEST(StopRequest, TheLimitCountsFromTheSignal) {
-  for (const int signal : {SIGTERM, SIGUSR1, SIGHUP}) {
-    std::promise<std::string> said;
-    StopRequest stop({milliseconds(300), milliseconds(200)},
-                     [&](const std::string& why) { said.set_value(why); });
-    const Clock::time_point begin = Clock::now();
-    ASSERT_EQ(::kill(::getpid(), signal), 0);
-    std::future<std::string> words = said.get_future();
-    ASSERT_EQ(words.wait_for(seconds(10)), std::future_status::ready);
-    EXPECT_EQ(words.get(), signal == SIGUSR1  ? "SIGUSR1: 0.2 s are over"
-                           : signal == SIGHUP ? "SIGHUP: 0.3 s are over"
-                                              : "SIGTERM: 0.3 s are over");
-    EXPECT_GE(Clock::now() - begin, milliseconds(signal == SIGUSR1 ? 200 : 300));
-  }
+TEST(StopRequestDeathTest, TheLimitCountsFromTheSignal) {
+  const std::tuple<int, int, const char*> rows[] = {{SIGTERM, 300, "^SIGTERM: 0.3 s are over\n$"},
+                                                    {SIGUSR1, 200, "^SIGUSR1: 0.2 s are over\n$"},
+                                                    {SIGHUP, 300, "^SIGHUP: 0.3 s are over\n$"}};
+  for (const auto& [signal, limit_ms, words] : rows)
+    EXPECT_EXIT(
+        {
+          const Clock::time_point begin = Clock::now();
+          const milliseconds limit(limit_ms);
+          StopRequest stop({milliseconds(300), milliseconds(200)}, [&](const std::string& why) {
+            std::fprintf(stderr, "%s\n", Clock::now() - begin >= limit ? why.c_str() : "early");
+          });
+          ::kill(::getpid(), signal);
+          std::this_thread::sleep_for(seconds(20));
+          ::_exit(2);
+        },
+        testing::ExitedWithCode(static_cast<int>(ExitCode::try_again)), words);
+}
+
+[[noreturn]] void stand_still() {
+  for (;;) ::pause();
+}
+
+// Fault 36.
+TEST(StopRequestDeathTest, WordsThatNobodyReadsHoldUpNoEnd) {
+  const auto stuck = [](const std::string&) { stand_still(); };
+  for (const int signal : {SIGTERM, SIGUSR1, SIGHUP, SIGINT})
+    EXPECT_EXIT(
+        {
+          StopRequest stop(stuck);
+          ::kill(::getpid(), signal);
+          std::this_thread::sleep_for(seconds(20));
+          ::_exit(2);
+        },
+        testing::KilledBySignal(signal), "");
+  EXPECT_EXIT(
+      {
+        StopRequest stop({milliseconds(10), milliseconds(0)}, stuck);
+        ::kill(::getpid(), SIGTERM);
+        std::this_thread::sleep_for(seconds(20));
+        ::_exit(2);
+      },
+      testing::ExitedWithCode(static_cast<int>(ExitCode::try_again)), "");
+}
+
+TEST(StopRequestDeathTest, WordsThatFailHoldUpNoEnd) {
+  const auto failing = [](const std::string&) { throw HostError("a listener's"); };
+  EXPECT_EXIT(
+      {
+        StopRequest stop(failing);
+        ::kill(::getpid(), SIGTERM);
+        std::this_thread::sleep_for(seconds(20));
+        ::_exit(2);
+      },
+      testing::KilledBySignal(SIGTERM), "");
+  EXPECT_EXIT(
+      {
+        StopRequest stop({milliseconds(10), milliseconds(0)}, failing);
+        ::kill(::getpid(), SIGTERM);
+        std::this_thread::sleep_for(seconds(20));
+        ::_exit(2);
+      },
+      testing::ExitedWithCode(static_cast<int>(ExitCode::try_again)), "");
 }
 
 TEST(StopRequest, NothingIsTooLateOnceItIsSaved) {

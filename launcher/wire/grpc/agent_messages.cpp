@@ -158,6 +158,7 @@ void set(const AttemptEnded& ended, proto::AttemptEnded& out) {
   out.set_was_asked(facts.was_asked);
   out.set_all_stopped(facts.all_stopped);
   out.set_user_signal(facts.user_signal);
+  out.set_kill_asked(facts.kill_asked);
   out.set_left_behind(facts.left_behind);
   if (facts.failed) {
     out.mutable_failed()->set_rank(facts.failed->rank);
@@ -179,6 +180,7 @@ AttemptEnded attempt_ended_of(const proto::AttemptEnded& in) {
   facts.was_asked = in.was_asked();
   facts.all_stopped = in.all_stopped();
   facts.user_signal = within(in.user_signal(), 0, kMostSignal, "user_signal");
+  facts.kill_asked = in.kill_asked();
   facts.left_behind = in.left_behind();
   if (in.has_failed())
     facts.failed = AttemptFacts::Failed{within(in.failed().rank(), 0, kMostRanks, "rank"),

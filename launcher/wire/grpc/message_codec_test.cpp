@@ -125,6 +125,7 @@ TEST(MessageCodec, FactsOfAnAttemptArriveAsTheyWereSent) {
                      .was_asked = true,
                      .all_stopped = true,
                      .user_signal = 15,
+                     .kill_asked = true,
                      .left_behind = true,
                      .failed = AttemptFacts::Failed{1, "no such file", "tail\xfe"},
                      .ranks = {{.ending = Ending{Ending::Kind::killed, 9},
@@ -151,7 +152,7 @@ TEST(MessageCodec, FactsOfAnAttemptArriveAsTheyWereSent) {
   EXPECT_TRUE(ended.lease_ended);
   const AttemptFacts& got = ended.facts;
   EXPECT_EQ(got.exit_code, 137);
-  EXPECT_TRUE(got.was_asked && got.all_stopped && got.left_behind);
+  EXPECT_TRUE(got.was_asked && got.all_stopped && got.kill_asked && got.left_behind);
   EXPECT_EQ(got.user_signal, 15);
   EXPECT_EQ(got.failed->rank, 1);
   EXPECT_EQ(got.failed->spawn_error, "no such file");
