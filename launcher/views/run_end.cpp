@@ -7,7 +7,6 @@
 #include <thread>
 #include <utility>
 
-#include "core/error.h"
 #include "launcher/views/told_members.h"
 
 namespace strata::launcher {
