@@ -113,7 +113,7 @@ class PlanMachines(ProgramTest):
 
     def test_one_name_for_two_files_is_refused(self):
         done = self.plan(*JOB, "--hardware", "h100", "--write-plan", "file.json", "--write-config", "./file.json", expect=2)
-        self.assertIn("--write-config ./file.json and --write-plan file.json are one file", done.stderr)
+        self.assertIn("--write-plan file.json is the file of --write-config ./file.json, which would be overwritten; name another", done.stderr)
 
     def test_the_model_of_a_plan_without_one_is_named(self):
         self.assertIn("note: no --model is given; this is a plan of gpt2-tiny", self.plan("--hardware", "h100").stderr)

@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
-#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -27,6 +25,7 @@
 #include "train/planning/planned_config.h"
 #include "train/planning/planning_text.h"
 #include "train/report/report_directory.h"
+#include "train/run/kept_inputs.h"
 #include "train/run/plan_only.h"
 #include "train/run/plan_report.h"
 #include "train/run/plan_target.h"
@@ -320,17 +319,6 @@ void require_choices(const PlanCommandLine& line, const TrainOptions& options) {
       line.explains ? "--explain to compare" : "--write-config to write"));
 }
 
-/// Refuses one name for both files, in whichever way it is written.
-void require_two_files(const std::string& config, const std::string& plan) {
-  namespace fs = std::filesystem;
-  if (config.empty() || plan.empty()) return;
-  std::error_code none;  // what cannot be looked at is refused as not writable
-  if (fs::weakly_canonical(fs::absolute(config), none) ==
-      fs::weakly_canonical(fs::absolute(plan), none))
-    throw InvalidArgument(
-        fmt::format("--write-config {} and --write-plan {} are one file; name two", config, plan));
-}
-
 /// Says which model is planned where none was named: the smallest one would seem to fit anything.
 void note_model(const ResolvedConfig& config) {
   if (config.origin_of("model") == Origin::default_value)
@@ -348,11 +336,12 @@ int run(const PlanCommandLine& line, const RankContext& context, std::span<const
     throw InvalidArgument(
         "--memory-report and --write-plan write one plan; name one machine and one target");
   require_choices(line, options);
+  for (const RunRequest& request : requests)
+    keep_inputs(request, {{"--write-config", line.config_to_write}});
   NewFolders folders;
   require_report_directory(options.memory_report, folders);
   require_writable_file(line.config_to_write, "--write-config");
   require_writable_file(options.write_plan, "--write-plan");
-  require_two_files(line.config_to_write, options.write_plan);
   note_model(requests.front().config);
   std::vector<PlannedMachine> machines;
   for (std::size_t i = 0; i < rows.size(); ++i) {
