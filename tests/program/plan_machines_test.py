@@ -120,7 +120,7 @@ class PlanMachines(ProgramTest):
 
     def test_a_written_plan_says_how_it_is_used(self):
         done = self.plan(*JOB, "--hardware", "two-cores", "--write-plan", "plan.json")
-        self.assertIn("note: plan.json: for 1 rank of this model; give train, too: --sequence-length 32 --micro-batch 1 --accumulation 1 --dtype fp32\n", done.stderr)
+        self.assertIn("note: plan.json: for 1 rank of this model; give train, too: --model gpt2-tiny --sequence-length 32 --micro-batch 1 --accumulation 1 --dtype fp32\n", done.stderr)
         self.run_program(train("--model", "gpt2-tiny", "--steps", "1", "--threads", "1", "--plan", "plan.json", "--sequence-length", "32", "--micro-batch", "1",
                                "--accumulation", "1", "--dtype", "fp32"))
         error = self.plan(*JOB, "--config", "plan.json", expect=CONFIGURATION).stderr

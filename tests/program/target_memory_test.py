@@ -532,7 +532,32 @@ class Plan(TargetTest):
         self.run_program(train("--model", "model.json", "--config", "ds.json", "--steps", "0", "--print-plan", "--write-plan", "second.json"))
         self.assertEqual(json.loads(self.read("second.json")), json.loads(self.read("first.json")))
         noted = self.run_program(plan(*MODEL, "--output", "out", "--save-every", "5", "--write-config", "ds.json"))
-        self.assertIn("note: ds.json does not say everything; give train, too: --output out --save-every 5", noted.stderr)
+        self.assertIn("note: ds.json does not say everything; give train, too: --model model.json --output out --save-every 5\n", noted.stderr)
+
+    def test_the_notes_of_files_name_all_that_is_missing(self):
+        """A run of each file, with the flags that its note names, is the run that was planned."""
+        asked = ["--model", "model.json", "--sequence-length", "64", "--seed", "3", "--steps", "6", "--scheduler", "cosine", "--warmup-steps", "2", "--optimizer", "lion",
+                 "--bf16", "--learning-rate", "3e-4", "--output", "out", "--save-every", "5", "--global-batch", "4", "--device", "cpu", "--threads", "1", "--zero", "1"]
+        said = self.run_program(plan(*asked, "--write-plan", "p.json", "--write-config", "w.json")).stderr
+        of_file, of_plan = (shlex.split(re.search(rf"(?m)^note: {name}.*; give train, too: (.*)$", said)[1]) for name in ("w.json", "p.json"))
+
+        self.write("a.txt", "The quick brown fox jumps over the lazy dog. " * 40)
+
+        def settled(*arguments):
+            table = self.run_program(train(*arguments, "--data", "a.txt", "--tokenizer", "bytes", "--calibrate", "off", "--metrics", "m", "--print-config")).stdout
+            self.assertEqual([line["step"] for line in self.step_metrics("m")], [1, 2, 3, 4, 5, 6])
+            shutil.rmtree(self.home / "out")
+            return dict(line.split()[:2] for line in table.splitlines() if re.match(r"[a-z_0-9.]+ +\S+ +(default|auto|planned|file|command line)", line))
+        planned = settled(*asked)
+        self.assertGreater(len(planned), 60)
+        chosen = {"micro_batch", "accumulation", "activation_checkpointing", "recompute_norms", "checkpoint_ratio", "actions", "plan"}
+        for file, given in (("w.json", ["--config", "w.json", *of_file]), ("p.json", ["--plan", "p.json", *of_plan])):
+            again = settled(*given)
+            differ = {name for name in planned if planned[name] != again.get(name)}
+            decided = {name for name in differ if name.startswith(("zero.", "offload.")) or name in chosen}
+            self.assertEqual(differ - decided, set(), given)
+            self.run_program(train(*given, "--steps", "0", "--print-plan", "--write-plan", "again.json"))
+            self.assertEqual(json.loads(self.read("again.json")), json.loads(self.read("p.json")), given)
 
     def test_a_plan_from_a_file_is_compiled_as_it_is(self):
         given = [*MODEL, "--micro-batch", "2", "--bf16", "--hardware", "rtx4090"]

@@ -1,7 +1,9 @@
 // Reads a Plan from a file (--plan) instead of searching for one.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/graph/plan.h"
@@ -16,5 +18,8 @@ namespace strata::train {
 /// another run, the file cannot be read, or it holds more than one object.
 runtime::Plan read_plan(const std::string& file, const runtime::Plan& asked,
                         const std::vector<runtime::SaveMemory>& savings, bool has_drive);
+
+/// The options that --plan overrules, by name.
+std::span<const std::string_view> options_that_plans_decide();
 
 }  // namespace strata::train

@@ -22,6 +22,7 @@
 #include "plan/foresee.h"
 #include "plan/memory_needs.h"
 #include "train/config/make_plan.h"
+#include "train/planning/flags_beside.h"
 #include "train/planning/planned_config.h"
 #include "train/planning/planning_text.h"
 #include "train/report/report_directory.h"
@@ -271,16 +272,12 @@ void note_saving(const PlanCommandLine& line, const PlannedMachine& machine) {
       files.empty() ? "this plan is" : fmt::format("{}:", fmt::join(files, ", "))));
 }
 
-/// Says what a run of the Plan must have as it was planned.
-void note_shape(const TrainOptions& options, int ranks) {
-  if (options.write_plan.empty()) return;
-  const std::string virtual_ranks =
-      options.virtual_ranks > 0 ? fmt::format(" --virtual-ranks {}", options.virtual_ranks) : "";
-  print_file_note(fmt::format(
-      "{}: for {} {} of this model; give train, too: --sequence-length {} --micro-batch {} "
-      "--accumulation {} --dtype {}{}",
-      options.write_plan, ranks, ranks == 1 ? "rank" : "ranks", options.sequence_length,
-      options.micro_batch, options.accumulation, name_of(options.dtype), virtual_ranks));
+/// Says what a run of the Plan must be given besides.
+void note_shape(const ResolvedConfig& config, int ranks) {
+  if (config.options.write_plan.empty()) return;
+  print_file_note(fmt::format("{}: for {} {} of this model; give train, too: {}",
+                              config.options.write_plan, ranks, ranks == 1 ? "rank" : "ranks",
+                              flags_beside(WrittenFile::plan, config)));
 }
 
 /// Says what is needed beside a file whose settings use a drive that no folder stands for.
@@ -295,9 +292,8 @@ void note_folder(const std::string& file, const ResolvedConfig& config) {
 void write_config(const std::string& file, const ResolvedConfig& config) {
   write_file_atomically(file, planned_config(config));
   note_folder(file, config);
-  if (const std::string left = flags_beside_config(config); !left.empty())
-    std::fprintf(stderr, "note: %s does not say everything; give train, too: %s\n", file.c_str(),
-                 left.c_str());
+  if (const std::string left = flags_beside(WrittenFile::settings, config); !left.empty())
+    print_file_note(file + " does not say everything; give train, too: " + left);
 }
 
 /// Writes what the flags ask for of the first machine. `request`: that it was planned for.
@@ -305,7 +301,7 @@ void write_files(const PlanCommandLine& line, RunRequest request, const PlannedM
   if (!machine.refusal.empty()) return;
   if (!line.config_to_write.empty()) write_config(line.config_to_write, machine.config);
   write_plan(machine.config.options, machine.planned.answer.chosen->plan);
-  note_shape(machine.config.options, machine.budget.seat.ranks);
+  note_shape(machine.config, machine.budget.seat.ranks);
   if (machine.config.options.memory_report.empty()) return;
   request.config = machine.config;
   std::fprintf(stderr, "memory report: %s\n", report_plan(request).c_str());
