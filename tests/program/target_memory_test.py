@@ -186,6 +186,9 @@ class TargetMemory(TargetTest):
         self.run_program(train(*asked, "100MB", "--host-memory", f"{least}MB"))
         fast = self.run_program(train(*asked, "100MB", "--host-memory", f"{least}MB", "--strategy", "conservative"), expect=DOES_NOT_FIT)
         self.assertIn("choose another strategy: no target that the machine has would do with this one", fast.stderr)
+        self.write("w.json", json.dumps({"train_batch_size": 16, "strata": {"host_memory": 5_000_000}}, indent=1))
+        named = self.run_program(train(*RUN, "--config", "w.json", "--threads", "1", "--target-memory", "100MB"), expect=DOES_NOT_FIT)
+        self.assertIn(f"its arenas need --host-memory {least}MB, where w.json:4: strata.host_memory gives 5MB; it takes that, a shorter ", named.stderr)
 
     def test_a_target_below_what_a_process_takes_names_one_that_works(self):
         refused = self.run_program(train(*RUN, *SAMPLES, "--threads", "1", "--target-memory", "1MB"), expect=DOES_NOT_FIT)
