@@ -304,6 +304,8 @@ class TargetMemory(TargetTest):
                 (["--target-memory", "much"], USAGE, "--target-memory: found 'much', expected an amount of memory such as 24GB"),
                 (["--target-memory", "0"], USAGE, "--target-memory: found '0', expected an amount of memory"),
                 (["--target-memory", "24"], USAGE, "--target-memory: found '24', which is 24 bytes; give a unit, such as 24GB or 24GiB"),
+                (["--target-memory", "900kB"], USAGE, "--target-memory: found '900kB', which is less than 1 MB"),
+                (["--target-memory", "24GB, 16GB"], USAGE, "expected one amount of memory; plan --target-memory 24GB,16GB plans for each"),
                 (["--target-memory", "24GB,16GB"], USAGE, "found '24GB,16GB', expected one amount of memory; plan --target-memory 24GB,16GB plans for each"),
                 (["--hardware", "rtx4090,h100"], USAGE, "train plans for one machine, and these are 2; plan --hardware rtx4090,h100 plans for each"),
                 (["--target-memory", "900TB"], USAGE, r"--target-memory 900TB: each process on this machine has .*; give at most that, or auto"),
@@ -319,9 +321,11 @@ class TargetMemory(TargetTest):
         self.write("ds.json", json.dumps({"train_batch_size": 16, "strata": {"target_memory": "120MB", "strategy": "balanced", "allow_offload": "none"}}))
         done = self.run_program(train(*RUN, "--config", "ds.json"))
         self.assertRegex(done.stdout, r"target memory 120MB \(balanced\): ")
-        for wrong in ("much", "24"):  # a file's value is no mistake of the command line
-            self.write("ds.json", json.dumps({"strata": {"target_memory": wrong}}))
-            self.assertIn(f"strata.target_memory: found '{wrong}'", self.run_program(train(*RUN, "--config", "ds.json"), expect=CONFIGURATION).stderr)
+        unit = "which is 24 bytes; give a unit, such as \"24GB\""
+        for wrong, why in (("much", "expected an amount of memory"), ("24", unit), (24, unit), (True, "found boolean true, expected bytes, or a string such as \"24GB\"")):
+            self.write("ds.json", json.dumps({"strata": {"target_memory": wrong}}))  # a file's value is no mistake of the command line
+            said = self.run_program(train(*RUN, "--config", "ds.json"), expect=CONFIGURATION).stderr
+            self.assertRegex(said, "strata.target_memory: .*" + re.escape(why))
 
     def planned_with_open_keys(self, job, more, *flags):
         """Returns what two ranks print and measure with a file whose stage and batch are "auto"."""
@@ -480,11 +484,19 @@ class Plan(TargetTest):
         refused = self.run_program(plan(*MODEL, "--hardware", "rtx4090", "--write-config", "x", "--target-memory", "24GB,8GB"), expect=USAGE)
         self.assertIn("--write-config writes the settings of one plan", refused.stderr)
         self.assertIn("--target-memory: found 'much'", self.run_program(plan(*MODEL, "--target-memory", "24GB,much"), expect=USAGE).stderr)
+        blanks = self.run_program(plan(*MODEL, "--hardware", "rtx4090", "--target-memory", "24GB, 8GB ", "--json"))
+        self.assertEqual([one["machine"] for one in json.loads(blanks.stdout)], ["rtx4090 24GB", "rtx4090 8GB"])
 
     def test_a_wrong_machine_costs_no_planning(self):
         done = self.run_program(plan(*MODEL, "--hardware", "rtx4090, h1000"), expect=CONFIGURATION)
         self.assertIn("hardware 'h1000' is not known, did you mean", done.stderr)
         self.assertEqual(done.stdout, "")
+
+    def test_a_word_that_follows_a_list_is_blamed_on_the_list(self):
+        for words, said in ((["--bf16", "--hardware", "rtx4090", "--price", "1", ",2"], "plan: found ',2' after --price 1; write a list without blanks: --price 1,2\n"),
+                            (["--target-memory", "24GB", "8GB"], "plan: found '8GB' after --target-memory 24GB, which takes no more words\n"),
+                            (["--data", "a.txt", "--json", "b.txt"], "plan: found 'b.txt' after --json, which takes no more words\n")):
+            self.assertEqual(self.run_program(plan(*MODEL, *words), expect=USAGE).stderr, said)
 
     def test_a_list_with_nothing_between_its_commas(self):
         for flag, text, place in (("--hardware", "h100,,rtx4090", "part 2 of 3 is empty; put a machine there"), ("--hardware", "h100,", "part 2 of 2"),
