@@ -15,13 +15,13 @@
 #include "core/error.h"
 #include "core/integer.h"
 #include "core/nearest_name.h"
+#include "core/too_few_bytes.h"
 #include "machine/hardware_file.h"
 
 namespace strata::machine {
 namespace {
 
 constexpr std::int64_t kMostBytes = 1'000'000'000'000'000'000;
-constexpr std::int64_t kLeastBytes = 1'000'000;  ///< fewer are a number whose unit was forgotten
 constexpr std::int64_t kMostCounted = 1 << 20;
 constexpr std::int64_t kMostOverrideCores = 1 << 16;
 constexpr double kLeastShare = 1e-6;
@@ -162,7 +162,7 @@ std::string expected(Kind kind) {
 }
 
 std::optional<double> amount_of(std::optional<std::int64_t> bytes) {
-  if (!bytes || *bytes < kLeastBytes || *bytes > kMostBytes) return {};
+  if (!bytes || *bytes < kLeastMeantBytes || *bytes > kMostBytes) return {};
   return static_cast<double>(*bytes);
 }
 
@@ -175,10 +175,9 @@ std::string unclear(Kind kind, std::string_view text) {
   if (!both.empty()) return "which has two readings; write " + both;
   const std::optional<std::int64_t> bytes =
       is_amount ? parse_byte_size(text) : parse_byte_rate(text);
-  if (!bytes || *bytes == 0 || *bytes >= kLeastBytes) return "";
-  return fmt::format("which is {} {}{}; give a unit, such as {}", *bytes,
-                     *bytes == 1 ? "byte" : "bytes", is_amount ? "" : " per second",
-                     is_amount ? "64GB" : "12GB/s");
+  if (!bytes || *bytes == 0 || *bytes >= kLeastMeantBytes) return "";
+  return is_amount ? too_few_bytes(text, *bytes, "64GB")
+                   : too_few_bytes(text, *bytes, "12GB/s", " per second");
 }
 
 std::optional<std::int64_t> ns_from(std::string_view text) {

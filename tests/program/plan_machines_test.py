@@ -113,14 +113,14 @@ class PlanMachines(ProgramTest):
 
     def test_one_name_for_two_files_is_refused(self):
         done = self.plan(*JOB, "--hardware", "h100", "--write-plan", "file.json", "--write-config", "./file.json", expect=2)
-        self.assertIn("--write-config ./file.json and --write-plan file.json are one file", done.stderr)
+        self.assertIn("--write-plan file.json is the file of --write-config ./file.json, which would be overwritten; name another", done.stderr)
 
     def test_the_model_of_a_plan_without_one_is_named(self):
         self.assertIn("note: no --model is given; this is a plan of gpt2-tiny", self.plan("--hardware", "h100").stderr)
 
     def test_a_written_plan_says_how_it_is_used(self):
         done = self.plan(*JOB, "--hardware", "two-cores", "--write-plan", "plan.json")
-        self.assertIn("note: plan.json: for 1 rank of this model; give train, too: --sequence-length 32 --micro-batch 1 --accumulation 1 --dtype fp32\n", done.stderr)
+        self.assertIn("note: plan.json: for 1 rank of this model; give train, too: --model gpt2-tiny --sequence-length 32 --micro-batch 1 --accumulation 1 --dtype fp32\n", done.stderr)
         self.run_program(train("--model", "gpt2-tiny", "--steps", "1", "--threads", "1", "--plan", "plan.json", "--sequence-length", "32", "--micro-batch", "1",
                                "--accumulation", "1", "--dtype", "fp32"))
         error = self.plan(*JOB, "--config", "plan.json", expect=CONFIGURATION).stderr

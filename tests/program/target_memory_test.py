@@ -186,6 +186,9 @@ class TargetMemory(TargetTest):
         self.run_program(train(*asked, "100MB", "--host-memory", f"{least}MB"))
         fast = self.run_program(train(*asked, "100MB", "--host-memory", f"{least}MB", "--strategy", "conservative"), expect=DOES_NOT_FIT)
         self.assertIn("choose another strategy: no target that the machine has would do with this one", fast.stderr)
+        self.write("w.json", json.dumps({"train_batch_size": 16, "strata": {"host_memory": 5_000_000}}, indent=1))
+        named = self.run_program(train(*RUN, "--config", "w.json", "--threads", "1", "--target-memory", "100MB"), expect=DOES_NOT_FIT)
+        self.assertIn(f"its arenas need --host-memory {least}MB, where w.json:4: strata.host_memory gives 5MB; it takes that, a shorter ", named.stderr)
 
     def test_a_target_below_what_a_process_takes_names_one_that_works(self):
         refused = self.run_program(train(*RUN, *SAMPLES, "--threads", "1", "--target-memory", "1MB"), expect=DOES_NOT_FIT)
@@ -301,6 +304,8 @@ class TargetMemory(TargetTest):
                 (["--target-memory", "much"], USAGE, "--target-memory: found 'much', expected an amount of memory such as 24GB"),
                 (["--target-memory", "0"], USAGE, "--target-memory: found '0', expected an amount of memory"),
                 (["--target-memory", "24"], USAGE, "--target-memory: found '24', which is 24 bytes; give a unit, such as 24GB or 24GiB"),
+                (["--target-memory", "900kB"], USAGE, "--target-memory: found '900kB', which is less than 1 MB"),
+                (["--target-memory", "24GB, 16GB"], USAGE, "expected one amount of memory; plan --target-memory 24GB,16GB plans for each"),
                 (["--target-memory", "24GB,16GB"], USAGE, "found '24GB,16GB', expected one amount of memory; plan --target-memory 24GB,16GB plans for each"),
                 (["--hardware", "rtx4090,h100"], USAGE, "train plans for one machine, and these are 2; plan --hardware rtx4090,h100 plans for each"),
                 (["--target-memory", "900TB"], CONFIGURATION, r"--target-memory 900TB: each process on this machine has .*; give at most that, or auto"),
@@ -316,9 +321,11 @@ class TargetMemory(TargetTest):
         self.write("ds.json", json.dumps({"train_batch_size": 16, "strata": {"target_memory": "120MB", "strategy": "balanced", "allow_offload": "none"}}))
         done = self.run_program(train(*RUN, "--config", "ds.json"))
         self.assertRegex(done.stdout, r"target memory 120MB \(balanced\): ")
-        for wrong in ("much", "24"):  # a file's value is no mistake of the command line
-            self.write("ds.json", json.dumps({"strata": {"target_memory": wrong}}))
-            self.assertIn(f"strata.target_memory: found '{wrong}'", self.run_program(train(*RUN, "--config", "ds.json"), expect=CONFIGURATION).stderr)
+        unit = "which is 24 bytes; give a unit, such as \"24GB\""
+        for wrong, why in (("much", "expected an amount of memory"), ("24", unit), (24, unit), (True, "found boolean true, expected bytes, or a string such as \"24GB\"")):
+            self.write("ds.json", json.dumps({"strata": {"target_memory": wrong}}))  # a file's value is no mistake of the command line
+            said = self.run_program(train(*RUN, "--config", "ds.json"), expect=CONFIGURATION).stderr
+            self.assertRegex(said, "strata.target_memory: .*" + re.escape(why))
 
     def planned_with_open_keys(self, job, more, *flags):
         """Returns what two ranks print and measure with a file whose stage and batch are "auto"."""
@@ -477,6 +484,8 @@ class Plan(TargetTest):
         refused = self.run_program(plan(*MODEL, "--hardware", "rtx4090", "--write-config", "x", "--target-memory", "24GB,8GB"), expect=USAGE)
         self.assertIn("--write-config writes the settings of one plan", refused.stderr)
         self.assertIn("--target-memory: found 'much'", self.run_program(plan(*MODEL, "--target-memory", "24GB,much"), expect=USAGE).stderr)
+        blanks = self.run_program(plan(*MODEL, "--hardware", "rtx4090", "--target-memory", "24GB, 8GB ", "--json"))
+        self.assertEqual([one["machine"] for one in json.loads(blanks.stdout)], ["rtx4090 24GB", "rtx4090 8GB"])
 
     def test_a_target_that_one_machine_of_several_lacks_refuses_its_line_alone(self):
         job = [*MODEL, "--hardware", "rtx4090,h100", "--target-memory", "40GB"]
@@ -492,6 +501,12 @@ class Plan(TargetTest):
         done = self.run_program(plan(*MODEL, "--hardware", "rtx4090, h1000"), expect=CONFIGURATION)
         self.assertIn("hardware 'h1000' is not known, did you mean", done.stderr)
         self.assertEqual(done.stdout, "")
+
+    def test_a_word_that_follows_a_list_is_blamed_on_the_list(self):
+        for words, said in ((["--bf16", "--hardware", "rtx4090", "--price", "1", ",2"], "plan: found ',2' after --price 1; write a list without blanks: --price 1,2\n"),
+                            (["--target-memory", "24GB", "8GB"], "plan: found '8GB' after --target-memory 24GB, which takes no more words\n"),
+                            (["--data", "a.txt", "--json", "b.txt"], "plan: found 'b.txt' after --json, which takes no more words\n")):
+            self.assertEqual(self.run_program(plan(*MODEL, *words), expect=USAGE).stderr, said)
 
     def test_a_list_with_nothing_between_its_commas(self):
         for flag, text, place in (("--hardware", "h100,,rtx4090", "part 2 of 3 is empty; put a machine there"), ("--hardware", "h100,", "part 2 of 2"),
@@ -542,7 +557,32 @@ class Plan(TargetTest):
         self.run_program(train("--model", "model.json", "--config", "ds.json", "--steps", "0", "--print-plan", "--write-plan", "second.json"))
         self.assertEqual(json.loads(self.read("second.json")), json.loads(self.read("first.json")))
         noted = self.run_program(plan(*MODEL, "--output", "out", "--save-every", "5", "--write-config", "ds.json"))
-        self.assertIn("note: ds.json does not say everything; give train, too: --output out --save-every 5", noted.stderr)
+        self.assertIn("note: ds.json does not say everything; give train, too: --model model.json --output out --save-every 5\n", noted.stderr)
+
+    def test_the_notes_of_files_name_all_that_is_missing(self):
+        """A run of each file, with the flags that its note names, is the run that was planned."""
+        asked = ["--model", "model.json", "--sequence-length", "64", "--seed", "3", "--steps", "6", "--scheduler", "cosine", "--warmup-steps", "2", "--optimizer", "lion",
+                 "--bf16", "--learning-rate", "3e-4", "--output", "out", "--save-every", "5", "--global-batch", "4", "--device", "cpu", "--threads", "1", "--zero", "1"]
+        said = self.run_program(plan(*asked, "--write-plan", "p.json", "--write-config", "w.json")).stderr
+        of_file, of_plan = (shlex.split(re.search(rf"(?m)^note: {name}.*; give train, too: (.*)$", said)[1]) for name in ("w.json", "p.json"))
+
+        self.write("a.txt", "The quick brown fox jumps over the lazy dog. " * 40)
+
+        def settled(*arguments):
+            table = self.run_program(train(*arguments, "--data", "a.txt", "--tokenizer", "bytes", "--calibrate", "off", "--metrics", "m", "--print-config")).stdout
+            self.assertEqual([line["step"] for line in self.step_metrics("m")], [1, 2, 3, 4, 5, 6])
+            shutil.rmtree(self.home / "out")
+            return dict(line.split()[:2] for line in table.splitlines() if re.match(r"[a-z_0-9.]+ +\S+ +(default|auto|planned|file|command line)", line))
+        planned = settled(*asked)
+        self.assertGreater(len(planned), 60)
+        chosen = {"micro_batch", "accumulation", "activation_checkpointing", "recompute_norms", "checkpoint_ratio", "actions", "plan"}
+        for file, given in (("w.json", ["--config", "w.json", *of_file]), ("p.json", ["--plan", "p.json", *of_plan])):
+            again = settled(*given)
+            differ = {name for name in planned if planned[name] != again.get(name)}
+            decided = {name for name in differ if name.startswith(("zero.", "offload.")) or name in chosen}
+            self.assertEqual(differ - decided, set(), given)
+            self.run_program(train(*given, "--steps", "0", "--print-plan", "--write-plan", "again.json"))
+            self.assertEqual(json.loads(self.read("again.json")), json.loads(self.read("p.json")), given)
 
     def test_a_plan_from_a_file_is_compiled_as_it_is(self):
         given = [*MODEL, "--micro-batch", "2", "--bf16", "--hardware", "rtx4090"]

@@ -43,20 +43,29 @@ bool is_spelled(const FlagRow& row, const std::string& word) {
   return std::ranges::find(spellings, "--" + word) != spellings.end();
 }
 
+/// The key that sets the option; null: none does. A section of DeepSpeed that is called as the
+/// option switches nothing on, but that of Strata does.
+const KeyRow* key_that_sets(std::string_view option) {
+  const std::string own = fmt::format("strata.{}", option);
+  for (const KeyRow& row : key_table())
+    if (row.path == own || (row.path == option && row.shape != JsonShape::section) ||
+        (row.support == Support::obeyed && row.target == option))
+      return &row;
+  return nullptr;
+}
+
 /// Suggests the key of the option that the flag of this name sets, since people write flags of
 /// transformers ("learning_rate", "max_steps") into files; "" if there is no such flag.
 std::string meant_by_flag(const std::string& key) {
   for (const FlagRow& row : flag_table()) {
-    if (row.use != FlagUse::option || !is_spelled(row, key)) continue;
+    const bool sets = row.use == FlagUse::option || row.use == FlagUse::fixed;
+    if (!sets || !is_spelled(row, key)) continue;
     const std::string flag = flag_of(row.target);
-    for (const KeyRow& known : key_table()) {
-      const bool sets = known.support == Support::obeyed && known.target == row.target;
-      if (!sets && known.path != row.target) continue;
-      const bool is_top = known.path.find('.') == std::string_view::npos;
-      return fmt::format(", did you mean '{}'{}, or {}?", known.path,
-                         is_top ? " at the top level" : "", flag);
-    }
-    return ", did you mean the flag " + flag + "?";
+    const KeyRow* known = key_that_sets(row.target);
+    if (known == nullptr) return ", did you mean the flag " + flag + "?";
+    const bool is_top = known->path.find('.') == std::string_view::npos;
+    return fmt::format(", did you mean '{}'{}, or {}?", known->path,
+                       is_top ? " at the top level" : "", flag);
   }
   return "";
 }
@@ -107,16 +116,16 @@ class Reader {
     read_.findings.warnings.push_back(place_of(value) + ": " + text);
   }
 
-  /// Suggests the nearest key of the section, what a flag of that name sets, or a section in which
-  /// the key is known.
+  /// Suggests what a flag of exactly that name sets, the nearest key of the section, or a section
+  /// in which the key is known.
   static std::string hint(const std::string& key, const std::string& prefix) {
+    if (const std::string meant = meant_by_flag(key); !meant.empty()) return meant;
     std::vector<std::string_view> known = keys_of_section(prefix);
     // Some sections have no rows for their keys.
     if (const KeyRow* section = find_key(prefix); section != nullptr && names_switch(*section))
       known.push_back(section->on_switch);
     const std::string near = suggestion(key, known);
     if (!near.empty()) return near;
-    if (const std::string meant = meant_by_flag(key); !meant.empty()) return meant;
     for (const KeyRow& row : key_table()) {
       if (row.path.ends_with("." + key)) {
         return fmt::format(", did you mean '{}'?", row.path);

@@ -213,7 +213,8 @@ constexpr OptionRow kModelRows[] = {
      "--layer-major, moves them once and keeps them there anyway"},
     {FIELD(offload.checksums), Spelling{"--checksum-swap,--checksum_swap"},
      Key{"strata.checksum_swap"}, "find swapped bytes that come back other than they were written"},
-    {FIELD(target.memory), Spelling{"--target-memory", "SIZE|auto"}, Key{"strata.target_memory"},
+    {FIELD(target.memory), Spelling{"--target-memory", "SIZE|auto"},
+     Key{"strata.target_memory", "", JsonShape::size},
      "memory of each GPU in all, or of each process on the CPU: settings of batch, ZeRO, "
      "checkpointing and offload that are not given are then chosen so that steps fit and are fast; "
      "auto: what is free"},

@@ -152,6 +152,35 @@ void require_model(const PlanComparison& is, const runtime::Plan& plan,
 
 }  // namespace
 
+std::span<const std::string_view> options_that_plans_decide() {
+  static constexpr std::string_view kDecided[] = {"zero.stage",
+                                                  "zero.reduce_bucket_elements",
+                                                  "zero.allgather_bucket_elements",
+                                                  "zero.sub_group_elements",
+                                                  "zero.prefetch_bucket_elements",
+                                                  "zero.overlap_comm",
+                                                  "zero.param_persistence_threshold_elements",
+                                                  "zero.model_persistence_threshold_elements",
+                                                  "zero.max_live_parameters_elements",
+                                                  "zero.max_reuse_distance_elements",
+                                                  "offload.optimizer",
+                                                  "offload.parameters",
+                                                  "offload.activations",
+                                                  "offload.optimizer_ratio",
+                                                  "offload.parameter_host_elements",
+                                                  "offload.updates",
+                                                  "offload.layer_major",
+                                                  "offload.gradients",
+                                                  "activation_checkpointing",
+                                                  "recompute_norms",
+                                                  "checkpoint_segments",
+                                                  "checkpoint_ratio",
+                                                  "actions",
+                                                  "state_recipe",
+                                                  "tile_elements"};
+  return kDecided;
+}
+
 runtime::Plan stored_plan(const std::string& file) {
   const std::string text = text_of(file);
   if (text.find("[0] {\n") != std::string::npos)

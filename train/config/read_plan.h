@@ -1,7 +1,9 @@
 // Reads a Plan from a file (--plan) instead of searching for one.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/graph/plan.h"
@@ -20,5 +22,8 @@ runtime::Plan read_plan(const std::string& file, const runtime::Plan& asked,
 /// Reads the Plan in `file` as it is, for whichever run it is. Throws ConfigError as read_plan
 /// does.
 runtime::Plan stored_plan(const std::string& file);
+
+/// The options that --plan overrules, by name.
+std::span<const std::string_view> options_that_plans_decide();
 
 }  // namespace strata::train

@@ -1,7 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <sstream>
 
 #include "train/config/testing/settled_options.h"
 #include "train/models/hf_config.h"
@@ -14,6 +16,22 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+
+TEST(Resolve, ListsProblemsByTheirLines) {
+  const std::string said = refusal(with_batch(R"("scheduler": {"type": "WarmupLR",
+    "params": {"warmup_num_steps": -1}}, "gradient_clipping": -2,
+    "optimizer": {"type": "Lamb"}, "steps_per_print": "no", "wandb": {"enable": true},
+    "strata": {"stepz": 3, "shuffle": 7}, "bf16": {"enabled": 7}, "stpes": 3)"));
+  std::vector<char> lines;
+  std::istringstream messages(said);
+  for (std::string line; std::getline(messages, line);) {
+    const std::size_t place = line.find("ds.json:");
+    ASSERT_NE(place, line.npos) << line;
+    lines.push_back(line.starts_with("warning: ") ? line[place + 8] + 10 : line[place + 8]);
+  }
+  EXPECT_GE(lines.size(), 6U) << said;
+  EXPECT_TRUE(std::ranges::is_sorted(lines)) << said;
+}
 
 TEST(Resolve, NothingAtAllIsARun) {
   const ResolvedConfig resolved = resolve_flags({}, 2);

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "core/error.h"
@@ -11,6 +12,21 @@
 
 namespace strata::train {
 namespace {
+
+/// The line of the file that a message begins with; of other messages a line behind all.
+std::size_t line_of(const std::string& message, const std::string& file) {
+  std::size_t line = std::string::npos;
+  const std::string_view text = message;
+  if (!file.empty() && text.starts_with(file + ":"))
+    std::from_chars(text.data() + file.size() + 1, text.data() + text.size(), line);
+  return line;
+}
+
+/// Sorts messages by their lines in the file; what is about flags comes last.
+void sort_by_line(std::vector<std::string>& messages, const std::string& file) {
+  std::ranges::stable_sort(messages, {},
+                           [&](const std::string& message) { return line_of(message, file); });
+}
 
 const Given* find(const Settings& settings, std::string_view name) {
   const auto it = settings.find(name);
@@ -300,6 +316,8 @@ void Resolver::report_open_autos() {
 
 ResolvedConfig Resolver::finish() {
   report_open_autos();
+  sort_by_line(findings_.problems, file_.file);
+  sort_by_line(findings_.warnings, file_.file);
   if (!findings_.problems.empty()) {
     std::string message = joined(findings_.problems, "\n");
     for (const std::string& text : findings_.warnings) message += "\nwarning: " + text;

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "train/config/make_plan.h"
+#include "train/config/read_plan.h"
 #include "train/config/resolver.h"
 
 namespace strata::train {
@@ -134,31 +135,7 @@ void Resolver::check_unused_offload() {
 void Resolver::note_planned() {
   if (options_.plan.empty()) return;
   std::string flags;
-  for (const char* option : {"zero.stage",
-                             "zero.reduce_bucket_elements",
-                             "zero.allgather_bucket_elements",
-                             "zero.sub_group_elements",
-                             "zero.prefetch_bucket_elements",
-                             "zero.overlap_comm",
-                             "zero.param_persistence_threshold_elements",
-                             "zero.model_persistence_threshold_elements",
-                             "zero.max_live_parameters_elements",
-                             "zero.max_reuse_distance_elements",
-                             "offload.optimizer",
-                             "offload.parameters",
-                             "offload.activations",
-                             "offload.optimizer_ratio",
-                             "offload.parameter_host_elements",
-                             "offload.updates",
-                             "offload.layer_major",
-                             "offload.gradients",
-                             "activation_checkpointing",
-                             "recompute_norms",
-                             "checkpoint_segments",
-                             "checkpoint_ratio",
-                             "actions",
-                             "state_recipe",
-                             "tile_elements"})
+  for (const std::string_view option : options_that_plans_decide())
     if (const Given* said = flag(option)) flags += (flags.empty() ? "" : ", ") + said->where;
   if (!flags.empty())
     findings_.notes.push_back(

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/byte_size.h"
+#include "core/too_few_bytes.h"
 #include "train/config/flag_table.h"
 #include "train/config/optimizer_recipe.h"
 #include "train/config/resolver.h"
@@ -14,9 +15,15 @@
 namespace strata::train {
 namespace {
 
+std::string without_blanks(std::string text) {
+  std::erase(text, ' ');
+  return text;
+}
+
 /// True for "24GB,16GB". A part without a unit is one of a number that has a comma in it:
 /// "24,000MB".
-bool is_list_of_targets(const std::string& text) {
+bool is_list_of_targets(const std::string& typed) {
+  const std::string text = without_blanks(typed);
   const std::vector<std::string_view> parts = listed(text);
   return parts.size() > 1 && std::ranges::all_of(parts, [](std::string_view part) {
            const bool has_unit = part.find_first_not_of("0123456789. ") != part.npos;
@@ -96,7 +103,7 @@ void Resolver::check_target() {
   }
   const char* option = wanted ? "target.memory" : "target.strategy";
   if (target.memory != "auto") {
-    constexpr std::int64_t kLeast = 1'000'000;  // fewer are a number whose unit was forgotten
+    const char* example = flag(option) != nullptr ? "24GB or 24GiB" : "\"24GB\" or \"24GiB\"";
     const std::optional<std::int64_t> bytes = parse_byte_size(target.memory);
     if (const std::string both = both_readings_of_size(target.memory); !both.empty())
       wrong_value(option,
@@ -104,15 +111,14 @@ void Resolver::check_target() {
     else if (is_list_of_targets(target.memory))
       wrong_value(option, fmt::format("found '{}', expected one amount of memory; plan "
                                       "--target-memory {} plans for each",
-                                      target.memory, target.memory));
+                                      target.memory, without_blanks(target.memory)));
     else if (!bytes || *bytes == 0 || *bytes == kUnlimitedMemory)
       wrong_value(option, fmt::format("found '{}', expected an amount of memory such as 24GB (GB "
                                       "is 1e9 bytes, GiB 2^30), or auto for what is free",
                                       target.memory));
-    else if (*bytes < kLeast)
-      wrong_value(option, fmt::format("found '{}', which is {} bytes; give a unit, such as 24GB or "
-                                      "24GiB",
-                                      target.memory, *bytes));
+    else if (*bytes < kLeastMeantBytes)
+      wrong_value(option, fmt::format("found '{}', {}", target.memory,
+                                      too_few_bytes(target.memory, *bytes, example)));
   }
   const auto excludes = [&](const char* excluded, const std::string& why) {
     if (const Given* other = given(excluded))

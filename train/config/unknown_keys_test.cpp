@@ -38,6 +38,16 @@ TEST(UnknownKeys, MayBeNamesOfFlags) {
        "'train_micro_batch_size_per_gpu' at the top level, or --micro-batch N?"},
       {"lr_scheduler_type", "'scheduler.type', or --scheduler TYPE?"},
       {"dtype", "the flag --dtype fp32|bf16|fp16|auto?"},
+      {"gradient_checkpointing",
+       "'strata.activation_checkpointing', or --activation-checkpointing [BOOL]?"},
+      {"activation-checkpointing",
+       "'strata.activation_checkpointing', or --activation-checkpointing [BOOL]?"},
+      {"data", "the flag --data FILE...?"},
+      {"steps", "'strata.steps', or --steps N?"},
+      {"zero", "'zero_optimization.stage', or --zero 0|1|2|3?"},
+      {"checkpoint_ratio", "'strata.activation_checkpointing.ratio', or --checkpoint-ratio X?"},
+      {"cpu_optimizer",
+       "'zero_optimization.offload_optimizer.device', or --offload-optimizer none|cpu|nvme?"},
   };
   for (const auto& [key, meant] : kNames)
     EXPECT_EQ(lines(resolve_text(with_batch("\"" + key + "\": 1")).warnings),

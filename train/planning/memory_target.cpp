@@ -7,6 +7,7 @@
 #include "core/byte_size.h"
 #include "core/error.h"
 #include "core/format_bytes.h"
+#include "core/too_few_bytes.h"
 #include "runtime/execute/trace.h"
 
 namespace strata::train {
@@ -33,12 +34,10 @@ std::int64_t process_bytes(const TrainOptions& options, const machine::Machine& 
 
 std::int64_t target_bytes(const TargetOptions& target, std::int64_t all, const std::string& what) {
   if (target.memory.empty() || target.memory == "auto") return all;
-  constexpr std::int64_t kLeast = 1'000'000;  // fewer are a number whose unit was forgotten
   const std::int64_t bytes = parse_byte_size(target.memory).value();
-  if (bytes < kLeast)
-    throw InvalidArgument(
-        fmt::format("--target-memory {}: that is {} bytes; give a unit, such as 24GB or 24GiB",
-                    target.memory, bytes));
+  if (bytes < kLeastMeantBytes)
+    throw InvalidArgument(fmt::format("--target-memory: found '{}', {}", target.memory,
+                                      too_few_bytes(target.memory, bytes, "24GB or 24GiB")));
   if (all > 0 && bytes > all)
     throw ConfigError(fmt::format("--target-memory {}: {} has {}; give at most that, or auto",
                                   target.memory, what, format_bytes(all)));

@@ -10,15 +10,16 @@
 #include "core/json.h"
 #include "core/json_writer.h"
 #include "train/config/option_fields.h"
-#include "train/planning/planned_options.h"
 
 namespace strata::train {
 namespace {
 
-/// The options that say what steps compute, where their bytes lie and who is told of them; a name
-/// that ends with a dot stands for all of its group. How long a run takes and how often it does
+/// The options that say what steps compute, how many there are, where their bytes lie and who is
+/// told of them; a name that ends with a dot stands for all of its group. How often a run does
 /// something is left to flags.
 constexpr std::string_view kShaping[] = {
+    "steps",
+    "epochs",
     "seed",
     "shuffle",
     "sequence_length",
@@ -53,12 +54,6 @@ constexpr std::string_view kShaping[] = {
     "steps_per_print",
     "wall_clock_breakdown",
 };
-
-/// Options that need files, some of which change Programs, too, by evaluating and saving.
-constexpr std::string_view kLeftToFlags[] = {
-    "eval_data",        "eval_every_steps",    "eval_strategy",           "output",
-    "checkpoint.every", "checkpoint.strategy", "checkpoint.asynchronous", "metrics",
-    "logs.report_to",   "logs.directory"};
 
 /// The options that are written whatever they are.
 constexpr std::string_view kAlways[] = {"micro_batch", "accumulation", "global_batch",
@@ -135,6 +130,21 @@ class Entries {
  public:
   explicit Entries(const ResolvedConfig& config) : config_(config), options_(config.options) {}
 
+  /// The entries of the options alone that `wants`; their optimizer and schedule are named.
+  std::vector<Entry> of(const std::function<bool(std::string_view)>& wants) {
+    const std::vector<OptionField> fields = option_fields(options_);
+    for (const OptionField& field : fields)
+      if (wants(field.name) && counts(field.name)) add(field.key.path, json_of(field));
+    const auto has = [&](std::string_view section) {
+      return std::ranges::any_of(entries_,
+                                 [&](auto& one) { return one.path.starts_with(section); });
+    };
+    if (has("optimizer.")) add("optimizer.type", quoted_json(type_of_optimizer()));
+    if (has("scheduler."))
+      add("scheduler.type", quoted_json(std::string(deepspeed_schedule(options_.scheduler.type))));
+    return std::move(entries_);
+  }
+
   std::vector<Entry> all() {
     TrainOptions defaults;
     const std::vector<OptionField> untouched = option_fields(defaults);
@@ -182,9 +192,15 @@ class Entries {
       return !deepspeed_schedule(options_.scheduler.type).empty();
     if (option.starts_with("loss_scale.")) return options_.dtype == DType::f16;
     if (option == "bf16_check_overflow") return options_.dtype == DType::bf16;
+    if (option == "steps") return options_.steps != 0;  // 0 is said where nothing is to be trained
     if (option == "communication_dtype")
       return is_chosen(config_, option) || options_.communication_dtype != options_.dtype;
     return true;
+  }
+
+  [[nodiscard]] std::string type_of_optimizer() const {
+    constexpr const char* kTypes[] = {"AdamW", "Adam", "Lion", "SGD"};
+    return kTypes[static_cast<int>(options_.optimizer.type)];
   }
 
   /// Adds the type, and betas, which have one key for both. AdamW is what a run has anyway: it is
@@ -197,8 +213,7 @@ class Entries {
       return differs(*find_field(fields, option), *find_field(untouched, option));
     };
     if (optimizer.type != OptimizerType::adamw || says("optimizer.learning_rate")) {
-      constexpr const char* kTypes[] = {"AdamW", "Adam", "Lion", "SGD"};
-      add("optimizer.type", quoted_json(kTypes[static_cast<int>(optimizer.type)]));
+      add("optimizer.type", quoted_json(type_of_optimizer()));
     }
     if (optimizer.type == OptimizerType::adam) add("optimizer.params.adam_w_mode", "false");
     if ((says("optimizer.beta1") || says("optimizer.beta2")) &&
@@ -273,16 +288,19 @@ std::string planned_config(const ResolvedConfig& config) {
   return json.finish() + "\n";
 }
 
-std::string flags_beside_config(const ResolvedConfig& config) {
-  const bool needs_schedule = deepspeed_schedule(config.options.scheduler.type).empty();
-  std::vector<PlannedOption> left;
-  for (const ResolvedField& field : config.fields) {
-    const bool is_left = std::ranges::find(kLeftToFlags, field.name) != std::end(kLeftToFlags) ||
-                         field.name == "scheduler.warmup_ratio" ||
-                         (needs_schedule && field.name.starts_with("scheduler."));
-    if (is_left && is_chosen(config, field.name)) left.push_back({field.name, field.value});
-  }
-  return flags_text(left);
+bool is_written(const ResolvedConfig& config, std::string_view option) {
+  if (option == "scheduler.warmup_ratio") return false;
+  if (option.starts_with("scheduler."))
+    return !deepspeed_schedule(config.options.scheduler.type).empty();
+  return is_shaping(option) || option == "dtype" || option == "activation_checkpointing";
+}
+
+std::string config_of(const ResolvedConfig& config,
+                      const std::function<bool(std::string_view option)>& wants) {
+  JsonWriter json(0);
+  json.begin_object();
+  write_members(json, Entries(config).of(wants), "");
+  return json.end_object().finish();
 }
 
 }  // namespace strata::train

@@ -1,20 +1,25 @@
 // Writes planned settings as the JSON file that train and DeepSpeed read.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <string_view>
 
 #include "train/config/resolve.h"
 
 namespace strata::train {
 
-/// Returns a DeepSpeed JSON with every setting of `config` that says what a step computes and where
-/// its bytes lie, given or planned, and under "strata" those that DeepSpeed has no key for: a run
-/// with this file alone has the same Programs. How long a run is, its data, schedule of learning
-/// rates, evaluations, checkpoints and logs are left to flags.
+/// Returns a DeepSpeed JSON with every setting of `config` that says what a step computes, where
+/// its bytes lie and how long the run is, given or planned, and under "strata" those that DeepSpeed
+/// has no key for: a run with this file alone has the same Programs. Its model, data, evaluations,
+/// checkpoints and schedules of transformers are left to flags (flags_beside.h).
 std::string planned_config(const ResolvedConfig& config);
 
-/// The given settings that planned_config leaves to flags although they change Programs, since they
-/// need files: evaluation and checkpoints, as flags that one could type; "": none.
-std::string flags_beside_config(const ResolvedConfig& config);
+/// True if planned_config writes the option where it is given and has an effect.
+bool is_written(const ResolvedConfig& config, std::string_view option);
+
+/// The same as planned_config, in one line, with the options alone that `wants` and keys set.
+std::string config_of(const ResolvedConfig& config,
+                      const std::function<bool(std::string_view option)>& wants);
 
 }  // namespace strata::train

@@ -337,6 +337,15 @@ static std::string_view without_demand(const ResolvedConfig& config) {
                                                                       : "--strategy balanced ";
 }
 
+/// ", where ds.json:13: strata.host_memory gives 80MB": the limit, if a file says it, since no flag
+/// that was typed is to blame then; "" for a flag.
+static std::string limit_of_file(const ResolvedConfig& config) {
+  for (const ResolvedField& field : config.fields)
+    if (field.name == "offload.host_memory_bytes" && field.origin == Origin::file)
+      return fmt::format(", where {} gives {}", field.where, field.value);
+  return "";
+}
+
 /// "the host has 113.25 GiB to give, 256.00 MiB too little": what the host of a device and its
 /// drives lack of `lacking`, for all of its ranks; "": nothing.
 static std::string lacking_text(const plan::MemoryNeeds& lacking, const plan::MemoryNeeds& needs,
@@ -344,8 +353,8 @@ static std::string lacking_text(const plan::MemoryNeeds& lacking, const plan::Me
   const auto all = [&](std::int64_t of_rank) { return of_rank * budget.local_ranks; };
   std::string text;
   if (lacking.host > 0) {
-    text = fmt::format("the host has {} to give, {} too little", format_bytes(budget.host_bytes),
-                       format_bytes(all(lacking.host)));
+    text = fmt::format("the host has {} to give{}, {} too little", format_bytes(budget.host_bytes),
+                       limit_of_file(config), format_bytes(all(lacking.host)));
     constexpr std::int64_t kRound = 1'000'000;
     const std::int64_t needed = round_up(all(needs.host), kRound);
     if (needed <= budget.most_host_bytes)
@@ -378,7 +387,8 @@ static std::string nearest_text(plan::PlannedStep nearest, const ResolvedConfig&
   const std::int64_t limit = needed_host_limit(nearest, config, budget);
   const bool lacks_limit_alone = limit > 0 && short_of.empty();
   if (limit > 0)
-    short_of.push_back(fmt::format("its arenas need --host-memory {}", byte_size_text(limit)));
+    short_of.push_back(fmt::format("its arenas need --host-memory {}{}", byte_size_text(limit),
+                                   limit_of_file(config)));
   return fmt::format(
       "nothing fits, and no --target-memory would do: the {} plan{} needs {} ({} as a target), and "
       "{}; it takes {}, a shorter --sequence-length or a smaller model",

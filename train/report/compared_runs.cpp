@@ -36,12 +36,31 @@ double number_of(const JsonValue& line, std::string_view member) {
   return value.is(JsonKind::null) ? std::numeric_limits<double>::quiet_NaN() : value.as_number();
 }
 
-/// Reads a file of --metrics: a JSON object in each line. A last line that does not end is that of
-/// a run that goes on, or was killed, and is left out.
+constexpr std::string_view kBlanks = " \t\r\n";
+
+/// True for a file of --metrics, whose lines are JSON objects; empty lines may come before them.
+bool is_metrics(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(kBlanks);
+  return first != text.npos && text[first] == '{';
+}
+
+/// Says of which run a file without steps is.
+std::string why_no_steps(std::string_view text) {
+  if (text.find_first_not_of(kBlanks) == text.npos) return "it is empty";
+  const bool has_lines = is_metrics(text) && text.find('\n') != text.npos;
+  return has_lines ? "all of its lines are about something else, as those of a run that only "
+                     "evaluates; name the metrics of a run that trained"
+                   : "it is of a plan, or of a run that failed before its first step ended";
+}
+
+/// Reads a file of --metrics: a JSON object in each line that is not empty. A last line that does
+/// not end is that of a run that goes on, or was killed, and is left out.
 std::vector<StepRow> steps_of_metrics(std::string_view text, const std::string& file) {
   std::string array = "[";  // of the lines, which keep their numbers
-  for (std::size_t end = 0; (end = text.find('\n')) != text.npos; text.remove_prefix(end + 1))
-    array.append(text.substr(0, end)).append(",\n");
+  for (std::size_t end = 0; (end = text.find('\n')) != text.npos; text.remove_prefix(end + 1)) {
+    const std::string_view line = text.substr(0, end);
+    array.append(line).append(line.find_first_not_of(kBlanks) == line.npos ? "\n" : ",\n");
+  }
   const JsonValue lines = parse_json(array + "]", file,
                                      {.allow_trailing_commas = true,
                                       .fault = JsonFault::configuration,
@@ -76,13 +95,12 @@ ComparedRun read_compared_run(const std::string& path) {
       fs::is_directory(path, error) ? (fs::path(path) / "steps.csv").string() : path;
   require_file(path, file);
   const std::string text = read_whole_file(file, kMostBytes);
-  ComparedRun run{.name = path,
-                  .steps = text.starts_with('{') ? steps_of_metrics(text, file)
-                                                 : steps_of_table(CsvTable(text, file))};
-  if (run.steps.empty())
-    throw ConfigError(
-        file +
-        " has no steps; it is of a plan, or of a run that failed before its first step ended");
+  ComparedRun run{.name = path};
+  if (is_metrics(text))
+    run.steps = steps_of_metrics(text, file);
+  else if (text.find_first_not_of(kBlanks) != text.npos)
+    run.steps = steps_of_table(CsvTable(text, file));
+  if (run.steps.empty()) throw ConfigError(file + " has no steps; " + why_no_steps(text));
   return run;
 }
 

@@ -76,6 +76,28 @@ TEST_F(ComparedRuns, StepsAreReadFromMetrics) {
               HasSubstr("none.m has no steps"));
 }
 
+TEST_F(ComparedRuns, MetricsMayHaveEmptyLines) {
+  constexpr const char* kStep =
+      R"({"step": 1, "loss": 2, "learning_rate": 0.1, "grad_norm": 2, "seconds": 1})";
+  const ComparedRun run =
+      read_compared_run(write("run.m", std::string("\n \r\n") + kStep + "\n\n" + kStep + "\n\n"));
+  EXPECT_EQ(run.steps.size(), 2U);
+  EXPECT_THAT(refusal([&] { (void)read_compared_run(write("bad.m", "\n{}\n{\n")); }),
+              HasSubstr("bad.m:3: "));
+}
+
+TEST_F(ComparedRuns, SaysWhichRunsHaveNoSteps) {
+  const auto read = [&](const std::string& text) {
+    return refusal([&] { (void)read_compared_run(write("none.m", text)); });
+  };
+  EXPECT_THAT(read("{\"step\": 4, \"eval_loss\": 3.5}\n"),
+              HasSubstr("none.m has no steps; all of its lines are about something else, as those "
+                        "of a run that only evaluates"));
+  EXPECT_THAT(read("{\"step\": 1, \"lo"), HasSubstr("a run that failed before its first step"));
+  EXPECT_THAT(read(kHead), HasSubstr("it is of a plan, or of a run that failed before"));
+  EXPECT_THAT(read(" \n"), HasSubstr("none.m has no steps; it is empty"));
+}
+
 TEST_F(ComparedRuns, WhatHasNoStepsIsRefused) {
   const auto read = [&](const std::string& path) {
     return refusal([&] { (void)read_compared_run(path); });

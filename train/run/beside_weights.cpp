@@ -27,6 +27,12 @@ constexpr std::string_view kWeights[] = {
 constexpr std::string_view kOfAnotherRun[] = {"config.json", "trainer_state.json",
                                               "strata_choices.json"};
 
+/// Names of other files that models and checkpoints come with; not those of choices, which
+/// --choices may name to write them.
+constexpr std::string_view kOfModels[] = {"config.json",        "generation_config.json",
+                                          "trainer_state.json", kManifestName,
+                                          "README.md",          "LICENSE"};
+
 /// Names of what Git and downloads leave in a directory.
 constexpr std::string_view kOfTheDownload[] = {".git", ".gitattributes", ".gitignore", ".cache"};
 
@@ -107,6 +113,10 @@ class Collector {
 };
 
 }  // namespace
+
+bool is_model_file(std::string_view name) {
+  return is_weights(name) || is_tokenizer(name) || is_one_of(kOfModels, name);
+}
 
 BesideWeights read_beside_weights(const std::string& model, const std::string& tokenizer) {
   BesideWeights beside;

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace strata::train {
@@ -20,5 +21,9 @@ struct BesideWeights {
 /// checkpoint's own files, and what Git and downloads left. The files of `tokenizer` (a directory
 /// or tokenizer.json; "": the model's) replace the model's.
 BesideWeights read_beside_weights(const std::string& model, const std::string& tokenizer);
+
+/// True if a file of this name in a model directory is the model's, whoever reads it: config.json,
+/// weights, a tokenizer's files and the like; false for names that tell nothing.
+bool is_model_file(std::string_view name);
 
 }  // namespace strata::train

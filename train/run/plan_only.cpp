@@ -16,6 +16,7 @@
 #include "train/planning/memory_target.h"
 #include "train/planning/planning_text.h"
 #include "train/report/report_directory.h"
+#include "train/run/kept_inputs.h"
 #include "train/run/memory_advice.h"
 #include "train/run/plan_report.h"
 #include "train/run/plan_target.h"
@@ -132,6 +133,7 @@ bool plans_only(const TrainOptions& options, bool checks) {
 }
 
 void print_plan_only(const RunRequest& asked, const RunListeners& listeners) {
+  keep_inputs(asked);
   NewFolders folders;
   require_report_directory(asked.config.options.memory_report, folders);
   require_writable_file(asked.config.options.write_plan, "--write-plan");

@@ -9,6 +9,7 @@
 #include "train/config/make_plan.h"
 #include "train/run/alike_ranks.h"
 #include "train/run/host_limits.h"
+#include "train/run/kept_inputs.h"
 #include "train/run/memory_advice.h"
 #include "train/run/model_directory.h"
 #include "train/run/plan_memory.h"
@@ -55,6 +56,7 @@ void open_run(RunParts& run) {
   const RankContext& context = run.request.context;
   require_output(run.options);
   if (run.first) {
+    keep_inputs(run.request);
     require_writable(run.options, run.folders);
     require_resume_target(run.options.checkpoint.resume, restart_of(context));
   }

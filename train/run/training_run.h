@@ -5,8 +5,10 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "core/error.h"
+#include "core/overwriting.h"
 #include "core/rank_context.h"
 #include "machine/machine.h"
 #include "train/config/resolve.h"
@@ -24,6 +26,7 @@ struct RunRequest {
   ModelConfig model;
   std::span<const ModelFamily> own = {};          ///< families besides those of this repository
   std::optional<machine::Machine> hardware = {};  ///< machine to plan for, if nothing is trained
+  std::vector<NamedFile> read = {};  ///< files that settings came from, not to be written over
   bool owns_signals =
       false;  ///< of the process, where --save-on-signal false leaves them to others
   MicroBatchIn micro_batch_in = {};  ///< needed if context.is_elastic; may be empty otherwise

@@ -7,8 +7,6 @@
 #include <cerrno>
 #include <filesystem>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "core/error.h"
 #include "core/unique_fd.h"
@@ -49,31 +47,6 @@ void try_file(const std::string& file, const std::string& flag) {
   const bool exists = errno == EEXIST;
   if (!exists || !UniqueFd(::open(file.c_str(), O_WRONLY | O_CLOEXEC)).valid())
     throw IoError(file, 0, "cannot write the file of " + flag, errno);
-}
-
-/// Refuses a file to write that is also a text to read, or that two flags name.
-void require_own_files(const TrainOptions& options) {
-  std::vector<std::pair<std::string, std::string>> files;  // flag, path
-  for (const std::string& file : options.data) files.emplace_back("--data", file);
-  files.emplace_back("--eval-data", options.eval_data);
-  const std::size_t read = files.size();
-  files.insert(files.end(), {{"--metrics", options.metrics},
-                             {"--trace", options.trace},
-                             {"--profile", options.profile},
-                             {"--dump-state", options.dump_state},
-                             {"--write-plan", options.write_plan}});
-  for (const std::string& file : report_files(options.memory_report))
-    files.emplace_back("--memory-report", file);
-  for (std::size_t i = read; i < files.size(); ++i)
-    for (std::size_t j = 0; j < i && !files[i].second.empty(); ++j) {
-      std::error_code unknown;  // a file that does not exist yet is compared by name
-      const bool regular =
-          !fs::exists(files[i].second, unknown) || fs::is_regular_file(files[i].second, unknown);
-      if (regular && (files[i].second == files[j].second ||
-                      fs::equivalent(files[i].second, files[j].second, unknown)))
-        throw InvalidArgument(files[i].first + " " + files[i].second + " is the file of " +
-                              files[j].first + ", which would be overwritten; name another");
-    }
 }
 
 }  // namespace
@@ -122,7 +95,6 @@ void require_writable(const TrainOptions& options, NewFolders& folders) {
   require_output(options);
   if (!options.output.empty()) folders.make_writable(options.output, kOutput);
   require_report_directory(options.memory_report, folders);
-  require_own_files(options);
   require_writable_file(options.metrics, "--metrics");
   require_writable_file(options.trace, "--trace");
   require_writable_file(options.profile, "--profile");

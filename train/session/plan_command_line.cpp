@@ -30,6 +30,8 @@ class Words {
  public:
   Words(int argc, const char* const* argv) : words_(argv + 1, argv + argc) {}
 
+  /// True if the next word is no flag.
+  [[nodiscard]] bool is_value_next() const { return !done() && !words_[at_].starts_with('-'); }
   [[nodiscard]] bool done() const { return at_ == words_.size(); }
   /// Returns the next word, a flag without what follows its '='.
   std::string next() {
@@ -43,6 +45,11 @@ class Words {
   }
   /// Returns the last word as it was typed.
   [[nodiscard]] const std::string& whole() const { return words_[at_ - 1]; }
+  /// Returns the words from the flag on, as they were typed.
+  [[nodiscard]] std::string typed(std::size_t from) const {
+    return fmt::format("{}", fmt::join(words_.begin() + from, words_.begin() + at_, " "));
+  }
+  [[nodiscard]] std::size_t at() const { return at_; }
   std::string value_of(const std::string& flag) {
     if (value_) return *value_;
     if (done()) throw InvalidArgument(flag + " needs a value");
@@ -97,12 +104,21 @@ void refuse_gaps(std::string_view flag, const std::string& text, std::string_vie
                       flag, text, i + 1, parts.size(), what));
 }
 
+/// Splits a list at its commas, and leaves out blanks around its parts.
+std::vector<std::string> parts_of(std::string_view text) {
+  std::vector<std::string> parts;
+  for (const std::string_view part : listed(text)) {
+    const std::size_t first = std::min(part.find_first_not_of(' '), part.size());
+    parts.emplace_back(part.substr(first, part.find_last_not_of(' ') + 1 - first));
+  }
+  return parts;
+}
+
 /// Splits the targets of --target-memory. A number without unit beside others is one that was
 /// written with a comma: "24,000MB".
 std::vector<std::string> targets_from(const std::string& text) {
   refuse_gaps("--target-memory", text, "a target");
-  std::vector<std::string> targets;
-  for (const std::string_view target : listed(text)) targets.emplace_back(target);
+  const std::vector<std::string> targets = parts_of(text);
   if (targets.empty()) return {""};  // refused by name
   const auto is_bare = [](const std::string& target) {
     return !target.empty() && target.find_first_not_of("0123456789.") == target.npos;
@@ -137,7 +153,7 @@ void take(const std::string& word, Words& words, OneValueEach& values, PlanComma
     parsed.prices.clear();
     const std::string prices = value();
     refuse_gaps(flag, prices, "a price");
-    for (const std::string_view part : listed(prices))
+    for (const std::string& part : parts_of(prices))
       if (!part.empty())
         parsed.prices.push_back(
             number(word, part, 0.0, "a price per device and hour, such as 2.5"));
@@ -150,6 +166,16 @@ void take(const std::string& word, Words& words, OneValueEach& values, PlanComma
   } else {
     parsed.train.push_back(words.whole());
   }
+}
+
+/// Refuses a word that follows a flag of `plan` and its value, or a switch, and belongs to neither.
+/// It would seem to belong to the flag of `train` before them.
+void refuse_stray_word(const std::string& word, const std::string& before) {
+  const bool is_list = word.starts_with(',') || before.ends_with(',');
+  throw InvalidArgument(
+      fmt::format("found '{}' after {}{}", word, before,
+                  is_list ? fmt::format("; write a list without blanks: {}{}", before, word)
+                          : ", which takes no more words"));
 }
 
 /// Refuses a first word that is almost that of a command of `plan`.
@@ -172,8 +198,12 @@ PlanCommandLine parse_plan_command_line(int argc, const char* const* argv) {
   std::string problems;
   OneValueEach values;
   for (Words words(argc, argv); !words.done();) {
+    const std::size_t begin = words.at(), of_train = parsed.train.size();
     try {
       take(words.next(), words, values, parsed);
+      const bool is_own = parsed.train.size() == of_train;
+      if (const std::string before = words.typed(begin); is_own && words.is_value_next())
+        refuse_stray_word(words.next(), before);
     } catch (const InvalidArgument& error) {
       problems += (problems.empty() ? "" : "\n") + std::string(error.what());
     }

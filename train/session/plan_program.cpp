@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
-#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -25,9 +23,11 @@
 #include "plan/memory_needs.h"
 #include "train/config/make_plan.h"
 #include "train/config/read_plan.h"
+#include "train/planning/flags_beside.h"
 #include "train/planning/planned_config.h"
 #include "train/planning/planning_text.h"
 #include "train/report/report_directory.h"
+#include "train/run/kept_inputs.h"
 #include "train/run/plan_only.h"
 #include "train/run/plan_report.h"
 #include "train/run/plan_target.h"
@@ -301,16 +301,12 @@ void note_saving(const PlanCommandLine& line, const PlannedMachine& machine) {
       files.empty() ? "this plan is" : fmt::format("{}:", fmt::join(files, ", "))));
 }
 
-/// Says what a run of the Plan must have as it was planned.
-void note_shape(const TrainOptions& options, int ranks) {
-  if (options.write_plan.empty()) return;
-  const std::string virtual_ranks =
-      options.virtual_ranks > 0 ? fmt::format(" --virtual-ranks {}", options.virtual_ranks) : "";
-  print_file_note(fmt::format(
-      "{}: for {} {} of this model; give train, too: --sequence-length {} --micro-batch {} "
-      "--accumulation {} --dtype {}{}",
-      options.write_plan, ranks, ranks == 1 ? "rank" : "ranks", options.sequence_length,
-      options.micro_batch, options.accumulation, name_of(options.dtype), virtual_ranks));
+/// Says what a run of the Plan must be given besides.
+void note_shape(const ResolvedConfig& config, int ranks) {
+  if (config.options.write_plan.empty()) return;
+  print_file_note(fmt::format("{}: for {} {} of this model; give train, too: {}",
+                              config.options.write_plan, ranks, ranks == 1 ? "rank" : "ranks",
+                              flags_beside(WrittenFile::plan, config)));
 }
 
 /// Says what is needed beside a file whose settings use a drive that no folder stands for.
@@ -325,9 +321,8 @@ void note_folder(const std::string& file, const ResolvedConfig& config) {
 void write_config(const std::string& file, const ResolvedConfig& config) {
   write_file_atomically(file, planned_config(config));
   note_folder(file, config);
-  if (const std::string left = flags_beside_config(config); !left.empty())
-    std::fprintf(stderr, "note: %s does not say everything; give train, too: %s\n", file.c_str(),
-                 left.c_str());
+  if (const std::string left = flags_beside(WrittenFile::settings, config); !left.empty())
+    print_file_note(file + " does not say everything; give train, too: " + left);
 }
 
 /// Writes what the flags ask for of the first machine. `request`: that it was planned for.
@@ -335,7 +330,7 @@ void write_files(const PlanCommandLine& line, RunRequest request, const PlannedM
   if (!machine.refusal.empty()) return;
   if (!line.config_to_write.empty()) write_config(line.config_to_write, machine.config);
   write_plan(machine.config.options, machine.planned.answer.chosen->plan);
-  note_shape(machine.config.options, machine.budget.seat.ranks);
+  note_shape(machine.config, machine.budget.seat.ranks);
   if (machine.config.options.memory_report.empty()) return;
   request.config = machine.config;
   std::fprintf(stderr, "memory report: %s\n", report_plan(request).c_str());
@@ -347,17 +342,6 @@ void require_choices(const PlanCommandLine& line, const TrainOptions& options) {
   throw InvalidArgument(fmt::format(
       "--plan {} decides, and nothing is chosen for {}; leave out one of the two", options.plan,
       line.explains ? "--explain to compare" : "--write-config to write"));
-}
-
-/// Refuses one name for both files, in whichever way it is written.
-void require_two_files(const std::string& config, const std::string& plan) {
-  namespace fs = std::filesystem;
-  if (config.empty() || plan.empty()) return;
-  std::error_code none;  // what cannot be looked at is refused as not writable
-  if (fs::weakly_canonical(fs::absolute(config), none) ==
-      fs::weakly_canonical(fs::absolute(plan), none))
-    throw InvalidArgument(
-        fmt::format("--write-config {} and --write-plan {} are one file; name two", config, plan));
 }
 
 /// Says which model is planned where none was named: the smallest one would seem to fit anything.
@@ -377,11 +361,12 @@ int run(const PlanCommandLine& line, const RankContext& context, std::span<const
     throw InvalidArgument(
         "--memory-report and --write-plan write one plan; name one machine and one target");
   require_choices(line, options);
+  for (const RunRequest& request : requests)
+    keep_inputs(request, {{"--write-config", line.config_to_write}});
   NewFolders folders;
   require_report_directory(options.memory_report, folders);
   require_writable_file(line.config_to_write, "--write-config");
   require_writable_file(options.write_plan, "--write-plan");
-  require_two_files(line.config_to_write, options.write_plan);
   note_model(requests.front().config);
   std::vector<PlannedMachine> machines;
   for (std::size_t i = 0; i < rows.size(); ++i) {

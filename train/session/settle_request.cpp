@@ -1,7 +1,9 @@
 #include "train/session/settle_request.h"
 
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "core/error.h"
@@ -36,6 +38,19 @@ static DeepSpeedSettings file_of(const ParsedCommandLine& command_line) {
   return read_deepspeed_json(command_line.config, command_line.strict);
 }
 
+/// The files of settings that the command line names, by --config and by --hardware with figures
+/// behind it. Texts and names of machines stand for no file.
+static std::vector<NamedFile> files_of_settings(const ParsedCommandLine& command_line) {
+  std::vector<NamedFile> files;
+  std::error_code unknown;
+  const std::string& hardware = command_line.hardware;
+  for (const NamedFile& named :
+       {NamedFile{"--config", command_line.config}, NamedFile{"--hardware", hardware},
+        NamedFile{"--hardware", hardware.substr(0, hardware.find(','))}})
+    if (std::filesystem::is_regular_file(named.path, unknown)) files.push_back(named);
+  return files;
+}
+
 /// Returns the numbers of ranks, below that of the run, that settings fit.
 static std::vector<int> worlds_that_fit(const MicroBatchIn& micro_batch_in, int world_of_run) {
   std::vector<int> worlds;
@@ -49,6 +64,7 @@ RunRequest settle_request(const ParsedCommandLine& command_line, const RankConte
   RunRequest request;
   request.context = context;
   request.own = own;
+  request.read = files_of_settings(command_line);
   if (!command_line.hardware.empty())
     request.hardware = machine::load_overridden_hardware(command_line.hardware);
   const std::string requested = requested_model(command_line);
