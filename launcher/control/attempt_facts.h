@@ -47,7 +47,7 @@ struct AttemptFacts {
   bool was_asked = false;        ///< all is done, or stopped on request
   bool all_stopped = false;      ///< all ranks ended with code 75, as those do that have saved
   int user_signal = 0;           ///< with which the user ended the run; 0: none
-  bool kill_asked = false;       ///< by the user, at once: Ctrl-C twice
+  bool kill_asked = false;       ///< by the user, before their time was over
   bool left_behind = false;      ///< killed ranks do not end, so that others must not start
   std::optional<Failed> failed;  ///< nullopt: no rank failed by itself
   std::vector<EndedRank> ranks;  ///< of this host, in order

@@ -206,7 +206,8 @@ void StateMachine::kill_now() {
   }
   state_ = State::ending;
   asked_to_end_ = true;
-  kill_asked_ = true;
+  // Once SIGKILL was sent because the time was over, giving up alone is left.
+  kill_asked_ = kill_asked_ || escalations_.size() != 1;
   signal_living(SIGKILL);
   escalations_ = {{now_ + kKillLimit, kGiveUp}};
 }

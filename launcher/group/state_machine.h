@@ -108,7 +108,8 @@ class StateMachine {
   [[nodiscard]] bool is_failing() const { return failing_; }
   /// The signal with which the user ended the run; 0: none.
   [[nodiscard]] int user_signal() const { return user_signal_; }
-  /// True if the user asked to kill the ranks at once (Ctrl-C twice), so that no time was over.
+  /// True if the user asked to kill the ranks at once (Ctrl-C twice, Ctrl-\, `mlaunch stop --now`
+  /// twice) before their time was over.
   [[nodiscard]] bool was_kill_asked() const { return kill_asked_; }
   /// True if all ranks ended with code 75 (try again), as ranks do that stop on request and have
   /// saved.

@@ -137,6 +137,15 @@ TEST(StateMachine, CtrlCIsForwardedThenEscalates) {
   EXPECT_FALSE(rig.machine.was_kill_asked());
 }
 
+TEST(StateMachine, CtrlCAfterTheTimeIsOverAsksForNoKill) {
+  Rig rig(1);
+  rig.at(0, SignalReceived{SIGINT});
+  rig.at(2000, Tick{});
+  ASSERT_EQ(rig.at(4000, Tick{}), Actions{SignalRank({0, SIGKILL})});
+  rig.at(4100, SignalReceived{SIGINT});
+  EXPECT_FALSE(rig.machine.was_kill_asked());
+}
+
 TEST(StateMachine, SecondCtrlCKillsAtOnce) {
   Rig rig(2);
   rig.at(0, SignalReceived{SIGINT});

@@ -193,11 +193,8 @@ std::string RunsOfUser::choose(const std::string& typed) const {
     if (std::ranges::count(ids, record.run_id) == 0) ids.push_back(record.run_id);
   std::ranges::sort(ids);
   std::ranges::copy_if(ids, std::back_inserter(meant), is_meant);
-  if (meant.size() == 1) {
-    if (const auto record = unheard(meant.front())) throw NoAnswer(*record);
-    return meant.front();
-  }
-  if (meant.empty() && !typed.empty()) {
+  if (meant.size() == 1 && !unheard(meant.front())) return meant.front();
+  if (meant.size() <= 1 && !typed.empty()) {
     const std::map<std::string, RunRecord> records = left_behind();
     std::set<std::string> known;  // that do not listen, or have ended
     for (const auto& [id, record] : records)
@@ -209,6 +206,7 @@ std::string RunsOfUser::choose(const std::string& typed) const {
     for (const auto& [id, record] : records)
       if (known.contains(id) && !record.was_killed()) throw NoAnswer(record);
   }
+  if (meant.size() == 1) throw NoAnswer(*unheard(meant.front()));
   const std::string ended =
       typed.empty() ? ""
                     : fmt::format(

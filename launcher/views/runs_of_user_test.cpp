@@ -153,6 +153,9 @@ TEST(RunsOfUser, AreNotMeantByABeginningThatSeveralHave) {
   EXPECT_TRUE(contains(message_of<NoAnswer>([&] { (void)runs.choose("00a"); }), elsewhere));
   EXPECT_TRUE(runs.find_ended("00b").has_value());
   EXPECT_TRUE(runs.find_ended("00c").has_value());
+  const std::string silent = "00dd000000000000";
+  folder.keep_record(silent, record(silent, {.start = {}}));
+  EXPECT_TRUE(contains(refusal(runs, "00"), silent)) << "a run without its socket is one of them";
 }
 
 TEST(RunsOfUser, AreFoundBesideBrokenRecordsAndEnds) {

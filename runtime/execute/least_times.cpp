@@ -57,20 +57,43 @@ void LeastTimes::end(const Program& program, int instruction) {
     kind->least_ns.store(ns, std::memory_order_relaxed);
 }
 
+/// Adds what so many runs of a Program take at least.
+void LeastTimes::add(const Table& table, std::int64_t runs, std::array<double, kQueues>& seconds) {
+  if (runs == 0) return;
+  for (std::size_t i = 0; i < table.kinds.size(); ++i) {
+    if (table.kinds[i] == nullptr) continue;
+    const std::int64_t ns = table.kinds[i]->least_ns.load(std::memory_order_relaxed);
+    if (ns == kNever) continue;
+    seconds[static_cast<std::size_t>(table.program->instructions[i].queue)] +=
+        1e-9 * static_cast<double>(runs * ns);
+  }
+}
+
 std::array<double, kQueues> LeastTimes::take(std::int64_t step) {
   const std::lock_guard lock(mutex_);
   std::array<double, kQueues> seconds{};
   for (Table& table : tables_) {
     const std::int64_t runs = std::exchange(table.started[static_cast<std::size_t>(step) % 2], 0);
-    if (runs == 0) continue;
-    for (std::size_t i = 0; i < table.kinds.size(); ++i) {
-      if (table.kinds[i] == nullptr) continue;
-      const std::int64_t ns = table.kinds[i]->least_ns.load(std::memory_order_relaxed);
-      if (ns == kNever) continue;
-      seconds[static_cast<std::size_t>(table.program->instructions[i].queue)] +=
-          1e-9 * static_cast<double>(runs * ns);
-    }
+    table.summed += runs;
+    add(table, runs, seconds);
   }
+  return seconds;
+}
+
+void LeastTimes::forget(std::int64_t step) {
+  const std::lock_guard lock(mutex_);
+  for (Table& table : tables_) table.started[static_cast<std::size_t>(step) % 2] = 0;
+}
+
+void LeastTimes::begin_sum() {
+  const std::lock_guard lock(mutex_);
+  for (Table& table : tables_) table.summed = 0;
+}
+
+std::array<double, kQueues> LeastTimes::sum() const {
+  const std::lock_guard lock(mutex_);
+  std::array<double, kQueues> seconds{};
+  for (const Table& table : tables_) add(table, table.summed, seconds);
   return seconds;
 }
 

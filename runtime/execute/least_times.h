@@ -26,6 +26,12 @@ class LeastTimes final : public Observer {
   /// Returns by queue the least seconds of the Programs that were started with `step`. Called for
   /// all steps in order, at most one step late. Any thread.
   std::array<double, kQueues> take(std::int64_t step);
+  /// Discards what take() would return.
+  void forget(std::int64_t step);
+  /// Begins a sum over steps: what was taken so far is not part of it.
+  void begin_sum();
+  /// Returns the same of all steps that were taken since, by the least times that are known now.
+  [[nodiscard]] std::array<double, kQueues> sum() const;
 
  private:
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
@@ -37,12 +43,14 @@ class LeastTimes final : public Observer {
     const Program* program = nullptr;
     std::vector<Kind*> kinds;               ///< of each instruction; null: it is left out
     std::array<std::int64_t, 2> started{};  ///< runs by step: one is read while the next begins
+    std::int64_t summed = 0;                ///< runs of the steps of the sum
   };
+  static void add(const Table& table, std::int64_t runs, std::array<double, kQueues>& seconds);
   Table& table_of(const Program& program);
   /// The same for a thread of `queue`, which asks often for one Program.
   const Table& table_of(const Program& program, Queue queue);
 
-  std::mutex mutex_;  ///< guards the next three and `started`, not times
+  mutable std::mutex mutex_;  ///< guards the next three and numbers of runs, not times
   std::deque<Table> tables_;
   std::deque<Kind> kinds_;
   std::map<std::pair<Queue, std::uint64_t>, Kind*> kind_of_;  ///< by signature

@@ -60,6 +60,20 @@ TEST_F(LeastTimesOfSteps, WhatTheNextStepHasBegunIsNoWorkOfThisOne) {
   EXPECT_EQ(least_ms(2), 0) << "nothing was started";
 }
 
+TEST_F(LeastTimesOfSteps, ASumHasAllItsStepsByTheLastTimes) {
+  run(0, {1, 1, 1});
+  least_ms(0);
+  times_.begin_sum();
+  run(1, {20, 20, 20});
+  run(1, {20, 20, 20});
+  least_ms(1);
+  run(2, {1, 1, 1});
+  const double one = least_ms(2);
+  run(3, {1, 1, 1});
+  times_.forget(3);
+  EXPECT_NEAR(1e3 * times_.sum()[static_cast<std::size_t>(Queue::compute)], 3 * one, 1e-9);
+}
+
 TEST_F(LeastTimesOfSteps, AnInstructionThatWasSkippedSaysNothingOfItsKind) {
   run(0, {10, 10, 10});
   const double all = least_ms(0);

@@ -607,6 +607,7 @@ class Signals(KeptWorkTest):
                 process = self.start_before_a_reader_that_stands_still(*arguments)
                 process.send_signal(number)
                 self.assertEqual(process.wait(timeout=limit_s + SOON_S), code)
+                self.assertEqual(self.saved_steps(), [], "it was not stuck, and saved")
 
     def test_ctrl_c(self):
         for arguments, words in [(["--save-every", "2"], r"steps? \d+(?: to \d+)? (?:is|are) lost: the newest checkpoint is out/step-\d{8}"

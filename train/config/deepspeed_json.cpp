@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "core/ascii.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/json.h"
@@ -36,6 +37,14 @@ bool any_enabled(const JsonValue& value) {
 
 /// True if one key switches the section on, such as "enabled".
 bool names_switch(const KeyRow& row) { return !row.on_switch.empty() && row.on_switch != "*"; }
+
+/// Returns the key without what people write in several ways: case, '-', '_' and blanks.
+std::string folded(std::string_view key) {
+  std::string text;
+  for (const char c : key)
+    if (c != '-' && c != '_' && c != ' ') text += ascii_lower_case(c);
+  return text;
+}
 
 /// True if one of the row's spellings is "--" and this word.
 bool is_spelled(const FlagRow& row, const std::string& word) {
@@ -110,17 +119,27 @@ class Reader {
 
   void unknown(const std::string& key, const JsonValue& value, const std::string& prefix) {
     if (key.starts_with('_') || key.starts_with("comment")) return;
-    const std::string text = "unknown key" + hint(key, prefix);
+    const std::string text = "unknown key" + hint(key, value, prefix);
     const bool ours = prefix.starts_with("strata");
     if (ours || strict_) return problem(value, text);
     read_.findings.warnings.push_back(place_of(value) + ": " + text);
   }
 
-  /// Suggests what a flag of exactly that name sets, the nearest key of the section, or a section
-  /// in which the key is known.
-  static std::string hint(const std::string& key, const std::string& prefix) {
-    if (const std::string meant = meant_by_flag(key); !meant.empty()) return meant;
+  /// Suggests a key of the section that is spelt like this one but for case, '-' and '_', what a
+  /// flag of exactly that name sets, the nearest key of the section, or a section in which the key
+  /// is known.
+  static std::string hint(const std::string& key, const JsonValue& value,
+                          const std::string& prefix) {
     std::vector<std::string_view> known = keys_of_section(prefix);
+    const auto is_spelt_like = [&](std::string_view name) {
+      const KeyRow* row =
+          find_key(prefix.empty() ? std::string(name) : fmt::format("{}.{}", prefix, name));
+      const bool is_section = row != nullptr && row->shape == JsonShape::section;
+      return is_section == value.is(JsonKind::object) && folded(name) == folded(key);
+    };
+    if (const auto same = std::ranges::find_if(known, is_spelt_like); same != known.end())
+      return fmt::format(", did you mean '{}'?", *same);
+    if (const std::string meant = meant_by_flag(key); !meant.empty()) return meant;
     // Some sections have no rows for their keys.
     if (const KeyRow* section = find_key(prefix); section != nullptr && names_switch(*section))
       known.push_back(section->on_switch);

@@ -28,6 +28,19 @@ std::string adam_warnings(const std::string& params) {
   return lines(resolve_text(with_batch(optimizer)).warnings);
 }
 
+TEST(UnknownKeys, ThatAreSpeltLikeAKeyOfTheirSectionMeanIt) {
+  const auto warning = [](const std::string& members) {
+    return lines(resolve_text(with_batch(members)).warnings);
+  };
+  EXPECT_THAT(warning(R"("zero_optimization": {"stage": 2, "offload_optimizer":
+                         {"device": "cpu", "nvme-path": "/tmp"}})"),
+              HasSubstr("nvme-path: unknown key, did you mean 'nvme_path'?"));
+  EXPECT_THAT(warning(R"("activation-checkpointing": {"partition_activations": false})"),
+              HasSubstr("unknown key, did you mean 'activation_checkpointing'?"));
+  EXPECT_THAT(warning(R"("activation-checkpointing": true)"),
+              HasSubstr("unknown key, did you mean 'strata.activation_checkpointing'"));
+}
+
 TEST(UnknownKeys, MayBeNamesOfFlags) {
   const std::pair<std::string, std::string> kNames[] = {
       {"learning_rate", "'optimizer.params.lr', or --learning-rate X?"},

@@ -24,7 +24,8 @@ struct ModelFamily {
   std::string_view model_type;         ///< name in config.json: "gpt2"
   std::string_view architecture = {};  ///< class in config.json that transformers builds
   /// Adds the blocks "embedding", "layer.0" ..., "head" of the forward pass, with dropout if
-  /// `training`. Throws InvalidArgument for a `config` that no model can have.
+  /// `training`. Throws InvalidArgument for a `config` that no model can have. Several threads may
+  /// call it at once.
   Body (*build)(runtime::GraphBuilder& builder, const ModelConfig& config, bool training) = nullptr;
   /// Reads what differs between families; family and initializer_range are set before. Throws
   /// ConfigError (HfReader::fail). Null: config.json cannot name this family.

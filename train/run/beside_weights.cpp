@@ -115,7 +115,8 @@ class Collector {
 }  // namespace
 
 bool is_model_file(std::string_view name) {
-  return is_weights(name) || is_tokenizer(name) || is_one_of(kOfModels, name);
+  const bool is_read = name.ends_with(".safetensors") || name.ends_with(".index.json");
+  return is_read || is_tokenizer(name) || is_one_of(kOfModels, name);
 }
 
 BesideWeights read_beside_weights(const std::string& model, const std::string& tokenizer) {

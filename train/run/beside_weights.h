@@ -22,8 +22,8 @@ struct BesideWeights {
 /// or tokenizer.json; "": the model's) replace the model's.
 BesideWeights read_beside_weights(const std::string& model, const std::string& tokenizer);
 
-/// True if a file of this name in a model directory is the model's, whoever reads it: config.json,
-/// weights, a tokenizer's files and the like; false for names that tell nothing.
+/// True if a file of this name in a model directory is one of those that the model is read from, or
+/// that its checkpoints take along: config.json, safetensors, a tokenizer's files and the like.
 bool is_model_file(std::string_view name);
 
 }  // namespace strata::train

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "train/checkpoint/manifest.h"
 #include "train/report/report_directory.h"
 #include "train/run/beside_weights.h"
 #include "train/run/resume_source.h"
@@ -31,6 +32,8 @@ void add_model(const NamedFile& named, std::vector<NamedFile>& files) {
 
 /// Adds a checkpoint, to which all files in its folder belong.
 void add_checkpoint(const NamedFile& named, std::vector<NamedFile>& files) {
+  std::error_code error;  // what is no checkpoint is refused by what resumes
+  if (!fs::exists(fs::path(named.path) / kManifestName, error)) return;
   add<fs::recursive_directory_iterator>(
       named, [](std::string_view) { return true; }, files);
 }

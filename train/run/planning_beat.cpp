@@ -1,29 +1,20 @@
 #include "train/run/planning_beat.h"
 
+#include <atomic>
 #include <chrono>
 #include <memory>
-#include <mutex>
+#include <thread>
 #include <utility>
 
 namespace strata::train {
-namespace {
-
-struct Counted {
-  std::mutex mutex;
-  std::int64_t graphs = 0;
-};
-
-}  // namespace
-
 PlanningBeat::PlanningBeat(Hear hear, Beat further)
     : hear_(std::move(hear)),
-      beat_([hear = hear_, further = std::move(further), counted = std::make_shared<Counted>(),
-             begin = std::chrono::steady_clock::now()] {
-        {
-          const std::scoped_lock lock(counted->mutex);
-          const std::chrono::duration<double> since = std::chrono::steady_clock::now() - begin;
-          hear(PlanningProgress{++counted->graphs, since.count()});
-        }
+      beat_([hear = hear_, further = std::move(further),
+             graphs = std::make_shared<std::atomic<std::int64_t>>(0),
+             begin = std::chrono::steady_clock::now(), thread = std::this_thread::get_id()] {
+        const std::int64_t built = ++*graphs;
+        const std::chrono::duration<double> since = std::chrono::steady_clock::now() - begin;
+        if (std::this_thread::get_id() == thread) hear(PlanningProgress{built, since.count()});
         further();
       }) {}
 

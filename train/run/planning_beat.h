@@ -19,11 +19,11 @@ struct PlanningProgress {
 /// Counts the Graphs that a search builds, as long as it lives.
 class PlanningBeat {
  public:
-  /// Is told of each Graph that is built, on any thread, one after another, and, by nothing, that
-  /// the search is over.
+  /// Is told of Graphs, each time that the thread which made this object builds one, with those
+  /// that other threads have built meanwhile; and, by nothing, that the search is over.
   using Hear = std::function<void(const std::optional<PlanningProgress>&)>;
 
-  /// Tells `hear` and `further`, the rank's own beat, on the thread that builds.
+  /// Tells `hear` on this thread, and `further`, the rank's own beat, on any that builds.
   explicit PlanningBeat(Hear hear, Beat further = {});
   PlanningBeat(const PlanningBeat&) = delete;
   PlanningBeat& operator=(const PlanningBeat&) = delete;

@@ -73,20 +73,19 @@ std::string batch_advice(std::int64_t saved, const ResumingRun& run, const Train
   return text;
 }
 
-/// Says that the run keeps the saved global batch, and which number was said in vain.
+/// Says that the run keeps the saved global batch, and which numbers were said in vain.
 BatchNote note_on_batch(std::int64_t asked, std::int64_t asked_accumulation, const SaidBatch& said,
                         const TrainOptions& now) {
   BatchNote note{fmt::format("global batch {} as saved, not {}: accumulation {}", now.global_batch,
-                             asked, now.accumulation),
-                 said.global.is_said() || said.accumulation.is_said()};
-  const auto in_vain = [&](const SaidBatch::Number& number, std::int64_t was, std::int64_t is) {
+                             asked, now.accumulation)};
+  const auto check = [&](const SaidBatch::Number& number, std::int64_t was, std::int64_t is) {
+    if (!number.is_said() || was == is) return;
+    note.is_warning = true;
     note.text += fmt::format("; {} is not obeyed: {} {}", said_text(number, was),
                              number.in_file ? "set it to" : "leave it out, or give", is);
   };
-  if (said.global.is_said())
-    in_vain(said.global, asked, now.global_batch);
-  else if (said.accumulation.is_said())
-    in_vain(said.accumulation, asked_accumulation, now.accumulation);
+  check(said.global, asked, now.global_batch);
+  check(said.accumulation, asked_accumulation, now.accumulation);
   return note;
 }
 
@@ -117,7 +116,8 @@ std::string option_text(const TrainOptions& options, std::string_view name) {
   return text_of(*find_field(fields, name));
 }
 
-std::string note_on_leaves(std::int64_t saved, int world, const TrainOptions& options) {
+std::string note_on_leaves(std::int64_t saved, std::int64_t micro_batch, int world,
+                           const TrainOptions& options) {
   const std::int64_t now = leaves(options, world);
   if (saved <= 0 || saved == now) return "";
   std::string note = fmt::format(
@@ -125,7 +125,10 @@ std::string note_on_leaves(std::int64_t saved, int world, const TrainOptions& op
       "is the same, losses of later steps agree closely, not to the bit",
       saved, now);
   if (std::has_single_bit(static_cast<std::uint64_t>(saved)) && saved % world == 0)
-    note += fmt::format("; --virtual-ranks {} keeps the bits", saved);
+    note += fmt::format("; --virtual-ranks {} {}keeps the bits", saved,
+                        micro_batch <= 0 || micro_batch == options.micro_batch
+                            ? ""
+                            : fmt::format("with --micro-batch {} ", micro_batch));
   return note;
 }
 

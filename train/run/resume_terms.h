@@ -16,8 +16,10 @@ std::string option_text(const TrainOptions& options, std::string_view name);
 /// The manifest's fact with the number of leaves of sums over ranks (leaves() of options.h).
 inline constexpr const char* kLeavesFact = "virtual_ranks";
 
-/// Says what a checkpoint with `saved` leaves (0: unknown) means for the bits; "": they are equal.
-std::string note_on_leaves(std::int64_t saved, int world, const TrainOptions& options);
+/// Says what a checkpoint with `saved` leaves (0: unknown), of micro-batches of `micro_batch`
+/// samples (0: unknown), means for the bits; "": they are equal.
+std::string note_on_leaves(std::int64_t saved, std::int64_t micro_batch, int world,
+                           const TrainOptions& options);
 
 /// The manifest's fact with the samples that a rank takes at a time.
 inline constexpr const char* kMicroBatchFact = "micro_batch";

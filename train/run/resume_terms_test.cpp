@@ -150,10 +150,12 @@ TEST(ResumeTerms, ANumberThatWasTypedInVainIsAWarning) {
             "warning: global batch 8 as saved, not 16: accumulation 2; --accumulation 4 is not "
             "obeyed: leave it out, or give 2");
   resuming.options.global_batch = 4;
+  resuming.options.accumulation = 1;
   resuming.run.said.global.where = "--global-batch";
   EXPECT_EQ(resuming.take(),
             "warning: global batch 8 as saved, not 4: accumulation 2; --global-batch 4 is not "
-            "obeyed: leave it out, or give 8");
+            "obeyed: leave it out, or give 8; --accumulation 1 is not obeyed: leave it out, or "
+            "give 2");
 }
 
 TEST(ResumeTerms, AnotherMicroBatchIsSaid) {
@@ -169,17 +171,21 @@ TEST(ResumeTerms, AnotherMicroBatchIsSaid) {
 
 TEST(ResumeTerms, OtherSumsOverRanksAreSaid) {
   TrainOptions options;
-  EXPECT_EQ(note_on_leaves(0, 2, options), "");  // as in an imported checkpoint
-  EXPECT_EQ(note_on_leaves(2, 2, options), "");
-  EXPECT_EQ(note_on_leaves(3, 2, options),
+  EXPECT_EQ(note_on_leaves(0, 0, 2, options), "");  // as in an imported checkpoint
+  EXPECT_EQ(note_on_leaves(2, 0, 2, options), "");
+  EXPECT_EQ(note_on_leaves(3, 0, 2, options),
             "the checkpoint is of a run with the sums of 3 ranks, this one makes those of 2: the "
             "state is the same, losses of later steps agree closely, not to the bit");
-  const std::string note = note_on_leaves(8, 2, options);
+  const std::string note = note_on_leaves(8, 0, 2, options);
   EXPECT_TRUE(note.ends_with("; --virtual-ranks 8 keeps the bits")) << note;
   options.virtual_ranks = 8;
-  EXPECT_EQ(note_on_leaves(8, 2, options), "");
-  EXPECT_TRUE(note_on_leaves(4, 2, options).ends_with("; --virtual-ranks 4 keeps the bits"));
-  EXPECT_TRUE(note_on_leaves(4, 8, options).ends_with("not to the bit"));
+  EXPECT_EQ(note_on_leaves(8, 0, 2, options), "");
+  EXPECT_TRUE(note_on_leaves(4, 0, 2, options).ends_with("; --virtual-ranks 4 keeps the bits"));
+  const std::int64_t other = options.micro_batch + 1;
+  EXPECT_TRUE(note_on_leaves(4, other, 2, options)
+                  .ends_with("; --virtual-ranks 4 with --micro-batch " + std::to_string(other) +
+                             " keeps the bits"));
+  EXPECT_TRUE(note_on_leaves(4, 0, 8, options).ends_with("not to the bit"));
 }
 
 TEST(ResumeTerms, OtherDataIsRefusedByItsDigest) {

@@ -90,7 +90,8 @@ void resume(RunParts& run) {
   // It may be an older one than was found first.
   if (point.directory != run.resume_point->directory) tell_from(run, point);
   position.consumed_samples = point.state.consumed_samples;
-  if (const std::string note = note_on_leaves(point.leaves, run.communicator->size(), run.options);
+  if (const std::string note =
+          note_on_leaves(point.leaves, point.micro_batch, run.communicator->size(), run.options);
       !note.empty())
     notes.push_back(note);
   for (const std::string& note : notes) run.listeners.print("note: " + note);

@@ -80,9 +80,12 @@ StepDone StepMeter::complete(const kernels::StepMetrics& metrics, double seconds
   report.mfu = model_flops_utilization(token_flops_, peak_, report.tokens_per_second / world_);
   runtime::Usage usage = usage_.take(metrics.step);
   report.work_seconds = work_seconds(usage, seconds);
+  ++done_;
+  const bool is_first = done_ - warming_steps(done_) == 1;
+  if (is_first) least_.begin_sum();
   take_least_times(usage, least_.take(metrics.step), machine_);
   if (offloads_) report.bound = find_bound(usage, 1, seconds, machine_);
-  count(seconds, usage);
+  count(seconds, usage, is_first);
   report.arena_bytes = arena_bytes_;
   report.pinned_arena_bytes = pinned_arena_bytes_;
   report.pageable_arena_bytes = pageable_arena_bytes_;
@@ -92,16 +95,11 @@ StepDone StepMeter::complete(const kernels::StepMetrics& metrics, double seconds
   return report;
 }
 
-void StepMeter::count(double seconds, const runtime::Usage& usage) {
-  ++done_;
-  const bool is_first = done_ - warming_steps(done_) == 1;
+void StepMeter::count(double seconds, const runtime::Usage& usage, bool is_first) {
   if (is_first) {
     sum_ = {};
     steps_ = seconds_ = 0;
   }
-  for (std::size_t q = 0; q < usage.size(); ++q)
-    least_work_[q] =
-        is_first ? usage[q].busy_seconds : std::min(least_work_[q], usage[q].busy_seconds);
   ++steps_;
   seconds_ += seconds;
   runtime::add(sum_, usage);
@@ -110,7 +108,7 @@ void StepMeter::count(double seconds, const runtime::Usage& usage) {
 std::optional<StepBound> StepMeter::mean_bound() const {
   if (steps_ == 0 || !offloads_) return {};
   runtime::Usage usage = sum_;  // earlier steps did not know the least times of later ones
-  for (std::size_t q = 0; q < usage.size(); ++q) usage[q].busy_seconds = steps_ * least_work_[q];
+  take_least_times(usage, least_.sum(), machine_);
   return find_bound(usage, steps_, seconds_ / steps_, machine_);
 }
 

@@ -47,7 +47,7 @@ class StepMeter {
   /// Discards the work recorded up to `step` that belongs to no step's metrics (evaluation).
   void forget(std::int64_t step) {
     (void)usage_.take(step);
-    (void)least_.take(step);
+    least_.forget(step);
   }
   /// The bound over all steps that count (warming_steps); nullopt if nothing is offloaded.
   [[nodiscard]] std::optional<StepBound> mean_bound() const;
@@ -57,7 +57,8 @@ class StepMeter {
 
  private:
   /// Adds a step that counts as it seems now, and takes back those before which no longer do.
-  void count(double seconds, const runtime::Usage& usage);
+  /// `is_first`: what was counted before does not count any longer.
+  void count(double seconds, const runtime::Usage& usage, bool is_first);
 
   runtime::UsageRecorder usage_;
   runtime::LeastTimes least_;
@@ -76,7 +77,6 @@ class StepMeter {
   std::size_t done_ = 0;  ///< steps of this process
   // Of the steps that count.
   runtime::Usage sum_{};
-  std::array<double, runtime::kQueues> least_work_{};  ///< time at work in the shortest of them
   double steps_ = 0, seconds_ = 0;
 };
 

@@ -100,8 +100,9 @@ void refuse_gaps(std::string_view flag, const std::string& text, std::string_vie
     if (parts[i].find_first_not_of(' ') == parts[i].npos)
       throw InvalidArgument(
           fmt::format("{}: found '{}', whose part {} of {} is empty; put {} there, or leave out a "
-                      "comma",
-                      flag, text, i + 1, parts.size(), what));
+                      "comma{}",
+                      flag, text, i + 1, parts.size(), what,
+                      text.ends_with(',') ? " (a blank ends a list)" : ""));
 }
 
 /// Splits a list at its commas, and leaves out blanks around its parts.
@@ -174,7 +175,8 @@ void refuse_stray_word(const std::string& word, const std::string& before) {
   const bool is_list = word.starts_with(',') || before.ends_with(',');
   throw InvalidArgument(
       fmt::format("found '{}' after {}{}", word, before,
-                  is_list ? fmt::format("; write a list without blanks: {}{}", before, word)
+                  is_list ? fmt::format("; write a list without blanks: {}{}{}", before, word,
+                                        word.ends_with(',') ? "..." : "")
                           : ", which takes no more words"));
 }
 

@@ -301,14 +301,6 @@ void note_saving(const PlanCommandLine& line, const PlannedMachine& machine) {
       files.empty() ? "this plan is" : fmt::format("{}:", fmt::join(files, ", "))));
 }
 
-/// Says what a run of the Plan must be given besides.
-void note_shape(const ResolvedConfig& config, int ranks) {
-  if (config.options.write_plan.empty()) return;
-  print_file_note(fmt::format("{}: for {} {} of this model; give train, too: {}",
-                              config.options.write_plan, ranks, ranks == 1 ? "rank" : "ranks",
-                              flags_beside(WrittenFile::plan, config)));
-}
-
 /// Says what is needed beside a file whose settings use a drive that no folder stands for.
 void note_folder(const std::string& file, const ResolvedConfig& config) {
   if (choices_of(config.options).uses(plan::Home::disk) &&
@@ -316,6 +308,15 @@ void note_folder(const std::string& file, const ResolvedConfig& config) {
     print_file_note(file +
                     ": the settings use a drive and name no folder there; give plan --nvme-path "
                     "DIR, or it to each run of the file");
+}
+
+/// Says what a run of the Plan must be given besides.
+void note_shape(const ResolvedConfig& config, int ranks) {
+  if (config.options.write_plan.empty()) return;
+  print_file_note(fmt::format("{}: for {} {} of this model; give train, too: {}",
+                              config.options.write_plan, ranks, ranks == 1 ? "rank" : "ranks",
+                              flags_beside(WrittenFile::plan, config)));
+  note_folder(config.options.write_plan, config);
 }
 
 void write_config(const std::string& file, const ResolvedConfig& config) {
