@@ -1,4 +1,4 @@
-// What the kernel says of a process or a thread in its file `stat` (proc(5)).
+// Reads what the kernel tells of a process or a thread in its file `stat` (proc(5)).
 #pragma once
 
 #include <sys/types.h>

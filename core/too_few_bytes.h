@@ -1,4 +1,4 @@
-// What to say of amounts of memory that are too small to be meant.
+// Words for amounts of memory that are too small to be meant.
 #pragma once
 
 #include <cstdint>

@@ -71,9 +71,7 @@ std::string describe_end(const JsonValue& end) {
         process->as_integer(), word("host"), word("seen_at"));
   const auto code = end.find("exit_code");
   if (code) text += " with code " + std::to_string(code->as_integer());
-  const auto on_request = end.find("killed_on_request");
-  const bool was_asked =
-      on_request && on_request->is(JsonKind::boolean) && on_request->as_boolean();
+  const bool was_asked = told_true(end, "killed_on_request");
   if (const auto killed = end.find("killed");
       killed && killed->is(JsonKind::array) && killed->size() > 0)
     text += fmt::format(

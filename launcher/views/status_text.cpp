@@ -30,11 +30,6 @@ std::string word(const JsonValue& object, std::string_view name) {
   return text.empty() ? kUnknown : without_control_characters(text);
 }
 
-bool is_true(const JsonValue& object, std::string_view name) {
-  const auto value = told_member(object, name);
-  return value && value->is(JsonKind::boolean) && value->as_boolean();
-}
-
 std::string whole(const std::optional<double>& value) {
   return value ? fmt::format("{:.0f}", *value) : kUnknown;
 }
@@ -84,10 +79,10 @@ std::string memory_text(const JsonValue& rank) {
 }
 
 std::string phase_text(const JsonValue& rank) {
-  if (is_true(rank, "ended")) return "ended";
-  const char* how = is_true(rank, "frozen") ? " (frozen)"
-                    : is_true(rank, "held") ? " (stopped)"
-                                            : "";
+  if (told_true(rank, "ended")) return "ended";
+  const char* how = told_true(rank, "frozen") ? " (frozen)"
+                    : told_true(rank, "held") ? " (stopped)"
+                                              : "";
   return word(rank, "phase") + how;
 }
 

@@ -23,6 +23,12 @@ inline std::string told_text(const JsonValue& object, std::string_view name) {
   return value && value->is(JsonKind::string) ? value->as_string() : "";
 }
 
+/// Returns true for a member that is true; false: it is not, or there is none.
+inline bool told_true(const JsonValue& object, std::string_view name) {
+  const auto value = object.find(name);
+  return value && value->is(JsonKind::boolean) && value->as_boolean();
+}
+
 inline std::optional<std::int64_t> told_integer(const JsonValue& object, std::string_view name) {
   const auto value = object.find(name);
   return value && value->is(JsonKind::integer) ? std::optional(value->as_integer()) : std::nullopt;

@@ -25,7 +25,7 @@ constexpr std::string_view kOfPlanning[] = {"target.",       "plan",       "writ
 constexpr std::string_view kInPlan[] = {"offload.device_memory_bytes", "offload.host_memory_bytes",
                                         "global_batch"};
 
-/// What a Plan is for, and a run of it must say, given or not.
+/// Options that a run of a Plan must say, given or not: the shape that the Plan is for.
 constexpr std::string_view kShapeOfPlan[] = {"sequence_length", "micro_batch", "accumulation",
                                              "dtype"};
 

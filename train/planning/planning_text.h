@@ -28,9 +28,9 @@ std::string rate_text(double per_second);
 /// known that runs have shown, else as the rates of the device.
 machine::Source source_of_rates(const machine::Machine& machine);
 
-/// What was compiled, each set of flags once, the fastest first. Flags that were compiled more than
-/// once, with other limits or more thoroughly, come as they last fitted; those that were chosen,
-/// which come first of equally fast ones, with the step that was chosen.
+/// Lists what was compiled, each set of flags once, the fastest first. Flags that were compiled
+/// more than once, with other limits or more thoroughly, come as they last fitted; those that were
+/// chosen, which come first of equally fast ones, with the step that was chosen.
 struct Compared {
   plan::Attempt attempt;
   bool is_chosen = false;

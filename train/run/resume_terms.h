@@ -44,7 +44,7 @@ struct SaidBatch {
   bool micro = false;
 };
 
-/// What is told of the batch with which the run goes on; "": it is as the options say.
+/// Note on the batch with which the run goes on; its text is "" if that is as the options say.
 struct BatchNote {
   std::string text;
   bool is_warning = false;  ///< it is not what the user has said

@@ -75,7 +75,7 @@ class StepMeter {
   double foreseen_seconds_ = 0;
   SmoothedSeconds smoothed_;
   std::size_t done_ = 0;  ///< steps of this process
-  // Of the steps that count.
+  // The next three are sums over the steps that count (warming_steps).
   runtime::Usage sum_{};
   double steps_ = 0, seconds_ = 0;
 };
