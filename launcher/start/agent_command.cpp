@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/shell_word.h"
 #include "launcher/command/device_choice.h"
 
 namespace strata::launcher {
@@ -70,17 +71,6 @@ std::vector<std::string> agent_arguments(const Options& options, const AgentPlac
   arguments.emplace_back("--");
   arguments.insert(arguments.end(), options.command.begin(), options.command.end());
   return arguments;
-}
-
-std::string quoted_for_shell(const std::string& word) {
-  std::string quoted = "'";
-  for (const char letter : word) {
-    if (letter == '\'')
-      quoted += "'\\''";
-    else
-      quoted += letter;
-  }
-  return quoted + "'";
 }
 
 std::vector<std::string> ssh_command(const RemoteProgram& program) {

@@ -59,7 +59,4 @@ std::vector<std::string> srun_environment(const std::vector<std::string>& inheri
 std::vector<std::string> mpirun_command(const RemoteProgram& program,
                                         const std::vector<std::string>& more, bool as_root);
 
-/// Quotes a word for a POSIX shell.
-std::string quoted_for_shell(const std::string& word);
-
 }  // namespace strata::launcher

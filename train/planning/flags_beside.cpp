@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/json_writer.h"
+#include "core/shell_word.h"
 #include "train/config/flag_table.h"
 #include "train/config/option_fields.h"
 #include "train/config/read_plan.h"
@@ -45,17 +46,6 @@ bool is_left(WrittenFile file, const ResolvedConfig& config, std::string_view op
   if (option == "offload.updates") return config.options.offload.updates == UpdateTime::gradient;
   if (is_listed(options_that_plans_decide(), option) || is_listed(kInPlan, option)) return false;
   return is_chosen || is_listed(kShapeOfPlan, option);
-}
-
-/// The text as one word of a shell.
-std::string shell_word(const std::string& text) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./,:=+@%";
-  if (!text.empty() && text.find_first_not_of(kPlain) == text.npos) return text;
-  std::string word = "'";
-  for (const char letter : text)
-    word += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
-  return word + "'";
 }
 
 /// The value as words of a shell.
