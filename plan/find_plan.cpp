@@ -8,6 +8,7 @@
 
 #include "compile/read_ahead.h"
 #include "core/check.h"
+#include "plan/compile_for_seat.h"
 #include "plan/disk_time.h"
 #include "plan/foresee.h"
 #include "plan/gradient_homes.h"
@@ -222,7 +223,10 @@ class Searching {
     if (!found.fit.fits()) return {std::move(found), lacks_host_memory(found.fit)};
     const Plan& plan = found.programs.settings.plan;
     if (!is_open(way.asked) || widest_ == search_.where) return {std::move(found)};
-    return {make_for(search_.where, plan, compile::compile)};
+    Compiled mine = compile_for_seat(search_.model, plan, way.asked, search_.machine,
+                                     search_.where, search_.effort);
+    work_ += mine.work;
+    return {std::move(mine)};
   }
 
   /// A snapshot by windows takes as many as it may: without a limit, it gets its own beside those

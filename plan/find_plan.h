@@ -34,7 +34,7 @@ struct Search {
 /// its part of a save; ways of saving that are about as fast keep their order. If none is, returns
 /// those of the last way, even if they do not fit. Among other Plans that fit, takes the one with
 /// the shortest foreseen step. Equal arguments give equal answers, and all ranks find the same
-/// Plan: that of the rank with the largest shards.
+/// Plan, that of the rank with the largest shards, but for limits that compile_for_seat raises.
 compile::Compiled find_plan(const Search& search);
 
 }  // namespace strata::plan

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "plan/choices.h"
 #include "plan/testing/small_training.h"
 
@@ -157,6 +159,27 @@ TEST_F(FindPlan, AllRanksFindThePlanOfTheLargestShards) {
     first.plan.host_bytes = last.plan.host_bytes = host;
     EXPECT_EQ(plan_of(find_plan(first)), plan_of(find_plan(last))) << host;
   }
+}
+
+/// Here reading records ahead pays within the windows of transfers, which the other rank's tiles
+/// exceed.
+TEST_F(FindPlan, WhatFitsTheLargestShardsFitsEveryRank) {
+  model_ = small_training(5);
+  machine_.disk.read_rate.value = machine_.disk.write_rate.value = 3e7;
+  std::array<runtime::Plan, 2> plans;
+  for (const int rank : {0, 1}) {
+    Search asked = on_disk(2, rank);
+    asked.plan.limits.tile_elements = 8192;
+    const Compiled found = find_plan(asked);
+    ASSERT_TRUE(found.fit.fits()) << describe(found.fit);
+    plans[static_cast<std::size_t>(rank)] = plan_of(found);
+  }
+  std::int64_t& limit = plans[1].budget_bytes[static_cast<std::size_t>(Tier::pinned)];
+  const std::int64_t raised = plans[0].budget_bytes[static_cast<std::size_t>(Tier::pinned)];
+  EXPECT_GT(raised, limit);
+  EXPECT_LT(raised, limit + limit / 4);
+  limit = raised;
+  EXPECT_EQ(plans[0], plans[1]);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/format_bytes.h"
+#include "plan/compile_for_seat.h"
 #include "train/config/check_options.h"
 #include "train/config/make_plan.h"
 #include "train/config/read_plan.h"
@@ -191,8 +192,9 @@ compile::Compiled plan_programs(const ProgramRequest& request, const comm::Seat&
     const runtime::Plan given =
         read_plan(file, asked, savings, !request.options.offload.nvme_paths.empty());
     try {
-      compile::Compiled found = compile::compile(model, given, machine, where);
-      require_own_limits(file, given, asked, found.fit);
+      compile::Compiled found =
+          plan::compile_for_seat(model, given, asked, machine, where, compile::Effort::full);
+      if (!found.fit.fits()) require_own_limits(file, given, asked, found.fit);
       return found;
     } catch (const InvalidArgument& error) {
       throw ConfigError(fmt::format("{}: {}", file, error.what()));
