@@ -290,6 +290,10 @@ class MemoryReport(ProgramTest):
             self.assertIn(says, self.compare("--page", "new.html", *words, expect=code).stderr)
         self.assertIn("expected a name that ends with .html", self.compare("--page", "third/steps.csv", "third", "first", expect=USAGE).stderr)
         self.assertIn("--page needs a file", self.compare("third", "first", "--page", expect=USAGE).stderr)
+        (self.home / "runs.html").symlink_to("first.m")
+        for page, read in (("third/report.html", "REPORT third/report.html"), ("first/report.html", "RUN first/report.html"), ("runs.html", "RUN runs.html")):
+            said = self.compare("--page", page, "third", "first", "runs.html", expect=USAGE).stderr
+            self.assertIn(f"--page {page} is the file of {read}, which would be overwritten; name another", said)
         self.assertIn("nowhere/new.html", self.compare("--page", "nowhere/new.html", "third", "first", expect=CANNOT_WRITE).stderr)
         self.assertFalse((self.home / "new.html").exists())
 

@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/overwriting.h"
 #include "train/report/compare_reports.h"
 #include "train/report/compared_runs.h"
 
@@ -93,6 +94,18 @@ class Faults {
   bool is_usage_ = false;
 };
 
+/// Lists the files of a report and of runs: those of directories, or themselves.
+std::vector<NamedFile> files_of(const std::vector<std::string>& arguments) {
+  std::vector<NamedFile> files;
+  for (const std::string& argument : arguments)
+    for (const std::string& path : {argument, argument + "/report.html", argument + "/steps.csv"}) {
+      std::error_code none;
+      if (std::filesystem::is_regular_file(path, none))
+        files.push_back({&argument == arguments.data() ? "REPORT" : "RUN", path});
+    }
+  return files;
+}
+
 void write_page(const CompareWords& words, StandardOutput& output) {
   if (words.json) throw InvalidArgument("compare: --page writes a page and no JSON; leave one out");
   if (!words.page->ends_with(".html"))
@@ -104,14 +117,8 @@ void write_page(const CompareWords& words, StandardOutput& output) {
         fmt::format("compare --page needs a directory of --memory-report and at least one run to "
                     "draw beside it, and found {}: plan compare --page FILE REPORT RUN...",
                     words.directories.size()));
-  for (const std::string& directory : words.directories) {
-    std::error_code none;  // a file that is not there is another one
-    if (std::filesystem::equivalent(*words.page, std::filesystem::path(directory) / "report.html",
-                                    none))
-      throw InvalidArgument(
-          fmt::format("compare: --page {} is the page of the report {} itself; name another file",
-                      *words.page, directory));
-  }
+  refuse_overwriting(std::vector<NamedFile>{{"compare: --page", *words.page}},
+                     files_of(words.directories));
   const std::string& report = words.directories[0];
   std::vector<ComparedRun> others;
   Faults faults;
