@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -19,6 +20,7 @@ namespace {
 
 using runtime::Instruction;
 using runtime::Program;
+using Event = runtime::TraceRecorder::Event;
 
 /// An instruction that its predicate forbids ends as soon as it has begun, any other one of those
 /// that have a predicate later.
@@ -62,19 +64,53 @@ class SimulatedKinds final : public runtime::Observer {
   KindTimes taken_, alone_;
 };
 
+/// Knows when each recorded instruction ended.
+class RecordedEnds {
+ public:
+  explicit RecordedEnds(const runtime::TraceRecorder& recorder) {
+    for (const runtime::Queue queue : runtime::kAllQueues)
+      for (const Event& event : recorder.recorded(queue))
+        ends_ns_[{event.run, event.instruction}] = event.end_ns;
+  }
+
+  /// Returns when `event`'s queue could have begun it: when the one `before` it on its queue, and
+  /// all that it waits for, had ended. So what its thread took to wake is its own time, as it is in
+  /// the step. When it began, if that is not known: if nothing of its run came before, since nobody
+  /// recorded when the host started the run, and for a collective, which waits for other ranks.
+  [[nodiscard]] std::int64_t ready_ns(const Event& event, const Event* before) const {
+    const Instruction& in = at(*event.program, event.instruction);
+    if (in.collective || in.border_waits != 0) return event.begin_ns;
+    std::optional<std::int64_t> ready;
+    if (before != nullptr && before->run == event.run) ready = before->end_ns;
+    for (const std::int32_t other : in.waits) {
+      const auto end = ends_ns_.find({event.run, other});
+      if (end == ends_ns_.end()) return event.begin_ns;
+      ready = std::max(ready.value_or(end->second), end->second);
+    }
+    return std::min(ready.value_or(event.begin_ns), event.begin_ns);
+  }
+
+ private:
+  std::map<std::pair<std::int64_t, std::int32_t>, std::int64_t> ends_ns_;  // by run, instruction
+};
+
 KindTimes recorded_kinds(const runtime::TraceRecorder& recorder,
                          const compile::StepPrograms& programs) {
   std::set<std::string> training;
   for (const auto& [key, program] : programs.programs)
     if (key.is_train()) training.insert(program.name);
+  const RecordedEnds ends(recorder);
   KindTimes kinds;
-  for (const runtime::Queue queue : runtime::kAllQueues)
-    for (const runtime::TraceRecorder::Event& event : recorder.recorded(queue)) {
+  for (const runtime::Queue queue : runtime::kAllQueues) {
+    const Event* before = nullptr;
+    for (const Event& event : recorder.recorded(queue)) {
       const Instruction& in = at(*event.program, event.instruction);
-      const std::int64_t ns = event.end_ns - event.begin_ns;
-      if (!is_of_interest(in) || (in.predicate && ns < kLeastWantedNs)) continue;
-      if (training.contains(event.program->name)) kinds.add(in, ns);
+      const std::int64_t ready_ns = ends.ready_ns(event, std::exchange(before, &event));
+      if (!is_of_interest(in)) continue;
+      if (in.predicate && event.end_ns - event.begin_ns < kLeastWantedNs) continue;
+      if (training.contains(event.program->name)) kinds.add(in, event.end_ns - ready_ns);
     }
+  }
   return kinds;
 }
 

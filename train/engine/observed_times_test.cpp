@@ -58,6 +58,12 @@ class ObservedTimes : public testing::Test {
     recorder_.executed(program, instruction, now_,
                        now_ + static_cast<std::int64_t>(ms * static_cast<double>(kMs)));
   }
+  void ran_between(int instruction, double begin_ms, double end_ms) {
+    const auto ns = [](double ms) {
+      return static_cast<std::int64_t>(ms * static_cast<double>(kMs));
+    };
+    recorder_.executed(program(), instruction, ns(begin_ms), ns(end_ms));
+  }
   /// One instruction in as many steps as times are given.
   void record(int instruction, const std::vector<double>& ms) {
     for (const double one : ms) {
@@ -97,6 +103,28 @@ TEST_F(ObservedTimes, AreMeansWithoutWhatWasHeldUp) {
   const auto& time = all.all().front();
   EXPECT_EQ(time.operation, "linear");
   EXPECT_EQ(time.guess_ns, 1 * kMs);
+}
+
+TEST_F(ObservedTimes, HaveWhatAThreadTookToWake) {
+  const int first = add(Queue::compute, "linear", 1), upload = add_upload(1);
+  const int after_it = add(Queue::compute, "linear", 1), next = add(Queue::compute, "linear", 1);
+  Instruction gather = runtime::hand_made(Queue::communication, "gather", {next});
+  gather.demand.resource = machine::Resource::peers;
+  gather.collective.emplace();
+  const int collective = add(gather);
+  program().instructions[1].waits = {first};
+  program().instructions[2].waits = {upload};
+  start(0, program());
+  ran_between(first, 1, 2);  // nobody knows when the host started the run
+  ran_between(upload, 2.5, 4);
+  ran_between(after_it, 5, 6);
+  ran_between(next, 6.5, 8);
+  ran_between(collective, 9, 10);  // waits for other ranks, too
+  EXPECT_EQ(ms_of(first), 1);
+  EXPECT_EQ(ms_of(upload), 2);
+  EXPECT_EQ(ms_of(after_it), 2);
+  EXPECT_EQ(ms_of(next), 2);
+  EXPECT_EQ(ms_of(collective), 1);
 }
 
 TEST_F(ObservedTimes, WhatAStepDidNotWantTakesNoTime) {
