@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares foreseen with measured steps: trains configurations drawn by a seed, none of which was measured before, and prints the errors.
 
-    bench/foresight.py [--bin build/bin] [--seed 17] [--count 40] [--learn 12] [--results FILE]
+    bench/foresight.py [--bin build/bin ...] [--seed 17] [--count 40] [--learn 12] [--results FILE]
 
 First trains `--learn` configurations of another seed with --calibrate again, whose times of instructions are kept in a folder of its own. Then
 trains `--count` others, which find these times and measure none (--calibrate auto, short runs), and compares the seconds per step that each
@@ -108,34 +108,51 @@ def ordered_pairs(rows):
     return right, pairs
 
 
+def learn(binaries, home, arguments):
+    draw = random.Random(arguments.seed + 1_000_000)
+    for _ in range(arguments.learn):
+        train(binaries, home, draw_configuration(draw), LEARNED_STEPS, "again")
+
+
+def print_row(number, row):
+    print(f"{number:3} {row['model']['model_type']:5} {row['ranks']} rank(s) {' '.join(row['flags'])}: foreseen {row['foreseen']:.4f} s, "
+          f"measured {row['measured']:.4f} s, {100 * row['error']:+.1f} % (spread {100 * row['spread']:.0f} %)", flush=True)
+
+
+def print_summary(rows):
+    errors = sorted(abs(row["error"]) for row in rows)
+    right, pairs = ordered_pairs(rows)
+    print(f"{len(rows)} configurations: error {100 * statistics.median(errors):.1f} % median, {100 * errors[-1]:.1f} % worst; "
+          f"{right} of {pairs} pairs 10 % apart in the right order")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", default="build/bin")
+    parser.add_argument("--bin", default=["build/bin"], nargs="+", help="several are compared, each with times of its own, in turns")
     parser.add_argument("--seed", type=int, default=17)
     parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--learn", type=int, default=12)
     parser.add_argument("--results", help="file for the rows, as JSON lines")
     arguments = parser.parse_args()
-    binaries = pathlib.Path(arguments.bin).resolve()
-    rows = []
+    rows = {name: [] for name in arguments.bin}
     with tempfile.TemporaryDirectory() as folder:
-        home = pathlib.Path(folder)
-        draw = random.Random(arguments.seed + 1_000_000)
-        for _ in range(arguments.learn):
-            train(binaries, home, draw_configuration(draw), LEARNED_STEPS, "again")
+        homes = {name: pathlib.Path(folder, str(number)) for number, name in enumerate(arguments.bin)}
+        for name, home in homes.items():
+            home.mkdir()
+            learn(pathlib.Path(name).resolve(), home, arguments)
         draw = random.Random(arguments.seed)
         for number in range(arguments.count):
-            row = compare(binaries, home, draw_configuration(draw))
-            rows.append(row)
-            print(f"{number:3} {row['model']['model_type']:5} {row['ranks']} rank(s) {' '.join(row['flags'])}: foreseen {row['foreseen']:.4f} s, "
-                  f"measured {row['measured']:.4f} s, {100 * row['error']:+.1f} % (spread {100 * row['spread']:.0f} %)", flush=True)
-            if arguments.results:
-                with open(arguments.results, "a") as file:
-                    file.write(json.dumps(row) + "\n")
-    errors = sorted(abs(row["error"]) for row in rows)
-    right, pairs = ordered_pairs(rows)
-    print(f"{len(rows)} configurations: error {100 * statistics.median(errors):.1f} % median, {100 * errors[-1]:.1f} % worst; "
-          f"{right} of {pairs} pairs 10 % apart in the right order")
+            configuration = draw_configuration(draw)
+            for name, home in homes.items():
+                row = compare(pathlib.Path(name).resolve(), home, configuration) | {"bin": name}
+                rows[name].append(row)
+                print_row(number, row)
+                if arguments.results:
+                    with open(arguments.results, "a") as file:
+                        file.write(json.dumps(row) + "\n")
+    for name in arguments.bin:
+        print(name, end=": ")
+        print_summary(rows[name])
 
 
 if __name__ == "__main__":
