@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <optional>
 #include <string>
 #include <utility>
@@ -250,6 +251,8 @@ class Compiling {
     short_fit.kept_too_much = limit_host_memory(budget);
     if (short_fit.kept_too_much) return {{}, std::move(short_fit), work};
     for (auto& [key, lowered] : lowered_graphs(extent, budget)) {
+      if (const auto* error = std::get_if<std::exception_ptr>(&lowered))
+        std::rethrow_exception(*error);
       if (auto* shortage = std::get_if<runtime::Shortage>(&lowered)) {
         short_fit.tiers[index_of(shortage->tier)] = {shortage->floor_bytes, shortage->budget_bytes};
         short_fit.shortage = std::move(*shortage);
@@ -265,39 +268,47 @@ class Compiling {
     return {std::move(set_), std::move(fit), work};
   }
 
+  using Lowered = std::variant<runtime::Program, runtime::Shortage, std::exception_ptr>;
   struct LoweredGraph {
     ProgramKey key;
-    std::variant<runtime::Program, runtime::Shortage> lowered;
+    Lowered lowered;
   };
 
   /// Lowers the Graphs of Programs that are still to be made, at the same time: in their order up
-  /// to the first one that lacks memory, if one does.
+  /// to the first one that lacks memory or throws, if one does, however they run.
   std::vector<LoweredGraph> lowered_graphs(Extent extent, const runtime::TierBytes& budget) {
-    const runtime::Scheduling scheduling{plan_.limits, budget, effort_};
     std::vector<std::pair<const ProgramKey, Graph>*> open;
     for (auto& one : graphs_)
       if (!set_.programs.contains(one.first) && (extent == Extent::all || is_of_step(one.first)))
         open.push_back(&one);
-    std::atomic<std::size_t> first_short = open.size();
+    std::atomic<std::size_t> first_ended = open.size();
     std::vector<std::optional<LoweredGraph>> made =
         all_at_once(open.size(), [&](std::size_t i) -> std::optional<LoweredGraph> {
-          if (i > first_short) return {};
-          auto& [key, graph] = *open[i];
-          const runtime::LowerOptions options{name_of(key), machine_, where_};
-          if (!plan_.scheduled)
-            return {{key, runtime::lower(std::move(graph), set_.persistent, options)}};
-          LoweredGraph one{key, runtime::lower_scheduled(std::move(graph), set_.persistent, options,
-                                                         scheduling)};
-          if (std::holds_alternative<runtime::Shortage>(one.lowered))
-            for (std::size_t known = first_short;
-                 i < known && !first_short.compare_exchange_weak(known, i);)
+          if (i > first_ended) return {};
+          LoweredGraph one{open[i]->first, lowered(*open[i], budget)};
+          if (!std::holds_alternative<runtime::Program>(one.lowered))
+            for (std::size_t known = first_ended;
+                 i < known && !first_ended.compare_exchange_weak(known, i);)
               continue;
           return one;
         });
     std::vector<LoweredGraph> all;
-    for (std::size_t i = 0; i < std::min(made.size(), first_short + 1); ++i)
+    for (std::size_t i = 0; i < std::min(made.size(), first_ended + 1); ++i)
       all.push_back(std::move(*made[i]));
     return all;
+  }
+
+  Lowered lowered(std::pair<const ProgramKey, Graph>& one, const runtime::TierBytes& budget) const {
+    const runtime::LowerOptions options{name_of(one.first), machine_, where_};
+    try {
+      if (!plan_.scheduled)
+        return runtime::lower(std::move(one.second), set_.persistent, options);
+      auto found = runtime::lower_scheduled(std::move(one.second), set_.persistent, options,
+                                            {plan_.limits, budget, effort_});
+      return std::visit([](auto&& made) -> Lowered { return std::move(made); }, std::move(found));
+    } catch (...) {
+      return std::current_exception();
+    }
   }
 
   const TrainingModel& model_;

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -181,8 +182,8 @@ class BudgetSearch {
   [[nodiscard]] std::optional<SavedAnswer> solved(const PlannedStep& step, const Choices& kept);
   [[nodiscard]] bool is_dear_as_guessed(const Entry& entry, double price);
   [[nodiscard]] bool is_put_back(const Entry& entry, const MemoryLimits& limits, Queue& open);
-  bool is_put_back_tight(const Entry& entry, double least, double price, const MemoryLimits& limits,
-                         Queue& open);
+  void put_back_tight(const Entry& entry, double least, double price, const MemoryLimits& limits,
+                      Queue& open);
   [[nodiscard]] std::vector<Tried> try_all(const MemoryLimits& limits, double enough);
   [[nodiscard]] std::vector<Finalist> finalists(std::vector<Tried> tried,
                                                 const MemoryLimits& limits);
@@ -219,6 +220,7 @@ class BudgetSearch {
   std::int64_t compiled_ = 0;  ///< work on Programs beside those of estimates
   std::vector<Attempt> attempts_;
   std::vector<PlannedStep> seen_;  ///< that fit, of the search under way
+  std::set<std::size_t> put_back_tight_;  ///< by order, of the search under way
   /// Memory that guesses lacked, by stage, order, micro-batch, homes of activations and parameters,
   /// and whether sums of gradients wait off the device: what one of them lacked, others with the
   /// same are likely to lack, too. Less than 0: they need less than was guessed.

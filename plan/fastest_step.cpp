@@ -3,7 +3,6 @@
 #include <limits>
 #include <map>
 #include <queue>
-#include <set>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -254,18 +253,19 @@ bool BudgetSearch::is_dear_as_guessed(const Entry& entry, double price) {
 
 /// Puts `entry` back with no more recomputation than is guessed to fit, if that is less by `least`
 /// or more, and the guess below `price`: the room that others leave to transfers may be worth less.
-bool BudgetSearch::is_put_back_tight(const Entry& entry, double least, double price,
-                                     const MemoryLimits& limits, Queue& open) {
-  if (divides(limits)) return false;
+/// Each alternative once.
+void BudgetSearch::put_back_tight(const Entry& entry, double least, double price,
+                                  const MemoryLimits& limits, Queue& open) {
+  if (divides(limits) || put_back_tight_.contains(entry.order)) return;
   const std::optional<Choices> tight = with_least_that_fits(entry.choices, limits);
-  if (!tight || again_part_of(entry.choices) - again_part_of(*tight) < least) return false;
+  if (!tight || again_part_of(entry.choices) - again_part_of(*tight) < least) return;
   Entry less = entry;
   less.choices = *tight;
   less.price = price_of(*tight, estimates_->guess(*tight).seconds);
   less.is_likely = true;
-  if (less.price >= price) return false;
+  if (less.price >= price) return;
   open.push(std::move(less));
-  return true;
+  put_back_tight_.insert(entry.order);
 }
 
 /// Compiles what may be fastest, until nothing may be faster, or a step takes `enough` seconds.
@@ -275,7 +275,7 @@ std::vector<BudgetSearch::Tried> BudgetSearch::try_all(const MemoryLimits& limit
   std::vector<Tried> tried;
   double best = 0;
   Closeness closeness;
-  std::set<std::size_t> tight;  // alternatives that were put back so, by their order: once each
+  put_back_tight_.clear();
   int in_vain = 0;
   while (const std::optional<Entry> next = open.pop()) {
     const double reached = closeness.of(next->choices);
@@ -284,9 +284,7 @@ std::vector<BudgetSearch::Tried> BudgetSearch::try_all(const MemoryLimits& limit
         is_put_back(*next, limits, open))
       continue;
     if (!tried.empty() && next->price * reached >= best) {
-      if (!tight.contains(next->order) &&
-          is_put_back_tight(*next, kShare, best / reached, limits, open))
-        tight.insert(next->order);
+      put_back_tight(*next, kShare, best / reached, limits, open);
       continue;
     }
     const double wear = price_of(next->choices, 1);
@@ -309,9 +307,7 @@ std::vector<BudgetSearch::Tried> BudgetSearch::try_all(const MemoryLimits& limit
     const bool faster = tried.empty() || quick.tried->price * kNoFaster < best;
     if (faster) best = quick.tried->price;
     closeness.note(next->choices, next->price, quick.tried->price);
-    if (!tight.contains(next->order) &&
-        is_put_back_tight(*next, kDearRoom, best / closeness.of(next->choices), limits, open))
-      tight.insert(next->order);
+    put_back_tight(*next, kDearRoom, best / closeness.of(next->choices), limits, open);
     tried.push_back(std::move(*quick.tried));
     in_vain = faster ? 0 : in_vain + 1;
     if (in_vain == kPatience || tried.back().seconds <= enough) break;

@@ -310,6 +310,8 @@ class CpuExecutor final : public Executor {
         copy(loaded, index);
       else
         bound.kernel(*stream, {bound.inputs, bound.outputs, bound.workspace, in.attributes});
+    } else {
+      for (Observer* observer : parts_.observers) observer->skipped(loaded.program, index);
     }
     for (Observer* observer : parts_.observers) observer->end(loaded.program, index);
     loaded.dead->end(index);

@@ -144,6 +144,8 @@ void HostQueues::run_operation(Run& run, std::int32_t index) {
   if (bound.is_wanted())
     bound.kernel(*parts_.host_stream,
                  {bound.inputs, bound.outputs, bound.workspace, in.attributes});
+  else
+    for (Observer* observer : parts_.observers) observer->skipped(program, index);
   const auto end = std::chrono::steady_clock::now();
   for (Observer* observer : parts_.observers) {
     observer->end(program, index);

@@ -8,9 +8,6 @@
 namespace strata::runtime {
 namespace {
 
-/// A predicated instruction that took less did nothing: its predicate forbade it.
-constexpr std::int64_t kSkippedNs = 5000;
-
 const Instruction& at(const Program& program, int instruction) {
   return program.instructions[static_cast<std::size_t>(instruction)];
 }
@@ -45,14 +42,20 @@ void LeastTimes::starting(const Program& program, std::int64_t step) {
 }
 
 void LeastTimes::begin(const Program& program, int instruction) {
-  begun_ns_[static_cast<std::size_t>(at(program, instruction).queue)] = monotonic_ns();
+  const auto queue = static_cast<std::size_t>(at(program, instruction).queue);
+  is_skipped_[queue] = false;
+  begun_ns_[queue] = monotonic_ns();
+}
+
+void LeastTimes::skipped(const Program& program, int instruction) {
+  is_skipped_[static_cast<std::size_t>(at(program, instruction).queue)] = true;
 }
 
 void LeastTimes::end(const Program& program, int instruction) {
-  const Instruction& in = at(program, instruction);
-  const std::int64_t ns = monotonic_ns() - begun_ns_[static_cast<std::size_t>(in.queue)];
-  Kind* kind = table_of(program, in.queue).kinds[static_cast<std::size_t>(instruction)];
-  if (kind == nullptr || (in.predicate && ns < kSkippedNs)) return;
+  const Queue queue = at(program, instruction).queue;
+  const std::int64_t ns = monotonic_ns() - begun_ns_[static_cast<std::size_t>(queue)];
+  Kind* kind = table_of(program, queue).kinds[static_cast<std::size_t>(instruction)];
+  if (kind == nullptr || is_skipped_[static_cast<std::size_t>(queue)]) return;
   if (ns < kind->least_ns.load(std::memory_order_relaxed))  // this thread alone writes it
     kind->least_ns.store(ns, std::memory_order_relaxed);
 }

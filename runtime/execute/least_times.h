@@ -23,6 +23,7 @@ class LeastTimes final : public Observer {
   void starting(const Program& program, std::int64_t step) override;
   void begin(const Program& program, int instruction) override;
   void end(const Program& program, int instruction) override;
+  void skipped(const Program& program, int instruction) override;
   /// Returns by queue the least seconds of the Programs that were started with `step`. Called for
   /// all steps in order, at most one step late. Any thread.
   std::array<double, kQueues> take(std::int64_t step);
@@ -57,6 +58,7 @@ class LeastTimes final : public Observer {
   // Each element is used by the thread of its queue alone.
   std::array<const Table*, kQueues> table_of_queue_{};
   std::array<std::int64_t, kQueues> begun_ns_{};
+  std::array<bool, kQueues> is_skipped_{};  ///< the instruction that has begun
 };
 
 }  // namespace strata::runtime

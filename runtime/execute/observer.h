@@ -27,6 +27,11 @@ class Observer {
   }
   virtual void begin(const Program& program, int instruction) = 0;
   virtual void end(const Program& program, int instruction) = 0;
+  /// Between both, where a thread does the work: the predicate forbids it, and nothing is done.
+  virtual void skipped(const Program& program, int instruction) {
+    (void)program;
+    (void)instruction;
+  }
 
   /// The host itself has copied an instruction's operand between tiers, on a CPU that plays the
   /// device. Not called if the predicate forbade it, nor for disk transfers, which the disk counts.
