@@ -17,6 +17,7 @@
 #include "core/run_id.h"
 #include "core/standard_output.h"
 #include "core/system_call.h"
+#include "core/version.h"
 #include "launcher/command/free_port.h"
 #include "launcher/command/mpi_command.h"
 #include "launcher/command/network_interface.h"
@@ -114,7 +115,7 @@ int run(const std::vector<std::string>& arguments, StandardOutput& output) {
   run.options = parse_options(arguments, surroundings);
   run.typed = arguments;
   if (run.options.show_help || run.options.show_version) {
-    output.print(run.options.show_help ? help_text() : "mlaunch (Strata) " STRATA_VERSION "\n");
+    output.print(run.options.show_help ? help_text() : version_text("mlaunch") + "\n");
     return static_cast<int>(ExitCode::done);
   }
   if (!run.options.hosts.are_several()) refuse_to_be_a_rank();

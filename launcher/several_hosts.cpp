@@ -11,6 +11,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/own_files.h"
+#include "core/version.h"
 #include "launcher/command/free_port.h"
 #include "launcher/control/agent_control.h"
 #include "launcher/control/coordinator_control.h"
@@ -63,7 +64,7 @@ std::unique_ptr<RunControl> make_control(RunControl::TimePoint now, const Run& r
 
 /// Lists what all hosts must be told alike; ranks, logs, devices and the time to save may differ.
 AgreedFacts facts_of(const Options& options) {
-  return {.build = own_build(STRATA_VERSION),
+  return {.build = own_build(version()),
           .options = {{"--nnodes", range_text(options.hosts.least, options.hosts.count)},
                       {"--elastic", elastic_text(options.hosts.worlds)},
                       {"--rejoin", std::to_string(options.hosts.rejoin.count())},

@@ -12,14 +12,14 @@ TINY = ["--model", "gpt2-tiny", "--sequence-length", "16", "--micro-batch", "1",
 PLAN = [*TINY, "--target-memory", "1GB"]
 # Ways in which each program prints.
 COMMANDS = {
-    "train": [["--help"], ["--check-config", "ds.json"], [*TINY, "--print-plan", "--steps", "0"],
+    "train": [["--help"], ["--version"], ["--check-config", "ds.json"], [*TINY, "--print-plan", "--steps", "0"],
               [*TINY, "--print-program", "--steps", "0"], [*QUICK, "--output", "out", "--resume", "required"]],
-    "plan": [["--help"], PLAN, [*PLAN, "--json"], ["compare", "--help"], ["compare", "foreseen", "measured"],
+    "plan": [["--help"], ["--version"], PLAN, [*PLAN, "--json"], ["compare", "--help"], ["compare", "foreseen", "measured"],
              ["compare", "--json", "foreseen", "measured"]],
-    "generate": [["--help"], ["--model", "out", "--tokens", "3", "--threads", "1"]],
-    "inspect": [["--help"], ["out/step-00000002"], ["verify", "out/step-00000002"], ["digest", "out/step-00000002"],
+    "generate": [["--help"], ["--version"], ["--model", "out", "--tokens", "3", "--threads", "1"]],
+    "inspect": [["--help"], ["--version"], ["out/step-00000002"], ["verify", "out/step-00000002"], ["digest", "out/step-00000002"],
                 ["diff", "out/step-00000002", "out/step-00000002"], ["list", "out"]],
-    "doctor": [["--help"], ["--json"]],
+    "doctor": [["--help"], ["--version"], ["--json"]],
     "mlaunch": [["--help"], ["--version"], ["status"], ["status", "--json"], ["status", "--help"], ["stop", "--help"],
                 ["logs", "--help"], ["secret", "--help"]],
     "example_own_model": [["train", "--help"], ["generate", "--help"]],
@@ -62,6 +62,13 @@ class EveryProgram(StandardOutputTest):
     def test_no_program_is_left_out(self):
         built = {path.name for path in BIN.iterdir() if path.is_file() and os.access(path, os.X_OK) and not path.name.endswith("_bench")}
         self.assertEqual(built - PRINT_NOTHING - set(COMMANDS), set())
+
+    def test_every_program_says_its_version(self):
+        versions = {program: self.run_program([str(BIN / program), "--version"]).stdout for program, lines in COMMANDS.items() if ["--version"] in lines}
+        self.assertEqual(set(versions), {"train", "plan", "generate", "inspect", "doctor", "mlaunch"})
+        for program, said in versions.items():
+            self.assertRegex(said, rf"\A{program} \(Strata\) \d+\.\d+\.\d+\n\Z")
+            self.assertEqual(said.split()[2], versions["mlaunch"].split()[2])
 
     def test_a_full_disk_is_an_error(self):
         def check(command):

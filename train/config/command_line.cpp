@@ -150,6 +150,8 @@ void add_control(const FlagRow& row, const std::vector<std::string>& words,
   const std::string_view flag = first_spelling(row);
   if (flag == "--help") {
     parsed.action = ParsedCommandLine::Action::help;
+  } else if (flag == "--version") {
+    parsed.action = ParsedCommandLine::Action::version;
   } else if (flag == "--strict-config") {
     parsed.strict = true;
   } else if (flag == "--world-size") {

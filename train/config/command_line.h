@@ -9,7 +9,7 @@
 namespace strata::train {
 
 struct ParsedCommandLine {
-  enum class Action { train, check_config, help };
+  enum class Action { train, check_config, help, version };
   Action action = Action::train;
   std::string config;     ///< DeepSpeed JSON as a file or base64; "": none
   bool strict = false;    ///< unknown keys are problems, not warnings

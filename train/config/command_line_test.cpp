@@ -134,6 +134,7 @@ TEST(CommandLine, ConfigurationFileHasManyNames) {
   EXPECT_EQ(flags({"-h"}).action, ParsedCommandLine::Action::help);
   EXPECT_EQ(flags({"-h", "--check-config", "a.json"}).action, ParsedCommandLine::Action::help);
   EXPECT_EQ(flags({"--check-config", "a.json", "-h"}).action, ParsedCommandLine::Action::help);
+  EXPECT_EQ(flags({"--version"}).action, ParsedCommandLine::Action::version);
   EXPECT_EQ(requested_model(flags({})), "gpt2-tiny");
 }
 

@@ -58,6 +58,7 @@ constexpr FlagRow kLast[] = {
             "doctor --write-hardware), and figures of it to change, such as link=12GB/s,disk=none"),
     control("--strict-config", 0, "", "unknown keys are errors"),
     control("--help,-h", 0, "", "print this text"),
+    control("--version", 0, "", "print the version of Strata"),
     ignored("--local_rank", 1, "ranks come from the launcher"),
     foreign::noted("--save_safetensors,--no_save_safetensors", "weights are always safetensors",
                    ""),

@@ -16,6 +16,7 @@
 #include "core/program_main.h"
 #include "core/standard_output.h"
 #include "core/system_call.h"
+#include "core/version.h"
 #include "kernels/cuda/open_device.h"
 #include "machine/copy_speed.h"
 #include "machine/hardware_file.h"
@@ -132,10 +133,14 @@ int run(int argc, char** argv, const RankContext& context, StandardOutput& outpu
       ->needs(of_hosts);
   for (const char* name : {"--nvme-path", "--json", "--write-hardware"})
     of_hosts->excludes(app.get_option(name));
+  app.set_version_flag("--version", version_text("doctor"), "print the version of Strata");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ExtrasError&) {
     throw InvalidArgument(said_of_unknown(app.remaining()));
+  } catch (const CLI::CallForVersion&) {
+    output.print(version_text("doctor") + "\n");
+    return 0;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::usage);
   }

@@ -8,6 +8,7 @@
 #include "core/file_system.h"
 #include "core/program_main.h"
 #include "core/standard_output.h"
+#include "core/version.h"
 #include "train/inspect/commands.h"
 
 namespace strata::train {
@@ -49,11 +50,15 @@ int run(int argc, char** argv, const RankContext& context, StandardOutput& outpu
   digest->add_option("DIR", arguments.folder, "a checkpoint or a model")->required();
   CLI::App* list = app.add_subcommand("list", "the checkpoints of an output folder");
   list->add_option("OUTPUT", arguments.folder, "what train --output named")->required();
+  app.set_version_flag("--version", version_text("inspect"), "print the version of Strata");
   try {
     app.parse(argc, argv);
     if (arguments.folder.empty()) throw CLI::RequiredError("DIR");
     if (arguments.statistics && !app.get_subcommands().empty())
       throw CLI::ExcludesError("--statistics", app.get_subcommands().front()->get_name());
+  } catch (const CLI::CallForVersion&) {
+    output.print(version_text("inspect") + "\n");
+    return 0;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::usage);
   }

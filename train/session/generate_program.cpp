@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/rank_context.h"
 #include "core/standard_output.h"
+#include "core/version.h"
 #include "train/data/tokenizer_tool.h"
 #include "train/run/generator.h"
 #include "train/run/model_directory.h"
@@ -68,8 +69,12 @@ int run(int argc, char** argv, std::span<const ModelFamily> own, StandardOutput&
   app.add_option("--dtype", dtype, "fp32, bf16 or fp16")->capture_default_str();
   app.add_option("--seed", options.seed, "of the draws")->capture_default_str();
   app.add_option("--threads", threads, "0: all cores");
+  app.set_version_flag("--version", version_text("generate"), "print the version of Strata");
   try {
     app.parse(argc, argv);
+  } catch (const CLI::CallForVersion&) {
+    output.print(version_text("generate") + "\n");
+    return 0;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::usage);
   }

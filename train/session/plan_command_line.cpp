@@ -138,6 +138,8 @@ void take(const std::string& word, Words& words, OneValueEach& values, PlanComma
   const auto value = [&] { return values.of(flag, word, words.value_of(word)); };
   if (flag == "--help") {
     parsed.help = true;
+  } else if (flag == "--version") {
+    parsed.version = true;
   } else if (flag == "--hardware") {
     const std::string machines = value();
     refuse_gaps(flag, machines, "a machine");
@@ -251,6 +253,7 @@ are chosen by the planner; all flags of train work (train --help).
   --write-plan FILE           write the Plan, for train --plan
   --write-config FILE         write the settings as a DeepSpeed JSON, for train --config
   --json                      print JSON instead of text
+  --version                   print the version of Strata
 
 compare says how far off a plan was, operation by operation, worst first, from two directories of
 train --memory-report: that of a plan (with --print-plan --steps 0) and that of a run. With --page

@@ -8,7 +8,7 @@
 namespace strata::train {
 
 struct PlanCommandLine {
-  bool help = false;
+  bool help = false, version = false;
   std::vector<std::string> hardware;  ///< names or files; empty: this machine
   std::vector<std::string> targets;   ///< of memory; empty: what a file says, or all of it
   int world = 0;                      ///< ranks; 0: the devices of the hardware

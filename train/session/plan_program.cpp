@@ -17,6 +17,7 @@
 #include "core/new_folders.h"
 #include "core/program_main.h"
 #include "core/standard_output.h"
+#include "core/version.h"
 #include "machine/hardware_override.h"
 #include "plan/disk_writes.h"
 #include "plan/foresee.h"
@@ -406,6 +407,10 @@ int plan_program(int argc, char** argv, std::span<const ModelFamily> own) {
     const PlanCommandLine line = parse_plan_command_line(argc, argv);
     if (line.help) {
       output.print(plan_help());
+      return 0;
+    }
+    if (line.version) {
+      output.print(version_text("plan") + "\n");
       return 0;
     }
     keep_freed_memory();

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/freed_memory.h"
 #include "core/rank_context.h"
+#include "core/version.h"
 #include "train/run/plan_only.h"
 #include "train/run/planning_site.h"
 #include "train/session/console_listener.h"
@@ -107,6 +108,8 @@ int train_program(int argc, char** argv, std::span<const ModelFamily> own) {
       const ParsedCommandLine command_line = parse_train_command_line(argc, argv);
       if (command_line.action == ParsedCommandLine::Action::help)
         listeners.print(train_help());
+      else if (command_line.action == ParsedCommandLine::Action::version)
+        listeners.print(version_text("train"));
       else
         request = prepare(command_line, settle_request(command_line, context, own), listeners);
     } catch (const std::exception& error) {
