@@ -28,4 +28,10 @@ void return_freed_memory() {
 #endif
 }
 
+void return_memory_freed_so_far() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
+
 }  // namespace strata

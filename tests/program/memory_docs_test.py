@@ -20,14 +20,15 @@ class MemoryDocs(unittest.TestCase):
 
     def test_a_process_takes_beside_its_arenas_what_is_said(self):
         told = {}
-        for page, words in (("memory", r"counts (\d+) MiB of a process beside its arenas and (\d+) MiB for each of its threads, (\d+) MiB more with `--output`, "
-                                       r"and (\d+) MiB more with `--trace`"),
-                            ("foresight", r"or (\d+) MiB of a process and (\d+) MiB for each of its threads \((\d+) MiB more with `--output`, (\d+) MiB with `--trace`\)")):
+        for page, words in (("memory", r"counts (\d+) MiB of a process beside its arenas and (\d+) MiB for each of its threads \(.*?\), (\d+) MiB more with "
+                                       r"`--output`, and (\d+) MiB more with `--trace`"),
+                            ("foresight", r"or (\d+) MiB of a process and (\d+) MiB for each of its threads \((\d+) MiB more with `--output`, (\d+) MiB with `--trace`;")):
             told[page] = [int(number) for number in re.search(words, pathlib.Path(ROOT, f"docs/{page}.md").read_text()).groups()]
         run, thread, saving, tracing = told["memory"]
         self.assertEqual(told["foresight"], told["memory"])
+        many, busy = (int(number) for number in re.search(r"of more than ten: (\d+) MiB, and (\d+) MiB for each", pathlib.Path(ROOT, "docs/memory.md").read_text()).groups())
         with tempfile.TemporaryDirectory() as folder:
-            for threads, flags, more in ((1, [], 0), (3, [], 0), (1, ["--output", "out"], saving), (1, ["--trace", "trace.json"], tracing)):
+            for threads, flags, more in ((1, [], 0), (3, [], 0), (16, [], many - run + 16 * (busy - thread)), (1, ["--output", "out"], saving), (1, ["--trace", "trace.json"], tracing)):
                 done = subprocess.run([str(BIN / "train"), "--model", "gpt2-tiny", "--device", "cpu", "--steps", "0", "--print-plan", "--target-memory", "400MB",
                                        "--threads", str(threads), *flags], capture_output=True, text=True, cwd=folder)
                 beside = re.search(r"\(([\d.]+) MiB of it beside its arenas;", done.stdout)

@@ -14,7 +14,8 @@ constexpr double kHostPart = 0.95;
 std::int64_t most_beside_device(const MachineFound& found, const TrainOptions& options) {
   if (found.host_bytes <= 0) return 0;
   const std::int64_t taken =
-      found.is_here ? process_bytes(options, found.machine) * found.local_ranks : 0;
+      found.is_here ? process_bytes(options, found.machine, found.local_ranks) * found.local_ranks
+                    : 0;
   return std::max<std::int64_t>(1, found.host_bytes - taken);  // 0: unknown
 }
 
@@ -39,7 +40,10 @@ MemoryBudget budget_for(const MachineFound& found, const TrainOptions& options) 
   budget.host_bytes =
       on_host ? found.host_bytes : host_beside_device(budget.most_host_bytes, options);
   budget.most_bytes = on_host ? found.host_bytes / found.local_ranks : found.device_bytes;
-  budget.beside_bytes = on_host ? process_bytes(options, found.machine) : found.device_taken_bytes;
+  budget.beside_bytes = on_host ? bytes_beside_arenas(options, found.machine, found.local_ranks)
+                                : found.device_taken_bytes;
+  budget.foreseen_beside_bytes =
+      on_host ? process_bytes(options, found.machine, found.local_ranks) : found.device_taken_bytes;
   budget.taken_by = on_host ? "a process without any arena" : found.taken_by;
   // 0: neither the target nor the machine says how much there is.
   const std::int64_t target = target_bytes(options.target, budget.most_bytes, found.owner);

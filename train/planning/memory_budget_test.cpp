@@ -39,7 +39,7 @@ MachineFound gpu_host() {
 TEST(MemoryBudget, OfAProcessThatComputesIsTheTargetWithoutWhatItTakesItself) {
   TrainOptions options = options_of("2GB");
   const MachineFound host = cpu_host(16 * kGB);
-  const std::int64_t arenas = 2 * (2 * kGB - process_bytes(options, host.machine));
+  const std::int64_t arenas = 2 * (2 * kGB - bytes_beside_arenas(options, host.machine, 2));
   EXPECT_EQ(budget_for(cpu_host(16 * kGB), options).host_bytes, arenas);
   options.offload.host_memory_bytes = kGB;
   EXPECT_EQ(budget_for(cpu_host(16 * kGB), options).host_bytes, kGB) << "limits arenas";
@@ -50,10 +50,17 @@ TEST(MemoryBudget, OfAProcessThatComputesIsTheTargetWithoutWhatItTakesItself) {
 
 TEST(MemoryBudget, OfAProcessWithManyThreadsLeavesRoomForTheirBuffers) {
   const TrainOptions options = options_of("2GB");
-  const std::int64_t one = process_bytes(options, machine::cpu_machine(1));
-  const std::int64_t eight = process_bytes(options, machine::cpu_machine(8));
-  EXPECT_EQ(eight - one, 7 * 6 * std::int64_t{1 << 20});
-  EXPECT_LT(process_bytes(options, gpu_host().machine), eight) << "a device computes";
+  const auto mebibytes = [&options](int threads, int local_ranks) {
+    return static_cast<double>(process_bytes(options, machine::cpu_machine(threads), local_ranks)) /
+           (1 << 20);
+  };
+  EXPECT_EQ(mebibytes(1, 1), 32);
+  EXPECT_EQ(mebibytes(8, 1), 39);
+  EXPECT_EQ(mebibytes(64, 1), 17 + 4 + 2 * 64) << "many threads have their buffers at once";
+  EXPECT_EQ(mebibytes(1, 2), 17 / 2.0 + 15) << "ranks of a host share code";
+  const machine::Machine one = machine::cpu_machine(1);
+  EXPECT_EQ(bytes_beside_arenas(options, one, 1), process_bytes(options, one, 1));
+  EXPECT_EQ(bytes_beside_arenas(options, one, 2), process_bytes(options, one, 1) + (8 << 20));
 }
 
 TEST(MemoryBudget, OfAHostAboutWhichNothingIsKnownHasNoLimit) {
@@ -88,7 +95,7 @@ TEST(MemoryBudget, OfTheHostOfADeviceLeavesMemoryToOthers) {
   MachineFound here = gpu_host();
   here.is_here = true;
   here.local_ranks = 4;
-  const auto processes = static_cast<double>(4 * process_bytes(options, here.machine));
+  const auto processes = static_cast<double>(4 * process_bytes(options, here.machine, 4));
   EXPECT_NEAR(host_bytes(here), kPart * (64 * kGB - processes), kRounding);
   options.offload.host_memory_bytes = 64 * kGB;
   EXPECT_EQ(host_bytes(here), 64 * kGB - processes) << "--host-memory says how much may be taken";

@@ -12,22 +12,44 @@
 
 namespace strata::train {
 
-std::int64_t process_bytes(const TrainOptions& options, const machine::Machine& machine) {
-  // As measured, bench/process_peaks.py: at most 37 MiB with one thread, 46 with four, 77 with
-  // eight.
-  constexpr std::int64_t kMiB = 1 << 20, kRun = 34 * kMiB, kThread = 6 * kMiB;
-  constexpr std::int64_t kThreadsBesideDevice = 2, kCheckpoints = 20 * kMiB,
+namespace {
+
+constexpr std::int64_t kMiB = 1 << 20;
+
+/// Code, libraries, what planning leaves, buffers and stacks, as measured: bench/process_peaks.py,
+/// docs/log.md. Ranks of a host share the pages of code and libraries.
+std::int64_t computing_bytes(std::int64_t threads, int local_ranks) {
+  constexpr std::int64_t kShared = 17 * kMiB, kOwn = 14 * kMiB, kThread = kMiB;
+  // oneDNN packs operands of a thread's tile into at most 1.5 MiB, and frees them. Few threads have
+  // their most at once; with many, the sum is what counts.
+  constexpr std::int64_t kBusyOwn = 4 * kMiB, kBusyThread = 2 * kMiB;
+  return kShared / local_ranks +
+         std::max(kOwn + kThread * threads, kBusyOwn + kBusyThread * threads);
+}
+
+}  // namespace
+
+std::int64_t process_bytes(const TrainOptions& options, const machine::Machine& machine,
+                           int local_ranks) {
+  constexpr std::int64_t kBesideDevice = 46 * kMiB, kCheckpoints = 20 * kMiB,
                          kWritingTrace = 8 * kMiB;
-  const std::int64_t threads =
-      machine.host_is_device() ? machine.processor.cores.whole() : kThreadsBesideDevice;
-  return kRun + kThread * threads + (options.output.empty() ? 0 : kCheckpoints) +
+  const std::int64_t run = machine.host_is_device()
+                               ? computing_bytes(machine.processor.cores.whole(), local_ranks)
+                               : kBesideDevice;
+  return run + (options.output.empty() ? 0 : kCheckpoints) +
          (options.trace.empty() ? 0 : runtime::TraceRecorder::most_bytes({}) + kWritingTrace);
 }
 
+std::int64_t bytes_beside_arenas(const TrainOptions& options, const machine::Machine& machine,
+                                 int local_ranks) {
+  constexpr std::int64_t kOfPeers = 8 * kMiB;
+  return process_bytes(options, machine, 1) + (local_ranks > 1 ? kOfPeers : 0);
+}
+
 std::int64_t process_bytes(const TrainOptions& options, const machine::Machine& machine,
-                           const compile::StepPrograms& programs) {
+                           int local_ranks, const compile::StepPrograms& programs) {
   using runtime::Tier;
-  return process_bytes(options, machine) + programs.arena_bytes(Tier::pinned) +
+  return process_bytes(options, machine, local_ranks) + programs.arena_bytes(Tier::pinned) +
          programs.arena_bytes(Tier::pageable) +
          (machine.host_is_device() ? programs.arena_bytes(Tier::device) : 0);
 }
@@ -44,10 +66,11 @@ std::int64_t target_bytes(const TargetOptions& target, std::int64_t all, const s
   return bytes;
 }
 
-std::int64_t arenas_of_process(const TrainOptions& options, const machine::Machine& machine) {
+std::int64_t arenas_of_process(const TrainOptions& options, const machine::Machine& machine,
+                               int local_ranks) {
   const std::int64_t target = target_bytes(options.target, 0, "");
   if (target == 0) return kUnlimitedMemory;
-  return std::max<std::int64_t>(1, target - process_bytes(options, machine));
+  return std::max<std::int64_t>(1, target - bytes_beside_arenas(options, machine, local_ranks));
 }
 
 }  // namespace strata::train

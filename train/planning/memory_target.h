@@ -12,13 +12,21 @@ namespace strata::train {
 
 /// Memory that a process of a run takes beside its arenas: code, libraries, the next batch; where
 /// the CPU computes, stacks and buffers of each thread of the matrix library (`machine` as one rank
-/// has it); in a run that saves or goes on, also what reads and writes checkpoints; with
-/// --trace what it records, and what writes that.
-std::int64_t process_bytes(const TrainOptions& options, const machine::Machine& machine);
+/// has it), and of pages that the `local_ranks` ranks of a host share, code and libraries, its
+/// part; in a run that saves or goes on, also what reads and writes checkpoints; with --trace what
+/// it records, and what writes that.
+std::int64_t process_bytes(const TrainOptions& options, const machine::Machine& machine,
+                           int local_ranks);
+
+/// Returns what a target leaves for a process beside its arenas: process_bytes, but with all code
+/// and libraries in each of several ranks, and pages of other ranks' arenas that it reads, since
+/// the kernel counts these in the process. Larger models read more than that.
+std::int64_t bytes_beside_arenas(const TrainOptions& options, const machine::Machine& machine,
+                                 int local_ranks);
 
 /// Returns the memory of a process whose Programs are these, arenas in host memory included.
 std::int64_t process_bytes(const TrainOptions& options, const machine::Machine& machine,
-                           const compile::StepPrograms& programs);
+                           int local_ranks, const compile::StepPrograms& programs);
 
 /// Returns the target in bytes; `all`, what `what` has ("the device"), for "auto". 0: not known.
 /// Throws ConfigError if the target exceeds it.
@@ -26,6 +34,7 @@ std::int64_t target_bytes(const TargetOptions& target, std::int64_t all, const s
 
 /// Returns what --target-memory SIZE leaves for arenas of a process where the CPU computes;
 /// kUnlimitedMemory if no size was given. One byte where the process alone takes all of it.
-std::int64_t arenas_of_process(const TrainOptions& options, const machine::Machine& machine);
+std::int64_t arenas_of_process(const TrainOptions& options, const machine::Machine& machine,
+                               int local_ranks);
 
 }  // namespace strata::train

@@ -32,8 +32,8 @@ std::string target_text(const ResolvedConfig& config, const MemoryBudget& budget
 
 /// What of the memory that a target names is not an arena's.
 std::string beside_text(const MemoryBudget& budget) {
-  if (budget.beside_bytes <= 0) return "";
-  const std::string beside = format_bytes(budget.beside_bytes);
+  if (budget.foreseen_beside_bytes <= 0) return "";
+  const std::string beside = format_bytes(budget.foreseen_beside_bytes);
   if (!budget.machine.host_is_device())
     return fmt::format(" ({} of it of the device for driver and libraries)", beside);
   return fmt::format(
@@ -115,7 +115,8 @@ std::string actions_text(const std::vector<runtime::BlockActions>& saved) {
 
 std::string needs_text(const plan::MemoryNeeds& needs, const MemoryBudget& budget) {
   const bool on_cpu = budget.machine.host_is_device();
-  const std::int64_t scarce = plan::scarce_bytes(needs, budget.machine) + budget.beside_bytes;
+  const std::int64_t scarce =
+      plan::scarce_bytes(needs, budget.machine) + budget.foreseen_beside_bytes;
   std::string text = format_bytes(scarce) + (on_cpu ? " per process" : " of the device");
   if (!on_cpu && needs.host > 0)
     text += fmt::format(", {} of host memory per rank", format_bytes(needs.host));

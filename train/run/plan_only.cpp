@@ -51,7 +51,7 @@ std::string report_plan(const RunRequest& request, const PlanningSite& site,
   const std::string& directory = programs.options.memory_report;
   RunReport report =
       make_report({programs, request.config.fields, set, site.machine, site.seat, site.description,
-                   process_bytes(programs.options, site.machine, set)},
+                   process_bytes(programs.options, site.machine, site.memory.local_world, set)},
                   foresee_step(set, site.machine));
   report.failure = refusal;
   write_report(directory, report, nullptr);

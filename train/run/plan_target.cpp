@@ -78,7 +78,8 @@ PlannedTraining plan_run(const ModelConfig& model, const TrainOptions& options,
   set_planned(result.planned.changes, request.config);
   result.options = request.config.options;
   result.text = describe_planned(result.planned, request.config, budget);
-  result.device_bytes = plan::scarce_bytes(chosen->needs, budget.machine) + budget.beside_bytes;
+  result.device_bytes =
+      plan::scarce_bytes(chosen->needs, budget.machine) + budget.foreseen_beside_bytes;
   return result;
 }
 

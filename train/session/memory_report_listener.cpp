@@ -83,9 +83,10 @@ void MemoryReportListener::write(const compile::StepPrograms& programs,
                                  const machine::Machine& machine, const std::string& failure,
                                  const runtime::TraceRecorder* recorder) {
   const ProgramRequest request{request_.model, request_.config.options};
-  RunReport report = make_report({request, request_.config.fields, programs, machine, kept_->seat,
-                                  kept_->device, process_bytes(request.options, machine, programs)},
-                                 foresee_step(programs, machine));
+  RunReport report =
+      make_report({request, request_.config.fields, programs, machine, kept_->seat, kept_->device,
+                   process_bytes(request.options, machine, request_.context.local_world, programs)},
+                  foresee_step(programs, machine));
   report.failure = failure;
   if (recorder != nullptr) add_measured(*recorder, measured_, report.timelines);
   const bool has_times = measured_.last_measured > 0;

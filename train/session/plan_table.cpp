@@ -29,7 +29,7 @@ double tokens_per_step(const PlannedMachine& machine) {
 
 std::int64_t device_total(const PlannedMachine& machine) {
   return plan::scarce_bytes(step_of(machine).needs, machine.budget.machine) +
-         machine.budget.beside_bytes;
+         machine.budget.foreseen_beside_bytes;
 }
 
 /// Host memory of all ranks of a host, beside devices of their own.

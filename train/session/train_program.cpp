@@ -78,6 +78,10 @@ ExitCode run(std::optional<RunRequest> request, RunListeners& listeners, Console
   Progress progress(console, {.every_steps = options.steps_per_print,
                               .log_every = std::chrono::seconds(options.log_every_seconds)});
   listeners.add(std::ref(progress));
+  // The arenas come next. What planning leaves would count beside them.
+  listeners.add([](const RunEvent& event) {
+    if (std::holds_alternative<Equipping>(event)) return_memory_freed_so_far();
+  });
   request->owns_signals = true;
   try {
     return Session::open(std::move(*request), listeners).run();
