@@ -192,7 +192,7 @@ class TargetMemory(TargetTest):
 
     def test_a_target_below_what_a_process_takes_names_one_that_works(self):
         refused = self.run_program(train(*RUN, *SAMPLES, "--threads", "1", "--target-memory", "1MB"), expect=DOES_NOT_FIT)
-        least = re.search(r"--target-memory 1MB: a process without any arena alone takes 40\.00 MiB, and nothing fits; "
+        least = re.search(r"--target-memory 1MB: a process without any arena alone takes 32\.00 MiB, and nothing fits; "
                           r"the least that works is --target-memory ([\d.]+)MB", refused.stderr)[1]
         self.run_program(train(*RUN, *SAMPLES, "--threads", "1", "--target-memory", f"{least}MB"))
 
