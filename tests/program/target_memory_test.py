@@ -209,10 +209,10 @@ class TargetMemory(TargetTest):
 
     def test_a_strategy_takes_the_target_that_its_refusal_names(self):
         asked = [*MODEL, *SAMPLES, "--hardware", "two-cores,disk=none", "--strategy"]
-        for strategy, target in (("conservative", "50MB"), ("conservative", "78MB"), ("aggressive", "50MB")):
+        for strategy, target in (("conservative", "38MB"), ("conservative", "63MB"), ("aggressive", "38MB")):
             with self.subTest(strategy=strategy, target=target):
                 refused = self.run_program(plan(*asked, strategy, "--target-memory", target), expect=1).stdout
-                self.assertEqual("allows steps that are at most 15 % slower than without a limit" in refused, target == "78MB")
+                self.assertEqual("allows steps that are at most 15 % slower than without a limit" in refused, target == "63MB")
                 least = re.search(r"the least that works is --target-memory ([\d.]+)MB", refused)[1]
                 (found,) = json.loads(self.run_program(plan(*asked, strategy, "--target-memory", f"{least}MB", "--json")).stdout)
                 self.assertLessEqual(found["slowdown"], {"conservative": 1.15, "aggressive": 1.4}[strategy])
