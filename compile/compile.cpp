@@ -301,8 +301,7 @@ class Compiling {
   Lowered lowered(std::pair<const ProgramKey, Graph>& one, const runtime::TierBytes& budget) const {
     const runtime::LowerOptions options{name_of(one.first), machine_, where_};
     try {
-      if (!plan_.scheduled)
-        return runtime::lower(std::move(one.second), set_.persistent, options);
+      if (!plan_.scheduled) return runtime::lower(std::move(one.second), set_.persistent, options);
       auto found = runtime::lower_scheduled(std::move(one.second), set_.persistent, options,
                                             {plan_.limits, budget, effort_});
       return std::visit([](auto&& made) -> Lowered { return std::move(made); }, std::move(found));

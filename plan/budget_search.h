@@ -219,7 +219,7 @@ class BudgetSearch {
   std::vector<Choices> all_;
   std::int64_t compiled_ = 0;  ///< work on Programs beside those of estimates
   std::vector<Attempt> attempts_;
-  std::vector<PlannedStep> seen_;  ///< that fit, of the search under way
+  std::vector<PlannedStep> seen_;         ///< that fit, of the search under way
   std::set<std::size_t> put_back_tight_;  ///< by order, of the search under way
   /// Memory that guesses lacked, by stage, order, micro-batch, homes of activations and parameters,
   /// and whether sums of gradients wait off the device: what one of them lacked, others with the

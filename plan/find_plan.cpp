@@ -223,8 +223,8 @@ class Searching {
     if (!found.fit.fits()) return {std::move(found), lacks_host_memory(found.fit)};
     const Plan& plan = found.programs.settings.plan;
     if (!is_open(way.asked) || widest_ == search_.where) return {std::move(found)};
-    Compiled mine = compile_for_seat(search_.model, plan, way.asked, search_.machine,
-                                     search_.where, search_.effort);
+    Compiled mine = compile_for_seat(search_.model, plan, way.asked, search_.machine, search_.where,
+                                     search_.effort);
     work_ += mine.work;
     return {std::move(mine)};
   }

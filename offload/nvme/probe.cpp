@@ -25,10 +25,11 @@ enum class Mode { read, write, mixed };
 
 class Prober {
  public:
-  explicit Prober(NvmeStore& store)
+  Prober(NvmeStore& store, std::int64_t most_bytes)
       : store_(store),
         chunk_bytes_(
-            round_down(std::min(8 * kMiB * store.devices(), store.bytes() / (2 * kUnderWay)))),
+            round_down(std::min({8 * kMiB * store.devices(), store.bytes() / (2 * kUnderWay),
+                                 most_bytes / kUnderWay}))),
         chunks_(
             std::min<std::int64_t>(32, store.bytes() / std::max(chunk_bytes_, std::int64_t{1}))),
         window_(std::max(chunk_bytes_, runtime::kDiskAlignment) * kUnderWay) {}
@@ -91,7 +92,7 @@ std::int64_t probe_bytes(const std::vector<std::string>& directories) {
   return round_down(std::min(kEnough, share * static_cast<std::int64_t>(directories.size())));
 }
 
-machine::Disk probe(NvmeStore& store, std::chrono::milliseconds budget) {
+machine::Disk probe(NvmeStore& store, std::chrono::milliseconds budget, std::int64_t most_bytes) {
   machine::Disk result;
   TransferSettings settings = store.settings();
   const auto finish = [&] {
@@ -99,7 +100,7 @@ machine::Disk probe(NvmeStore& store, std::chrono::milliseconds budget) {
     result.depth = settings.depth;
     return result;
   };
-  Prober prober(store);
+  Prober prober(store, most_bytes);
   if (!prober.possible()) return finish();
   const std::vector<std::span<std::byte>> window{prober.window()};
   store.register_memory(window);

@@ -85,6 +85,17 @@ TEST(Probe, TriesRequestsOfSeveralSizes) {
   EXPECT_EQ(sizes, (std::set<std::int64_t>{kMiB, 2 * kMiB, 4 * kMiB}));
 }
 
+TEST(Probe, StaysWithinItsMemory) {
+  std::set<std::int64_t> sizes;
+  std::vector<StoreDevice> devices;
+  devices.push_back({"memory", std::make_unique<NotingIo>(make_memory_io(32 * kMiB, 16), sizes)});
+  NvmeStore store(std::move(devices), 32 * kMiB, {.checksums = false});
+  const std::int64_t least = 4 * runtime::kDiskAlignment;
+  EXPECT_GT(probe(store, std::chrono::milliseconds(9), least).read_rate, 0);
+  EXPECT_EQ(sizes, std::set<std::int64_t>{runtime::kDiskAlignment});
+  EXPECT_EQ(probe(store, std::chrono::milliseconds(9), least - 1).read_rate, 0);
+}
+
 TEST(Probe, DoesNotMeasureAStoreOfAFewSectors) {
   const auto store = make_store({}, "", 3 * 4096);
   const machine::Disk result = probe(*store);

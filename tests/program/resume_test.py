@@ -240,7 +240,7 @@ class BesideTraining(ResumeTest):
 
     def test_one_that_is_due_waits_for_the_one_under_way(self):
         done = self.run_program(mlaunch(2, *JOB, *steps(self.COUNT), "--save-every", 2))
-        waiting = re.findall(r"note: the checkpoint due at step (\d+) waits: that of step (\d+) is still being written",
+        waiting = re.findall(r"note: the checkpoint due at step (\d+) waits, and will be of a later step: that of step (\d+) is still being written",
                              done.stderr)
         self.assertEqual(waiting[0], ("4", "2"))
         self.assertEqual(self.saved_steps()[:1], [2])

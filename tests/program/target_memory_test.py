@@ -196,6 +196,23 @@ class TargetMemory(TargetTest):
                           r"the least that works is --target-memory ([\d.]+)MB", refused.stderr)[1]
         self.run_program(train(*RUN, *SAMPLES, "--threads", "1", "--target-memory", f"{least}MB"))
 
+    def test_drives_are_measured_within_the_target(self):
+        for folder in "abcd":
+            (self.home / folder).mkdir()
+        self.run_program(train("--model", "gpt2-tiny", "--threads", "1", "--steps", "2", "--offload-optimizer", "nvme", "--nvme-path", "a,b,c,d", "--target-memory", "62MB",
+                               "--metrics", "on-drives"))
+        self.assertLessEqual(self.step_metrics("on-drives")[-1]["peak_rss_bytes"], 62e6)
+
+    def test_a_cpu_that_is_planned_for_has_the_threads_that_are_asked_for(self):
+        beside = {}
+        for threads in (1, 2, 4):
+            done = self.run_program(plan("--model", "gpt2-tiny", "--hardware", "two-cores", "--threads", threads, "--target-memory", "400MB", "--json"))
+            text = self.run_program(plan("--model", "gpt2-tiny", "--hardware", "two-cores", "--threads", threads, "--target-memory", "400MB")).stdout
+            beside[threads] = (float(re.search(r"\(([\d.]+) MiB of it beside its arenas;", text)[1]), json.loads(done.stdout)[0]["seconds_per_step"])
+        self.assertEqual([memory for memory, _ in beside.values()], [32, 33, 35])
+        self.assertGreater(beside[1][1], 1.5 * beside[2][1])
+        self.assertEqual(beside[4][1], beside[2][1], "more threads than cores")
+
     def test_the_least_of_a_tiny_model_is_exact(self):
         asked = ["--model", "gpt2-tiny", "--threads", "1", "--hardware", "two-cores,disk=none", "--strategy"]
         for strategy in ("conservative", "balanced", "aggressive", "maximum"):

@@ -73,4 +73,12 @@ std::int64_t arenas_of_process(const TrainOptions& options, const machine::Machi
   return std::max<std::int64_t>(1, target - bytes_beside_arenas(options, machine, local_ranks));
 }
 
+std::int64_t bytes_to_measure_in(const TrainOptions& options, const machine::Machine& machine,
+                                 int local_ranks) {
+  const std::int64_t host = options.offload.host_memory_bytes;
+  const std::int64_t most = host == kUnlimitedMemory ? kUnlimitedMemory : host / local_ranks;
+  return machine.host_is_device() ? std::min(most, arenas_of_process(options, machine, local_ranks))
+                                  : most;
+}
+
 }  // namespace strata::train

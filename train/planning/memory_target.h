@@ -37,4 +37,9 @@ std::int64_t target_bytes(const TargetOptions& target, std::int64_t all, const s
 std::int64_t arenas_of_process(const TrainOptions& options, const machine::Machine& machine,
                                int local_ranks);
 
+/// Returns how much memory a rank may take, before it has its arenas, to measure what its machine
+/// can do: what a target or --host-memory leaves for them; kUnlimitedMemory if neither is given.
+std::int64_t bytes_to_measure_in(const TrainOptions& options, const machine::Machine& machine,
+                                 int local_ranks);
+
 }  // namespace strata::train

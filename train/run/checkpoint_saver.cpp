@@ -72,7 +72,8 @@ bool CheckpointSaver::is_due(std::int64_t step) {
   if (stage_ == Stage::none) return std::exchange(postponed_, false) || due;
   if (due && !postponed_)
     listeners_.note(
-        fmt::format("the checkpoint due at step {} waits: that of step {} is still being written",
+        fmt::format("the checkpoint due at step {} waits, and will be of a later step: that of "
+                    "step {} is still being written",
                     step, save_->step()));
   postponed_ = postponed_ || due;
   return false;

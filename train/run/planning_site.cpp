@@ -20,9 +20,26 @@ bool plans_for_cuda(const RunRequest& request) {
          cuda::count_devices().devices > 0;
 }
 
+/// Gives a CPU that computes the threads of --threads; 0: it has one for each core. Fewer threads
+/// than cores are slower, more are no faster.
+machine::Machine with_threads(machine::Machine machine, std::int64_t threads) {
+  if (threads == 0 || !machine.host_is_device()) return machine;
+  const machine::Device before = machine.device;
+  const bool are_more = static_cast<double>(threads) > machine.processor.cores;
+  set_cores(machine, static_cast<double>(threads));
+  if (are_more) {
+    const kernels::DeviceCapabilities capabilities = machine.device.capabilities;
+    machine.device = before;
+    machine.device.capabilities = capabilities;
+  }
+  return machine;
+}
+
 /// The machine of a request, as one of the ranks has it.
 machine::Machine machine_of(const RunRequest& request, bool on_cuda) {
-  if (request.hardware) return share_of_rank(*request.hardware, request.context.local_world);
+  if (request.hardware)
+    return with_threads(share_of_rank(*request.hardware, request.context.local_world),
+                        request.config.options.threads);
   if (!on_cuda)
     return machine::cpu_machine(threads_per_rank(request.config.options, request.context));
   kernels::DeviceCapabilities capabilities;  // scratch that fits all architectures

@@ -29,24 +29,24 @@ bool uses_disk(const TrainOptions& options) {
 
 }  // namespace
 
-RunDisk::RunDisk(const TrainOptions& options, comm::Communicator& ranks)
+RunDisk::RunDisk(const TrainOptions& options, comm::Communicator& ranks, std::int64_t most_bytes)
     : options_(options.offload), used_(uses_disk(options)) {
   if (!used_) return;
   if (options_.nvme_paths.empty())
     throw ConfigError(
         "offload to nvme needs a folder on the drive: give --nvme-path DIR, or "
         "\"nvme_path\" beside \"device\": \"nvme\"");
-  if (ranks.rank() == 0) measure();
+  if (ranks.rank() == 0) measure(most_bytes);
   share(ranks);
 }
 
-void RunDisk::measure() {
+void RunDisk::measure(std::int64_t most_bytes) {
   offload::StoreRequest request;
   request.directories = options_.nvme_paths;
   request.bytes = offload::probe_bytes(options_.nvme_paths);
   request.options.checksums = options_.checksums;
   const auto store = offload::open_store(request);
-  measured_ = offload::probe(*store);
+  measured_ = offload::probe(*store, offload::kProbeTime, most_bytes);
 }
 
 /// Gives all ranks rank 0's numbers, since all must schedule alike.

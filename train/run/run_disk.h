@@ -15,9 +15,10 @@ namespace strata::train {
 class RunDisk {
  public:
   /// Collective. If something lives on the disk, or may because of --plan, rank 0 measures it for
-  /// about a second and tells the others. Throws ConfigError without a path, and IoError naming a
-  /// path that cannot be used.
-  RunDisk(const TrainOptions& options, comm::Communicator& ranks);
+  /// about a second, in at most `most_bytes` of memory, and tells the others. Throws ConfigError
+  /// without a path, and IoError naming a path that cannot be used.
+  RunDisk(const TrainOptions& options, comm::Communicator& ranks,
+          std::int64_t most_bytes = kUnlimitedMemory);
 
   /// Puts the measurements into `machine`, for one of `ranks` on this host that use the same drives
   /// at the same time.
@@ -38,7 +39,7 @@ class RunDisk {
   [[nodiscard]] std::vector<std::string> notes() const;
 
  private:
-  void measure();
+  void measure(std::int64_t most_bytes);
   void share(comm::Communicator& ranks);
 
   const OffloadOptions& options_;

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "machine/numa.h"
 #include "train/config/make_plan.h"
+#include "train/planning/memory_target.h"
 #include "train/run/alike_ranks.h"
 #include "train/run/host_limits.h"
 #include "train/run/kept_inputs.h"
@@ -45,8 +46,9 @@ void open_machine(RunParts& run) {
   const RankContext& context = run.request.context;
   run.device = std::make_unique<RunDevice>(options, context, *run.communicator);
   comm::require_sums(run.device->communicator().seat());
-  run.disk = std::make_unique<RunDisk>(options, *run.communicator);
   run.machine = run.device->machine(threads_per_rank(options, context), context.local_world);
+  run.disk = std::make_unique<RunDisk>(
+      options, *run.communicator, bytes_to_measure_in(options, run.machine, context.local_world));
   run.disk->add_to(run.machine, context.local_world);
   read_profile(run);
 }

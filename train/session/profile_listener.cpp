@@ -49,8 +49,9 @@ void ProfileListener::begin(const Equipping& equipping) {
 /// Measures what the CPU can do, in memory that the engine has not taken yet.
 void ProfileListener::measure(int local_ranks) {
   const std::int64_t most = machine::memory_to_measure() / local_ranks;
-  const std::int64_t copied = measure_cpu(
-      machine_, options_.dtype, std::min(most, arenas_of_process(options_, machine_, local_ranks)));
+  const std::int64_t copied =
+      measure_cpu(machine_, options_.dtype,
+                  std::min(most, bytes_to_measure_in(options_, machine_, local_ranks)));
   if (copied == 0)
     return listeners_.note(
         "--profile compares with typical rates of a CPU: there is too little memory to measure "
