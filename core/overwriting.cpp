@@ -23,10 +23,15 @@ bool is_same_file(const std::string& one, const std::string& other) {
 
 void refuse_if_same(const NamedFile& written, const NamedFile& kept) {
   if (written.path.empty() || kept.path.empty()) return;
-  if (is_same_file(written.path, kept.path))
-    throw InvalidArgument(
-        fmt::format("{} {} is the file of {} {}, which would be overwritten; name another",
-                    written.flag, written.path, kept.flag, kept.path));
+  if (!is_same_file(written.path, kept.path)) return;
+  if (!written.moved.empty())
+    throw InvalidArgument(fmt::format(
+        "the earlier file of {} {} is moved to {}, which is the file of {} {} and would be "
+        "overwritten; name another",
+        written.flag, written.moved, written.path, kept.flag, kept.path));
+  throw InvalidArgument(
+      fmt::format("{} {} is the file of {} {}, which would be overwritten; name another",
+                  written.flag, written.path, kept.flag, kept.path));
 }
 
 }  // namespace

@@ -48,6 +48,13 @@ TEST_F(Overwriting, ComparesNewFilesByName) {
   EXPECT_EQ(refusal({{"--metrics", at("new")}, {"--trace", at("newer")}}, {}), "no error");
 }
 
+TEST_F(Overwriting, SaysOfAFileThatIsMovedWhereItGoes) {
+  EXPECT_EQ(refusal({{"--metrics", at("text"), at("m")}}, {{"--data", at("text")}}),
+            "the earlier file of --metrics " + at("m") + " is moved to " + at("text") +
+                ", which is the file of --data " + at("text") +
+                " and would be overwritten; name another");
+}
+
 TEST_F(Overwriting, LeavesOutWhatIsNotGivenAndWhatIsNoFile) {
   EXPECT_EQ(refusal({{"--metrics", ""}, {"--trace", ""}}, {{"--data", ""}}), "no error");
   EXPECT_EQ(refusal({{"--metrics", "/dev/null"}, {"--trace", "/dev/null"}}, {}), "no error");

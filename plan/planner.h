@@ -46,7 +46,7 @@ struct PlannerAnswer {
   std::optional<PlannedStep> fitting;    ///< for too_slow: the fastest that was found
   std::optional<PlannedStep> unlimited;  ///< the fastest step if memory had no limit
   /// The least memory that any of the choices needs; absent if it was not looked for. What a
-  /// refusal names: a target that is less by a hundredth is refused, too.
+  /// refusal names: if `complete`, a target that is less by a hundredth is refused, too.
   std::optional<PlannedStep> smallest;
   /// The least memory with which steps are as fast as the strategy demands, whatever the target:
   /// with it, and with more, the strategy plans. Always looked for by `aggressive`, whose choice it
@@ -56,7 +56,7 @@ struct PlannerAnswer {
   /// For too_large, on a device with its own memory: the choices for which fewest memories are too
   /// small, by fewest bytes, and what they need.
   std::optional<PlannedStep> nearest;
-  bool complete = true;  ///< false: the work ended before all that may be faster was tried
+  bool complete = true;  ///< false: not all that may be faster, or that may need less, was tried
   std::int64_t work = 0;
   std::vector<Attempt> attempts;
   /// For chosen, unless it is what was asked for: what to take back each of its settings would do.

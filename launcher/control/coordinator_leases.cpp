@@ -50,16 +50,20 @@ void Coordinator::note_life(Host& host) {
     actions_.emplace_back(Announce{fmt::format("host {} answers again", shown(host))});
     host.is_back = true;
     host.spoke_again.reset();
+    host.times_apart = 0;
   }
   host.last_beat = now_;
 }
 
-/// Trusts a host that was silent again half a heartbeat after its first new one: until then come
-/// words that waited on the way, and one of ranks that got nothing done or have just been killed.
+/// Trusts a host that was silent again once two new heartbeats have come half of one after those
+/// before them: until then come words that waited on the way, at most one of them apart from the
+/// others, and one of ranks that got nothing done or have just been killed.
 void Coordinator::note_states(Host& host) {
+  constexpr int kTimesApart = 2;
   if (!host.is_back) return;
-  if (!host.spoke_again) host.spoke_again = now_;
-  host.is_back = now_ - *host.spoke_again < kHeartbeat / 2;
+  if (host.spoke_again && now_ - *host.spoke_again >= kHeartbeat / 2) ++host.times_apart;
+  host.spoke_again = now_;
+  host.is_back = host.times_apart < kTimesApart;
 }
 
 /// Returns when the ranks of a host have ended for certain; nullopt if no lease limits them.

@@ -45,7 +45,11 @@ class KeptInputsTest(ProgramTest):
         self.write("report/summary.txt", CONFIG)
         self.refuses(train(*self.JOB, *QUICK, "--config", "report/summary.txt", "--memory-report", "report"), "--memory-report report/summary.txt", "--config report/summary.txt")
         self.write("m.old", "text " * 400)
-        self.refuses(train(*self.JOB, *QUICK, "--data", "m.old", "--metrics", "m"), "--metrics m.old", "--data m.old")
+        job = train(*self.JOB, *QUICK, "--data", "m.old", "--metrics", "m")
+        self.run_program(job)  # without a file m nothing is moved
+        said = self.run_program(job, expect=USAGE).stderr
+        self.assertIn("the earlier file of --metrics m is moved to m.old, which is the file of --data m.old and would be overwritten; name another", said)
+        self.assertEqual((self.home / "m.old").read_text(), "text " * 400)
         self.run_program(train(*self.JOB, *QUICK, "--data", "text.txt", "--output", "out", "--write-plan", "p.json"))
         job = [*QUICK, "--sequence-length", "16", "--data", "text.txt"]
         self.refuses(train(*job, *self.JOB, "--plan", "p.json", "--trace", "p.json"), "--trace p.json", "--plan p.json")
@@ -56,6 +60,23 @@ class KeptInputsTest(ProgramTest):
         tokenizer = self.write("words/tokenizer.json", "{}").parent
         for said in (tokenizer.name, f"{tokenizer.name}/tokenizer.json"):
             self.refuses(train(*job, *self.JOB, "--tokenizer", said, "--profile", "words/tokenizer.json"), "--profile words/tokenizer.json", "--tokenizer words/tokenizer.json")
+
+    def test_nothing_is_written_into_checkpoints(self):
+        job = ["--model", "gpt2-tiny", "--threads", "1", "--sequence-length", "16", "--data", "text.txt", "--steps"]
+        self.run_program(train(*job, "2", "--output", "oa"))
+        step = self.home / "oa/step-00000002"
+        before = {file.name: file.read_bytes() for file in step.iterdir()}
+        os.symlink("oa/step-00000002/trainer_state.json", self.home / "soft.json")
+        for resume in ("auto", "required", "never"):
+            for file, folder in (("oa/step-00000002/trainer_state.json", "oa/step-00000002"), ("oa/latest/model.safetensors", "oa/step-00000002"),
+                                 ("oa/step-00000003/new.json", "oa/step-00000003"), ("soft.json", "oa/step-00000002")):
+                flag = "--metrics" if "new" in file else "--trace"
+                said = self.run_program(train(*job, "3", "--output", "oa", "--resume", resume, flag, file), expect=USAGE).stderr
+                self.assertIn(f"{flag} {file} would write into {folder}, which is for checkpoints of --output oa alone; name a file elsewhere", said)
+        said = self.run_program(train(*job, "3", "--output", "new/", "--write-plan", "new/latest/plan.json"), expect=USAGE).stderr
+        self.assertIn("--write-plan new/latest/plan.json would write into new/latest, which is for checkpoints of --output new/ alone", said)
+        self.assertEqual({file.name: file.read_bytes() for file in step.iterdir()}, before)
+        self.run_program(train(*job, "3", "--output", "oa", "--resume", "auto", "--trace", "oa/trace.json"))
 
     def test_plan_keeps_what_it_reads(self):
         self.write("mdl/config.json", (CONFIGS / "models/llama-bytes-1m.json").read_bytes())

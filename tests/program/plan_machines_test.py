@@ -118,6 +118,17 @@ class PlanMachines(ProgramTest):
     def test_the_model_of_a_plan_without_one_is_named(self):
         self.assertIn("note: no --model is given; this is a plan of gpt2-tiny", self.plan("--hardware", "h100").stderr)
 
+    def test_what_is_for_a_run_that_saves_nothing_is_named(self):
+        rest = " for a run that saves nothing; to train with --output DIR, give plan --output DIR, too: saving takes memory"
+        for targets, refused, said in (("12GB", False, "this plan is"), ("12GB,8GB", False, "these plans are"),
+                                       ("3MB,12GB", True, "this plan is"), ("3MB", True, "the least target that is named is"),
+                                       ("3MB,4MB", True, "the least targets that are named are"), ("100GB,200GB", True, "")):
+            for form in ([], ["--json"]):
+                error = self.plan(*JOB, "--hardware", "rtx4090", "--target-memory", targets, *form, expect=int(refused)).stderr
+                self.assertEqual("saves nothing" in error, bool(said), targets)
+                self.assertIn("note: " + said + rest if said else "", error)
+        self.assertNotIn("saves nothing", self.plan(*JOB, "--hardware", "rtx4090", "--output", "out").stderr)
+
     def test_a_written_plan_says_how_it_is_used(self):
         done = self.plan(*JOB, "--hardware", "two-cores", "--write-plan", "plan.json")
         self.assertIn("note: plan.json: for 1 rank of this model; give train, too: --model gpt2-tiny --sequence-length 32 --micro-batch 1 --accumulation 1 --dtype fp32\n", done.stderr)

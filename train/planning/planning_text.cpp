@@ -207,13 +207,16 @@ std::optional<plan::PlannedStep> faster_than_asked(const PlannedRun& planned,
   return faster;
 }
 
-/// Says what a search that ended at its limit of work may have missed, and how to go on from it.
-static std::string ended_early_text(std::string_view missed) {
+/// Says what a search that ended at one of its limits may have missed, and how to go on from it.
+/// `first`: what else to try before.
+static std::string ended_early_text(std::string_view missed, std::string_view first = "") {
   return fmt::format(
-      "\n  the search ended early, and {}: give one or two settings yourself, such as --zero N, "
+      "\n  the search ended early, and {}: {}give one or two settings yourself, such as --zero N, "
       "--micro-batch N or --layer-major, and it has fewer to compare",
-      missed);
+      missed, first);
 }
+
+static constexpr std::string_view kTrySmaller = "try a smaller --target-memory than that, or ";
 
 /// Compares with the step that would be fastest if memory had no limit, and names its settings:
 /// they may differ in more than what saves memory.
@@ -427,9 +430,12 @@ static std::string too_slow_text(const plan::PlannerAnswer& answer, const Resolv
   const std::string text =
       fmt::format("{}, and with this target they are {:.0f} % slower ({}); ", demand_text(config),
                   100 * (answer.slowdown(fitting) - 1), flags_to_type(fitting, config, budget));
-  const std::string early =
-      answer.complete ? "" : ended_early_text("less memory may do, or a faster step fit");
-  if (!answer.accepted || !is_to_be_had(*answer.accepted, config, budget))
+  const bool names_least = names_least_target(answer, config, budget);
+  const std::string early = answer.complete
+                                ? ""
+                                : ended_early_text("less memory may do, or a faster step fit",
+                                                   names_least ? kTrySmaller : "");
+  if (!names_least)
     return text + "choose another strategy: no target that the machine has would do with this one" +
            early;
   return fmt::format("{}the least that works is {}; choose that, or another strategy{}", text,
@@ -467,6 +473,13 @@ static std::string least_text(const plan::PlannerAnswer& answer, const ResolvedC
   return text;
 }
 
+bool names_least_target(const plan::PlannerAnswer& answer, const ResolvedConfig& config,
+                        const MemoryBudget& budget) {
+  const std::optional<plan::PlannedStep>& least =
+      answer.refusal == plan::PlannerRefusal::too_slow ? answer.accepted : answer.smallest;
+  return least && is_to_be_had(*least, config, budget);
+}
+
 std::string describe_refusal(const PlannedRun& planned, const ResolvedConfig& config,
                              const MemoryBudget& budget) {
   const plan::PlannerAnswer& answer = planned.answer;
@@ -479,7 +492,9 @@ std::string describe_refusal(const PlannedRun& planned, const ResolvedConfig& co
   text += answer.smallest
               ? least_text(answer, config, budget)
               : "nothing fits; give more memory, a shorter --sequence-length or a smaller model";
-  if (!answer.complete) text += ended_early_text("less memory may do");
+  if (!answer.complete)
+    text += ended_early_text("less memory may do",
+                             names_least_target(answer, config, budget) ? kTrySmaller : "");
   return text + what_would_help(planned, config, budget);
 }
 

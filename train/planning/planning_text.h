@@ -47,6 +47,10 @@ std::string describe_attempts(const PlannedRun& planned, const ResolvedConfig& c
 std::string describe_refusal(const PlannedRun& planned, const ResolvedConfig& config,
                              const MemoryBudget& budget);
 
+/// True if the first line of a refusal names the least target that works.
+bool names_least_target(const plan::PlannerAnswer& answer, const ResolvedConfig& config,
+                        const MemoryBudget& budget);
+
 /// "5.20 GiB of the device, 40.10 GiB of host memory per rank": all that one rank takes.
 std::string needs_text(const plan::MemoryNeeds& needs, const MemoryBudget& budget);
 

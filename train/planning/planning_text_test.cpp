@@ -142,6 +142,12 @@ TEST(PlanningText, SaysHowToGoOnFromASearchThatEndedEarly) {
   planned.answer.refusal = plan::PlannerRefusal::too_large;
   EXPECT_THAT(describe_refusal(planned, config, {}),
               HasSubstr("ended early, and less memory may do: give one or two settings"));
+  EXPECT_FALSE(names_least_target(planned.answer, config, large_device()));
+  planned.answer.smallest = planned.answer.unlimited;
+  EXPECT_TRUE(names_least_target(planned.answer, config, large_device()));
+  EXPECT_THAT(describe_refusal(planned, config, large_device()),
+              HasSubstr("ended early, and less memory may do: try a smaller --target-memory than "
+                        "that, or give one or two settings"));
 }
 
 TEST(PlanningText, PrintsSettingsThatCanBeTypedBesideTheTarget) {

@@ -103,7 +103,7 @@ void CheckpointSaver::require_lease(std::int64_t step) const {
 }
 
 void CheckpointSaver::tidy_up(std::int64_t step, bool is_finite) {
-  lost_.count(step);
+  lost_.count(step, is_finite);
   // Told at once: the event comes only when all ranks have agreed on the commit.
   if (is_finite) folder_.watch().set_committed(step, folder_.path() + "/" + checkpoint_name(step));
   try {
@@ -251,7 +251,7 @@ std::optional<Saved> CheckpointSaver::finish() {
   said_due_ = false;
   if (!result.committed) return {};
   failed_.forget();
-  lost_.count(step);
+  lost_.count(step, result.not_finite.empty());
   folder_.watch().forget_failed_save();
   last_step_ = step;
   last_commit_ = Clock::now();

@@ -105,6 +105,9 @@ TEST_F(CheckpointSaverTest, AStateIsJudgedByItsOwnLosses) {
   hear(3, false);
   hear(4, false);  // step 3 was skipped, so the state is the same
   EXPECT_EQ(not_finite(), "loss of step 4");
+  EXPECT_EQ(lost_.text(4), "steps 1 to 4 are lost: " + (directory_ / "out") +
+                               " has no finite checkpoint of this run")
+      << "what --resume auto passes over is not saved";
 }
 
 TEST_F(CheckpointSaverTest, AStateIsAcquittedByItsNextBatch) {

@@ -1,10 +1,16 @@
 #include "train/run/kept_inputs.h"
 
+#include <fmt/core.h>
+
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <string_view>
 #include <system_error>
 
+#include "core/error.h"
+#include "train/checkpoint/checkpoint_commit.h"
+#include "train/checkpoint/checkpoint_directory.h"
 #include "train/checkpoint/manifest.h"
 #include "train/report/report_directory.h"
 #include "train/run/beside_weights.h"
@@ -51,16 +57,60 @@ std::vector<NamedFile> files_read(const RunRequest& request) {
   return files;
 }
 
+/// Adds the place to which the metrics of an earlier run are moved, if there are any.
+void add_earlier_metrics(const std::string& metrics, std::vector<NamedFile>& files) {
+  std::error_code error;
+  if (!fs::is_regular_file(fs::symlink_status(metrics, error))) return;
+  if (fs::file_size(metrics, error) == 0 || error) return;
+  files.push_back({"--metrics", metrics + ".old", metrics});
+}
+
 std::vector<NamedFile> files_written(const TrainOptions& options) {
   std::vector<NamedFile> files{
       {"--metrics", options.metrics}, {"--trace", options.trace},
       {"--profile", options.profile}, {"--dump-state", options.dump_state},
       {"--choices", options.choices}, {"--write-plan", options.write_plan}};
-  if (!options.metrics.empty())  // where those of an earlier run go
-    files.push_back({"--metrics", options.metrics + ".old"});
   for (const std::string& file : report_files(options.memory_report))
     files.push_back({"--memory-report", file});
+  add_earlier_metrics(options.metrics, files);
   return files;
+}
+
+/// True for "latest", and for the folders of a checkpoint and of what an interrupted save left.
+bool is_of_checkpoints(const std::string& name) {
+  return name == kLatestName || step_of_checkpoint(name.substr(0, name.find('.')));
+}
+
+fs::path resolved(const fs::path& path) {
+  std::error_code error;
+  const fs::path full = fs::weakly_canonical(fs::absolute(path, error), error);
+  return full.has_filename() ? full : full.parent_path();  // "out/" has none
+}
+
+/// Returns the name in `output` of the checkpoint in which a file lies or would lie; "": none.
+std::string checkpoint_around(const fs::path& file, const std::string& output) {
+  std::error_code error;
+  const fs::path outer = resolved(output), full = fs::absolute(file, error);
+  // A link lies where it is, and what is written through it lies elsewhere.
+  for (const fs::path& inner : {resolved(full), resolved(full.parent_path()) / full.filename()}) {
+    const auto [end, name] = std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end());
+    if (end == outer.end() && name != inner.end() && is_of_checkpoints(name->string()))
+      return name->string();
+  }
+  return "";
+}
+
+/// Refuses files in the checkpoints of --output, which the run may read, write and remove.
+void refuse_in_checkpoints(const std::vector<NamedFile>& written, const std::string& output) {
+  if (output.empty()) return;
+  for (const NamedFile& file : written) {
+    if (file.path.empty()) continue;
+    if (const std::string name = checkpoint_around(file.path, output); !name.empty())
+      throw InvalidArgument(
+          fmt::format("{} {} would write into {}, which is for checkpoints of --output {} alone; "
+                      "name a file elsewhere",
+                      file.flag, file.path, (fs::path(output) / name).string(), output));
+  }
 }
 
 }  // namespace
@@ -69,6 +119,7 @@ void keep_inputs(const RunRequest& request, const std::vector<NamedFile>& writte
   std::vector<NamedFile> files = written;
   for (const NamedFile& file : files_written(request.config.options)) files.push_back(file);
   refuse_overwriting(files, files_read(request));
+  refuse_in_checkpoints(files, request.config.options.output);
 }
 
 }  // namespace strata::train

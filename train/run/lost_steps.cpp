@@ -1,8 +1,10 @@
 #include "train/run/lost_steps.h"
 
 #include <fmt/core.h>
+#include <algorithm>
 #include <exception>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -35,9 +37,9 @@ void LostSteps::go_on_from(std::int64_t step, std::string directory, bool is_own
   goes_on_from_ = {step, std::move(directory), is_own};
 }
 
-void LostSteps::count(std::int64_t step) {
+void LostSteps::count(std::int64_t step, bool is_finite) {
   const std::scoped_lock lock(mutex_);
-  written_.insert(step);
+  (is_finite ? written_ : not_finite_).insert(step);
 }
 
 std::optional<LostSteps::Known> LostSteps::newest() const noexcept {
@@ -55,8 +57,18 @@ std::optional<LostSteps::Known> LostSteps::newest() const noexcept {
   return found;
 }
 
+bool LostSteps::has_not_finite_after(std::int64_t step) const noexcept {
+  const std::vector<FoundCheckpoint> all = all_in(output_);
+  const std::scoped_lock lock(mutex_);
+  return std::ranges::any_of(all, [&](const FoundCheckpoint& one) {
+    return one.step > step && not_finite_.contains(one.step);
+  });
+}
+
 std::string LostSteps::lack() const noexcept {
-  return output_ + " has no checkpoint" + (all_in(output_).empty() ? "" : " of this run");
+  const std::string_view kind = has_not_finite_after(-1) ? "finite checkpoint" : "checkpoint";
+  return fmt::format("{} has no {}{}", output_, kind,
+                     all_in(output_).empty() ? "" : " of this run");
 }
 
 std::string LostSteps::rest() const noexcept {
@@ -71,7 +83,8 @@ std::string LostSteps::text(std::int64_t step) const noexcept {
   const auto found = newest();
   if (!found) return steps(1, step) + ": " + (output_.empty() ? "there is no --output" : lack());
   if (found->step >= step) return "nothing is lost: " + found->directory + " is of this step";
-  return steps(found->step + 1, step) + ": the newest checkpoint is " + found->directory;
+  return fmt::format("{}: the newest {}checkpoint is {}", steps(found->step + 1, step),
+                     has_not_finite_after(found->step) ? "finite " : "", found->directory);
 }
 
 }  // namespace strata::train

@@ -69,7 +69,7 @@ std::string batch_advice(std::int64_t saved, const ResumingRun& run, const Train
   std::string text = "give " + said_text(said.global, saved);
   if (said.micro) text += fmt::format(" with a --micro-batch that divides {}", saved / ranks);
   if (said.accumulation.is_said() && (said.micro || saved % (ranks * options.accumulation) != 0))
-    text += ", and leave out the number of micro-steps";
+    text += ", and leave out " + said_text(said.accumulation, options.accumulation);
   return text;
 }
 
@@ -121,9 +121,9 @@ std::string note_on_leaves(std::int64_t saved, std::int64_t micro_batch, int wor
   const std::int64_t now = leaves(options, world);
   if (saved <= 0 || saved == now) return "";
   std::string note = fmt::format(
-      "the checkpoint is of a run with the sums of {} ranks, this one makes those of {}: the state "
+      "the checkpoint is of a run with the sums of {} {}, this one makes those of {}: the state "
       "is the same, losses of later steps agree closely, not to the bit",
-      saved, now);
+      saved, saved == 1 ? "rank" : "ranks", now);
   if (std::has_single_bit(static_cast<std::uint64_t>(saved)) && saved % world == 0)
     note += fmt::format("; --virtual-ranks {} {}keeps the bits", saved,
                         micro_batch <= 0 || micro_batch == options.micro_batch

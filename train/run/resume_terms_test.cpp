@@ -119,7 +119,11 @@ TEST(ResumeTerms, AGlobalBatchThatWasTypedIsWhatToChange) {
       << resuming.refusal();
   resuming.run.said.accumulation.where = "--accumulation";
   EXPECT_TRUE(resuming.refusal().ends_with(
-      "with a --micro-batch that divides 6, and leave out the number of micro-steps"))
+      "with a --micro-batch that divides 6, and leave out --accumulation 1"))
+      << resuming.refusal();
+  resuming.run.said.accumulation = {"ds.json:3: gradient_accumulation_steps", true};
+  EXPECT_TRUE(
+      resuming.refusal().ends_with(", and leave out gradient_accumulation_steps 1 (ds.json:3)"))
       << resuming.refusal();
 }
 
@@ -176,6 +180,8 @@ TEST(ResumeTerms, OtherSumsOverRanksAreSaid) {
   EXPECT_EQ(note_on_leaves(3, 0, 2, options),
             "the checkpoint is of a run with the sums of 3 ranks, this one makes those of 2: the "
             "state is the same, losses of later steps agree closely, not to the bit");
+  EXPECT_EQ(note_on_leaves(1, 0, 2, options).find("with the sums of 1 rank, this one makes"),
+            std::string("the checkpoint is of a run ").size());
   const std::string note = note_on_leaves(8, 0, 2, options);
   EXPECT_TRUE(note.ends_with("; --virtual-ranks 8 keeps the bits")) << note;
   options.virtual_ranks = 8;

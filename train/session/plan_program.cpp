@@ -131,15 +131,14 @@ void note_other_saving(const TrainOptions& options, const runtime::Plan& planned
                        std::vector<std::string>& notes) {
   const runtime::SaveMemory stored = stored_plan(options.plan).saving;
   if (stored == planned.saving) return;
-  const bool takes_snapshots =
-      stored == runtime::SaveMemory::snapshot || stored == runtime::SaveMemory::windows;
+  const bool has_snapshots = runtime::takes_snapshots(stored);
   notes.push_back(fmt::format(
       "{}: the Plan has memory for saving (\"{}\"), and with these flags \"{}\" is planned; to "
       "count that memory, give plan {}, as the run",
       options.plan, name_of(stored), name_of(planned.saving),
-      takes_snapshots && !options.output.empty() ? "--save-every N"
-      : takes_snapshots                          ? "--output DIR --save-every N"
-                                                 : "--output DIR"));
+      has_snapshots && !options.output.empty() ? "--save-every N"
+      : has_snapshots                          ? "--output DIR --save-every N"
+                                               : "--output DIR"));
 }
 
 /// Compiles the Plan of --plan as it is, which leaves nothing to choose.
@@ -288,18 +287,34 @@ std::string machine_text(const PlannedMachine& machine, bool explains) {
 
 void print_file_note(const std::string& note) { std::fprintf(stderr, "note: %s\n", note.c_str()); }
 
-/// Says what a plan without --output lacks for a run that saves: the targets and settings that it
-/// names, and its files. A Plan of --plan says itself whether it is for such a run.
-void note_saving(const PlanCommandLine& line, const PlannedMachine& machine) {
-  const TrainOptions& options = machine.config.options;
-  if (!options.output.empty() || !options.plan.empty()) return;
+/// Names what was said or written of plans: files, "this plan is", or of refusals alone "the least
+/// target that is named is"; "": nothing was.
+std::string said_of_plans(const PlanCommandLine& line, std::span<const PlannedMachine> machines) {
+  const PlannedMachine& first = machines.front();
   std::vector<std::string> files;
-  for (const std::string& file : {options.write_plan, line.config_to_write})
-    if (!file.empty() && machine.refusal.empty()) files.push_back(file);
-  print_file_note(fmt::format(
-      "{} for a run that saves nothing; to train with --output DIR, give plan --output DIR, too: "
-      "saving takes memory",
-      files.empty() ? "this plan is" : fmt::format("{}:", fmt::join(files, ", "))));
+  for (const std::string& file : {first.config.options.write_plan, line.config_to_write})
+    if (!file.empty() && first.refusal.empty()) files.push_back(file);
+  if (!files.empty()) return fmt::format("{}:", fmt::join(files, ", "));
+  const auto plans = std::ranges::count_if(
+      machines, [](const PlannedMachine& machine) { return machine.refusal.empty(); });
+  if (plans > 0) return plans == 1 ? "this plan is" : "these plans are";
+  const auto targets = std::ranges::count_if(machines, [](const PlannedMachine& machine) {
+    return names_least_target(machine.planned.answer, machine.config, machine.budget);
+  });
+  if (targets == 0) return "";
+  return targets == 1 ? "the least target that is named is"
+                      : "the least targets that are named are";
+}
+
+/// Says what plans without --output lack for a run that saves. A Plan of --plan says itself whether
+/// it is for such a run.
+void note_saving(const PlanCommandLine& line, std::span<const PlannedMachine> machines) {
+  const TrainOptions& options = machines.front().config.options;
+  if (!options.output.empty() || !options.plan.empty()) return;
+  if (const std::string said = said_of_plans(line, machines); !said.empty())
+    print_file_note(said +
+                    " for a run that saves nothing; to train with --output DIR, give plan --output "
+                    "DIR, too: saving takes memory");
 }
 
 /// Says what is needed beside a file whose settings use a drive that no folder stands for.
@@ -389,7 +404,7 @@ int run(const PlanCommandLine& line, const RankContext& context, std::span<const
     output.print("\n" + plan_table(machines));
   }
   write_files(line, requests.front(), machines.front());
-  note_saving(line, machines.front());
+  note_saving(line, machines);
   const bool all_fit = std::ranges::all_of(
       machines, [](const PlannedMachine& machine) { return machine.refusal.empty(); });
   return all_fit ? 0 : 1;
