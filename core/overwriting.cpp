@@ -26,7 +26,7 @@ void refuse_if_same(const NamedFile& written, const NamedFile& kept) {
   if (!is_same_file(written.path, kept.path)) return;
   if (!written.moved.empty())
     throw InvalidArgument(fmt::format(
-        "the earlier file of {} {} is moved to {}, which is the file of {} {} and would be "
+        "an earlier file of {} {} is moved to {}, which is the file of {} {} and would be "
         "overwritten; name another",
         written.flag, written.moved, written.path, kept.flag, kept.path));
   throw InvalidArgument(

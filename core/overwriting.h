@@ -9,7 +9,7 @@ namespace strata {
 struct NamedFile {
   std::string flag;        ///< that names it, as in messages: "--data"
   std::string path;        ///< "": the flag is not given
-  std::string moved = {};  ///< the earlier file, which is moved to `path`; "": `path` is written
+  std::string moved = {};  ///< an earlier file, which is moved to `path`; "": `path` is written
 };
 
 /// Throws InvalidArgument naming both flags if a file of `written` is one of `read`, or one that

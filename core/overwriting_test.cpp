@@ -50,7 +50,7 @@ TEST_F(Overwriting, ComparesNewFilesByName) {
 
 TEST_F(Overwriting, SaysOfAFileThatIsMovedWhereItGoes) {
   EXPECT_EQ(refusal({{"--metrics", at("text"), at("m")}}, {{"--data", at("text")}}),
-            "the earlier file of --metrics " + at("m") + " is moved to " + at("text") +
+            "an earlier file of --metrics " + at("m") + " is moved to " + at("text") +
                 ", which is the file of --data " + at("text") +
                 " and would be overwritten; name another");
 }

@@ -2,6 +2,7 @@
 // environment variables of mlaunch, Open MPI, Slurm and torchrun, or finds a plain start.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -40,9 +41,13 @@ struct RankContext {
   int world = 1;
   int local_rank = 0;
   int local_world = 1;
+  /// Ranks of the host that has most of them; 0: not known. Hosts may have unlike numbers.
+  int most_local_world = 0;
   int node = 0;  ///< number of this host among those of the run; 0 if the launcher did not say
   /// First rank of each host, in order; empty if the launcher did not say.
   std::vector<int> first_ranks;
+  /// Returns by how many ranks a Plan divides what those of a host share, so that all plan alike.
+  [[nodiscard]] int planned_local_world() const { return std::max(local_world, most_local_world); }
   std::string host;  ///< name as the launcher gave it
   /// IP address of this host that other hosts reach (STRATA_HOST_ADDRESS), and the interface that
   /// has one (STRATA_INTERFACE); "" if not given.

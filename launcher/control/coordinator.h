@@ -213,7 +213,7 @@ class Coordinator {
     bool is_silent = false;  ///< in the attempt, which was said
     bool is_back = false;    ///< after it was silent: what it says of its ranks may be old
     int times_apart = 0;     ///< since: new heartbeats that came well after the one before
-    std::optional<TimePoint> spoke_again = {};  ///< when the newest of these came
+    std::optional<TimePoint> spoke_again = {};  ///< when its newest new heartbeat came
     std::optional<TimePoint> broke = {};        ///< when its connection broke
     int node = -1;                              ///< in the attempt; -1: not in it
     std::vector<TimePoint> failures = {};       ///< ends of attempts because of it

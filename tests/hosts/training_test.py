@@ -34,6 +34,17 @@ class Training(Namespaces):
                 self.assertIn(f"{sum(ranks)} ranks (hosts)", ends[0][1])
                 self.assertEqual(self.read(f"hosts{number}"), self.digest_of_one_host(sum(ranks), f"one{number}", *job))
 
+    def test_hosts_with_unlike_numbers_of_ranks_plan_alike(self):
+        """Ranks of a host share its memory and its drive. Where it is too little on the host that has most of them, all refuse it."""
+        alike = self.digest_of_one_host(3, "alike", "--zero", 2, "--steps", 4)
+        for number, (ranks, memory, code) in enumerate((([2, 1], "80MB", 0), ([1, 2], "80MB", 0), ([2, 1], "66MB", 69), ([1, 2], "66MB", 69))):
+            with self.subTest(ranks=ranks, memory=memory):
+                job = ["--zero", 2, "--steps", 4, "--offload-optimizer", "nvme", "--nvme-path", ".", "--save-every", 1, "--host-memory", memory]
+                ends = [self.ended(host) for host in self.launch(ranks, self.train(*job, "--output", f"out{number}", "--dump-state", f"unlike{number}"))]
+                self.assertEqual([end[0] for end in ends], [code, code], ends)
+                if code == 0:
+                    self.assertEqual(self.read(f"unlike{number}"), alike)
+
     # Fault 10.
     def test_no_two_hosts_map_one_memory_file(self):
         """All tests of hosts look for it, this one that ranks of a host do share memory, which could be seen."""

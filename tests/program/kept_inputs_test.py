@@ -46,9 +46,8 @@ class KeptInputsTest(ProgramTest):
         self.refuses(train(*self.JOB, *QUICK, "--config", "report/summary.txt", "--memory-report", "report"), "--memory-report report/summary.txt", "--config report/summary.txt")
         self.write("m.old", "text " * 400)
         job = train(*self.JOB, *QUICK, "--data", "m.old", "--metrics", "m")
-        self.run_program(job)  # without a file m nothing is moved
         said = self.run_program(job, expect=USAGE).stderr
-        self.assertIn("the earlier file of --metrics m is moved to m.old, which is the file of --data m.old and would be overwritten; name another", said)
+        self.assertIn("an earlier file of --metrics m is moved to m.old, which is the file of --data m.old and would be overwritten; name another", said)
         self.assertEqual((self.home / "m.old").read_text(), "text " * 400)
         self.run_program(train(*self.JOB, *QUICK, "--data", "text.txt", "--output", "out", "--write-plan", "p.json"))
         job = [*QUICK, "--sequence-length", "16", "--data", "text.txt"]
@@ -73,6 +72,8 @@ class KeptInputsTest(ProgramTest):
                 flag = "--metrics" if "new" in file else "--trace"
                 said = self.run_program(train(*job, "3", "--output", "oa", "--resume", resume, flag, file), expect=USAGE).stderr
                 self.assertIn(f"{flag} {file} would write into {folder}, which is for checkpoints of --output oa alone; name a file elsewhere", said)
+        said = self.run_program(train(*job, "3", "--output", "oa", "--resume", "auto", "--report-to", "csv", "--logging-dir", "oa/step-00000002"), expect=USAGE).stderr
+        self.assertIn("--logging-dir oa/step-00000002 would write into oa/step-00000002, which is for checkpoints of --output oa alone", said)
         said = self.run_program(train(*job, "3", "--output", "new/", "--write-plan", "new/latest/plan.json"), expect=USAGE).stderr
         self.assertIn("--write-plan new/latest/plan.json would write into new/latest, which is for checkpoints of --output new/ alone", said)
         self.assertEqual({file.name: file.read_bytes() for file in step.iterdir()}, before)

@@ -34,7 +34,7 @@ std::int64_t process_bytes(const TrainOptions& options, const machine::Machine& 
   constexpr std::int64_t kBesideDevice = 46 * kMiB, kCheckpoints = 20 * kMiB,
                          kWritingTrace = 8 * kMiB;
   const std::int64_t run = machine.host_is_device()
-                               ? computing_bytes(machine.processor.cores.whole(), local_ranks)
+                               ? computing_bytes(machine.device.capabilities.workers, local_ranks)
                                : kBesideDevice;
   return run + (options.output.empty() ? 0 : kCheckpoints) +
          (options.trace.empty() ? 0 : runtime::TraceRecorder::most_bytes({}) + kWritingTrace);

@@ -115,9 +115,12 @@ std::string actions_text(const std::vector<runtime::BlockActions>& saved) {
 
 std::string needs_text(const plan::MemoryNeeds& needs, const MemoryBudget& budget) {
   const bool on_cpu = budget.machine.host_is_device();
-  const std::int64_t scarce =
-      plan::scarce_bytes(needs, budget.machine) + budget.foreseen_beside_bytes;
-  std::string text = format_bytes(scarce) + (on_cpu ? " per process" : " of the device");
+  const std::int64_t arenas = plan::scarce_bytes(needs, budget.machine);
+  std::string text = format_bytes(arenas + budget.foreseen_beside_bytes) +
+                     (on_cpu ? " per process" : " of the device");
+  if (budget.beside_bytes > budget.foreseen_beside_bytes)
+    text += fmt::format(" ({} as targets count it, with all pages that processes share)",
+                        format_bytes(arenas + budget.beside_bytes));
   if (!on_cpu && needs.host > 0)
     text += fmt::format(", {} of host memory per rank", format_bytes(needs.host));
   if (needs.disk > 0) text += fmt::format(", {} on the drive", format_bytes(needs.disk));

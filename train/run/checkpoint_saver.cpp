@@ -158,7 +158,7 @@ bool CheckpointSaver::attempt(std::int64_t step, Failing failing,
         lost +
         (failing == Failing::before_last ? "; the last checkpoint is next, "
                                          : "; training goes on, ") +
-        (lost_.are_all() ? "there is no checkpoint yet" : "earlier checkpoints are whole"));
+        (lost_.are_all() ? "there is no checkpoint to go on from yet" : "earlier checkpoints are whole"));
     return false;
   }
 }

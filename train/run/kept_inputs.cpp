@@ -14,6 +14,7 @@
 #include "train/checkpoint/manifest.h"
 #include "train/report/report_directory.h"
 #include "train/run/beside_weights.h"
+#include "train/run/log_sinks.h"
 #include "train/run/resume_source.h"
 
 namespace strata::train {
@@ -57,11 +58,12 @@ std::vector<NamedFile> files_read(const RunRequest& request) {
   return files;
 }
 
-/// Adds the place to which the metrics of an earlier run are moved, if there are any.
+/// Adds the place to which the metrics of an earlier run are moved. They may not be there yet: a
+/// start after this one finds those of this one.
 void add_earlier_metrics(const std::string& metrics, std::vector<NamedFile>& files) {
   std::error_code error;
-  if (!fs::is_regular_file(fs::symlink_status(metrics, error))) return;
-  if (fs::file_size(metrics, error) == 0 || error) return;
+  const fs::file_status status = fs::symlink_status(metrics, error);
+  if (metrics.empty() || (fs::exists(status) && !fs::is_regular_file(status))) return;
   files.push_back({"--metrics", metrics + ".old", metrics});
 }
 
@@ -119,6 +121,8 @@ void keep_inputs(const RunRequest& request, const std::vector<NamedFile>& writte
   std::vector<NamedFile> files = written;
   for (const NamedFile& file : files_written(request.config.options)) files.push_back(file);
   refuse_overwriting(files, files_read(request));
+  for (const LogSink& sink : log_sinks(request.config.options))
+    files.push_back({sink.said_by, sink.folder});
   refuse_in_checkpoints(files, request.config.options.output);
 }
 

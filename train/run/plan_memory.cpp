@@ -28,7 +28,7 @@ std::int64_t least_of_ranks(RunParts& run, std::int64_t mine) {
 MemoryBudget budget_of(RunParts& run) {
   MachineFound found{.seat = run.device->communicator().seat(),
                      .machine = run.machine,
-                     .local_ranks = run.request.context.local_world,
+                     .local_ranks = run.request.context.planned_local_world(),
                      .has_drive = !run.options.offload.nvme_paths.empty(),
                      .host_bytes = least_of_ranks(run, machine::available_host_bytes()),
                      .is_here = true,

@@ -24,14 +24,9 @@ bool plans_for_cuda(const RunRequest& request) {
 /// than cores are slower, more are no faster.
 machine::Machine with_threads(machine::Machine machine, std::int64_t threads) {
   if (threads == 0 || !machine.host_is_device()) return machine;
-  const machine::Device before = machine.device;
-  const bool are_more = static_cast<double>(threads) > machine.processor.cores;
-  set_cores(machine, static_cast<double>(threads));
-  if (are_more) {
-    const kernels::DeviceCapabilities capabilities = machine.device.capabilities;
-    machine.device = before;
-    machine.device.capabilities = capabilities;
-  }
+  if (static_cast<double>(threads) < machine.processor.cores)
+    set_cores(machine, static_cast<double>(threads));
+  machine.device.capabilities.workers = static_cast<int>(threads);
   return machine;
 }
 
@@ -128,7 +123,7 @@ ProgramRequest programs_of(const RunRequest& request) {
 ProgramRequest programs_of(const RunRequest& request, const TrainOptions& options) {
   ProgramRequest programs{request.model, options};
   programs.evaluate = !options.eval_data.empty() || evaluates_during(options);
-  programs.local_ranks = request.context.local_world;
+  programs.local_ranks = request.context.planned_local_world();
   return programs;
 }
 

@@ -26,7 +26,8 @@ class RunDevice {
   RunDevice(const TrainOptions& options, const RankContext& context, comm::Communicator& host);
 
   /// Collective, for planning: the machine of a rank with `threads` threads. Takes the features of
-  /// the weakest CPU of all ranks, for which the others wait, so that all schedule alike.
+  /// the weakest CPU of all ranks, for which the others wait, and the threads of the rank that has
+  /// most, so that all plan alike.
   [[nodiscard]] machine::Machine machine(int threads, int local_world) const;
   /// The communicator of the Programs' collectives.
   [[nodiscard]] comm::Communicator& communicator() const {

@@ -45,7 +45,7 @@ std::string lacking_memory(const RunParts& run, const compile::StepPrograms& pro
 ProgramRequest programs_of(const RunParts& run) {
   ProgramRequest request{run.request.model, run.options};
   request.evaluate = run.corpus.held_out != nullptr;
-  request.local_ranks = run.request.context.local_world;
+  request.local_ranks = run.request.context.planned_local_world();
   request.beat = run.beat;
   return request;
 }

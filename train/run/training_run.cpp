@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "comm/factory.h"
+#include "comm/gather_texts.h"
 #include "core/error.h"
 #include "machine/numa.h"
 #include "train/config/make_plan.h"
@@ -46,10 +47,11 @@ void open_machine(RunParts& run) {
   const RankContext& context = run.request.context;
   run.device = std::make_unique<RunDevice>(options, context, *run.communicator);
   comm::require_sums(run.device->communicator().seat());
-  run.machine = run.device->machine(threads_per_rank(options, context), context.local_world);
-  run.disk = std::make_unique<RunDisk>(
-      options, *run.communicator, bytes_to_measure_in(options, run.machine, context.local_world));
-  run.disk->add_to(run.machine, context.local_world);
+  const int local_ranks = context.planned_local_world();
+  run.machine = run.device->machine(threads_per_rank(options, context), local_ranks);
+  run.disk = std::make_unique<RunDisk>(options, *run.communicator,
+                                       bytes_to_measure_in(options, run.machine, local_ranks));
+  run.disk->add_to(run.machine, local_ranks);
   read_profile(run);
 }
 
@@ -65,6 +67,8 @@ void open_run(RunParts& run) {
   require_weights(run.options.model);
   require_data(run.options);
   run.communicator = comm::make_communicator(context, "auto", &run.watch);
+  run.request.context.most_local_world = static_cast<int>(
+      std::ranges::max(comm::gather_numbers(*run.communicator, context.local_world)));
   require_same_settings(run);
   if (!run.options.target.memory.empty()) open_machine(run);
   plan_memory(run);
@@ -91,7 +95,7 @@ std::string advice(const RunParts& run) {
                         .beat = run.beat},
                        {.seat = run.device->communicator().seat(),
                         .machine = run.machine,
-                        .memory = {.local_world = context.local_world,
+                        .memory = {.local_world = context.planned_local_world(),
                                    .device_bytes = run.device->free_bytes(),
                                    .host_bytes = host_bytes}});
 }
