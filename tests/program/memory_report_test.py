@@ -184,7 +184,7 @@ class MemoryReport(ProgramTest):
         scheduled = ["--device-memory", "100KB", "--offload-optimizer", "cpu", "--offload-param", "cpu", "--memory-report", "none"]
         done = self.run_program(train(*job, *scheduled), expect=HOST)
         self.assertIn(nothing, done.stderr)
-        done = self.run_program(train(*job, "--threads", "1", "--target-memory", "42200KB", "--memory-report", "none"), expect=HOST)
+        done = self.run_program(train(*job, "--threads", "1", "--target-memory", "33811KB", "--memory-report", "none"), expect=HOST)
         self.assertIn(nothing, done.stderr)
         done = self.run_program(train("--device", "cpu", *QUICK, *scheduled), expect=HOST)
         self.assertIn("no memory report is written: no Programs were made", done.stdout + done.stderr)
