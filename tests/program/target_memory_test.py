@@ -744,7 +744,7 @@ class Plan(TargetTest):
 
     def test_a_target_is_for_a_run_that_saves_or_not_and_that_is_said(self):
         job = [*MODEL, *SAMPLES, "--device", "cpu", "--threads", "1"]
-        says = "note: this plan is for a run that saves nothing; to train with --output DIR, give plan --output DIR, too"
+        says = "note: the least target that is named is for a run that saves nothing; to train with --output DIR, give plan --output DIR, too"
 
         def least(*more):
             done = self.run_program(plan(*job, "--target-memory", "20MB", *more), expect=1)
