@@ -298,6 +298,7 @@ class Compiling {
     return all;
   }
 
+  /// Lowers one Graph. Returns what that throws, so that it is told in its turn.
   Lowered lowered(std::pair<const ProgramKey, Graph>& one, const runtime::TierBytes& budget) const {
     const runtime::LowerOptions options{name_of(one.first), machine_, where_};
     try {

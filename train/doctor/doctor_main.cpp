@@ -138,8 +138,8 @@ int run(int argc, char** argv, const RankContext& context, StandardOutput& outpu
     app.parse(argc, argv);
   } catch (const CLI::ExtrasError&) {
     throw InvalidArgument(said_of_unknown(app.remaining()));
-  } catch (const CLI::CallForVersion&) {
-    output.print(version_text("doctor") + "\n");
+  } catch (const CLI::CallForVersion& version) {
+    output.print(std::string(version.what()) + "\n");
     return 0;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::usage);

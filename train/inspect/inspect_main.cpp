@@ -56,8 +56,8 @@ int run(int argc, char** argv, const RankContext& context, StandardOutput& outpu
     if (arguments.folder.empty()) throw CLI::RequiredError("DIR");
     if (arguments.statistics && !app.get_subcommands().empty())
       throw CLI::ExcludesError("--statistics", app.get_subcommands().front()->get_name());
-  } catch (const CLI::CallForVersion&) {
-    output.print(version_text("inspect") + "\n");
+  } catch (const CLI::CallForVersion& version) {
+    output.print(std::string(version.what()) + "\n");
     return 0;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::usage);

@@ -25,7 +25,7 @@ struct MemoryBudget {
   std::int64_t most_host_bytes = 0;
   /// Bytes of the device, or of the process where the CPU computes, that are not the arena's.
   std::int64_t beside_bytes = 0;
-  /// The same as foreseen: of pages that the processes of a host share, its part.
+  /// Bytes of these as foreseen, which count for each process its part of pages that are shared.
   std::int64_t foreseen_beside_bytes = 0;
   std::string taken_by;          ///< who takes beside_bytes, for people
   bool leaves_no_arena = false;  ///< the target is no more than beside_bytes

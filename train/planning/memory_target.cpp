@@ -16,8 +16,9 @@ namespace {
 
 constexpr std::int64_t kMiB = 1 << 20;
 
-/// Code, libraries, what planning leaves, buffers and stacks, as measured: bench/process_peaks.py,
-/// docs/log.md. Ranks of a host share the pages of code and libraries.
+/// Returns what a process that computes takes for code, libraries, what planning leaves, buffers
+/// and stacks, as measured: bench/process_peaks.py, docs/log.md. Ranks of a host share the pages of
+/// code and libraries.
 std::int64_t computing_bytes(std::int64_t threads, int local_ranks) {
   constexpr std::int64_t kShared = 17 * kMiB, kOwn = 14 * kMiB, kThread = kMiB;
   // oneDNN packs operands of a thread's tile into at most 1.5 MiB, and frees them. Few threads have

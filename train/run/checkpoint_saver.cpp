@@ -154,11 +154,11 @@ bool CheckpointSaver::attempt(std::int64_t step, Failing failing,
     if (failing == Failing::ends_run || failing == Failing::tries_again ||
         options_.on_error == SaveFailure::stop)
       throw Error(error.exit_code(), lost + "; " + lost_.rest());
-    listeners_.warn(
-        lost +
-        (failing == Failing::before_last ? "; the last checkpoint is next, "
-                                         : "; training goes on, ") +
-        (lost_.are_all() ? "there is no checkpoint to go on from yet" : "earlier checkpoints are whole"));
+    listeners_.warn(lost +
+                    (failing == Failing::before_last ? "; the last checkpoint is next, "
+                                                     : "; training goes on, ") +
+                    (lost_.are_all() ? "there is no checkpoint to go on from yet"
+                                     : "earlier checkpoints are whole"));
     return false;
   }
 }

@@ -73,8 +73,10 @@ machine::Machine RunDevice::machine(int threads, int local_world) const {
   const machine::Machine host = machine::look_at_this_host();
   const std::int64_t mine = host.processor.vector_bits.whole();
   const auto bits = static_cast<int>(std::ranges::min(comm::gather_numbers(host_, mine)));
-  const auto most = static_cast<int>(std::ranges::max(comm::gather_numbers(host_, threads)));
-  if (!device_) return machine::placed_on(machine::cpu_machine(most, bits), host);
+  if (!device_) {
+    const auto most = static_cast<int>(std::ranges::max(comm::gather_numbers(host_, threads)));
+    return machine::placed_on(machine::cpu_machine(most, bits), host);
+  }
   const std::string name = comm::gather_texts(host_, device_->name())[0];  // all plan for rank 0's
   return machine::placed_on(machine::gpu_machine(name, device_->capabilities(), local_world), host);
 }

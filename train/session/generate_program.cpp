@@ -72,8 +72,8 @@ int run(int argc, char** argv, std::span<const ModelFamily> own, StandardOutput&
   app.set_version_flag("--version", version_text("generate"), "print the version of Strata");
   try {
     app.parse(argc, argv);
-  } catch (const CLI::CallForVersion&) {
-    output.print(version_text("generate") + "\n");
+  } catch (const CLI::CallForVersion& version) {
+    output.print(std::string(version.what()) + "\n");
     return 0;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::usage);
