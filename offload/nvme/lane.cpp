@@ -77,7 +77,8 @@ void Lane::stop() noexcept {
   thread_.join();
 }
 
-void Lane::stop_or_abandon(std::unique_ptr<Lane> lane, std::chrono::milliseconds longest) noexcept {
+void Lane::stop_or_abandon(std::unique_ptr<Lane> lane, std::chrono::milliseconds longest,
+                           std::shared_ptr<const void> memory) noexcept {
   lane->begin_to_stop();
   Lane& stopped = *lane;
   std::unique_lock lock(stopped.mutex_);
@@ -94,6 +95,7 @@ void Lane::stop_or_abandon(std::unique_ptr<Lane> lane, std::chrono::milliseconds
     return stopped.stop();
   }
   stopped.thread_.detach();
+  stopped.memory_ = std::move(memory);
   stopped.self_ = std::move(lane);
 }
 

@@ -56,10 +56,10 @@ class Lane {
   /// Drops waiting requests and returns when none is under way.
   void stop() noexcept;
   /// Drops waiting requests and returns when none is under way, or when one has been under way for
-  /// `longest`. Then the lane owns itself until its requests have ended, and no longer touches
-  /// pieces or `finished`.
-  static void stop_or_abandon(std::unique_ptr<Lane> lane,
-                              std::chrono::milliseconds longest) noexcept;
+  /// `longest`. Then the lane owns itself, and a share of `memory`, until its requests have ended,
+  /// and no longer touches pieces or `finished`.
+  static void stop_or_abandon(std::unique_ptr<Lane> lane, std::chrono::milliseconds longest,
+                              std::shared_ptr<const void> memory) noexcept;
 
   [[nodiscard]] int file() const { return io_->file(); }
 
@@ -89,6 +89,7 @@ class Lane {
   void complete(std::size_t slot, std::int64_t result);
   void finish(std::size_t slot, int error_number);
 
+  std::shared_ptr<const void> memory_;  // of requests; set if the lane is abandoned
   std::unique_ptr<BlockIo> io_;
   Finished finished_;
   mutable std::mutex mutex_;

@@ -91,8 +91,8 @@ NvmeStore::NvmeStore(std::vector<StoreDevice> devices, std::int64_t bytes,
 }
 
 NvmeStore::~NvmeStore() {
-  for (auto& lane : lanes_) Lane::stop_or_abandon(std::move(lane), options_.stuck_after);
-  workers_.finish();
+  workers_.finish();  // before the lanes go: a job may push to one
+  for (auto& lane : lanes_) Lane::stop_or_abandon(std::move(lane), options_.stuck_after, kept_);
 }
 
 runtime::Disk::Ticket NvmeStore::start_read(std::int64_t offset, std::span<std::byte> to,
@@ -133,15 +133,15 @@ void NvmeStore::isolate(std::int64_t border, std::string_view what) {
   const std::optional<Extent> extent = extents_.across(border);
   if (!extent) return;  // another thread has split it
   if (!options_.checksums) return extents_.split(border, 0, 0);
-  const AlignedMemory copy(extent->bytes);
-  wait(start(Direction::read, extent->offset, copy.bytes().data(), extent->bytes, what));
+  const TransferMemory copy(*this, extent->bytes, what);
+  wait(start(Direction::read, extent->offset, copy.bytes().data(), extent->bytes, copy.what()));
   const auto left = static_cast<std::size_t>(border - extent->offset);
   extents_.split(border, hash_64(copy.bytes().first(left)), hash_64(copy.bytes().subspan(left)));
 }
 
 runtime::Disk::Ticket NvmeStore::start(Direction direction, std::int64_t offset, std::byte* memory,
                                        std::int64_t bytes, std::string_view what) {
-  Transfer& transfer = admit(direction, bytes);
+  Transfer& transfer = admit(direction, memory, bytes);
   const Ticket ticket = transfer.ticket;
   try {
     if (direction == Direction::write)
@@ -194,7 +194,7 @@ void NvmeStore::push_pieces(Transfer& transfer, std::int64_t offset, std::byte* 
   }
 }
 
-Transfer& NvmeStore::admit(Direction direction, std::int64_t bytes) {
+Transfer& NvmeStore::admit(Direction direction, const std::byte* memory, std::int64_t bytes) {
   std::unique_lock lock(mutex_);
   room_.wait(lock, [this] { return unfinished_ < options_.most_transfers; });
   ++unfinished_;
@@ -205,8 +205,10 @@ Transfer& NvmeStore::admit(Direction direction, std::int64_t bytes) {
       transfer.ticket < 0 ? static_cast<Ticket>(transfers_.size()) - 1 : transfer.ticket + kTickets;
   transfer.in_use = true;
   transfer.direction = direction;
+  transfer.memory = memory;
   transfer.bytes = bytes;
   transfer.remaining = 1;
+  transfer.found_stuck = false;
   transfer.progress = std::chrono::steady_clock::now();
   return transfer;
 }
@@ -292,15 +294,16 @@ void NvmeStore::recycle(Transfer& transfer) {
   transfers_.give(transfer);
 }
 
-void NvmeStore::throw_if_stuck(const Transfer& transfer) const {
+void NvmeStore::throw_if_stuck(Transfer& transfer) const {
   const auto limit = std::chrono::steady_clock::now() - options_.stuck_after;
   if (transfer.progress > limit) return;
-  for (const Transfer* whose : {&transfer, static_cast<const Transfer*>(nullptr)})
+  for (const Transfer* whose : {&transfer, static_cast<Transfer*>(nullptr)})
     for (std::size_t device = 0; device < lanes_.size(); ++device) {
       const std::optional<Underway> oldest = lanes_[device]->oldest(whose);
       if (!oldest || oldest->since > limit) continue;
       const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(
           std::chrono::steady_clock::now() - oldest->since);
+      transfer.found_stuck = true;
       throw IoError(
           paths_[device], static_cast<std::uint64_t>(oldest->device_offset),
           fmt::format("the request to {} has been under way for {} s",
@@ -329,6 +332,8 @@ bool NvmeStore::register_memory(std::span<const std::span<std::byte>> ranges) {
                     "memory, ulimit -l): they go on unregistered, at some cost in processor time",
                     bytes, std::strerror(refused)));
   }
+  const std::lock_guard lock(mutex_);
+  registered_.assign(ranges.begin(), ranges.end());
   return registered;
 }
 

@@ -20,6 +20,7 @@
 #include "offload/nvme/store_options.h"
 #include "offload/nvme/stripes.h"
 #include "offload/nvme/transfer.h"
+#include "offload/nvme/transfer_memory.h"
 #include "offload/nvme/workers.h"
 #include "runtime/program/disk.h"
 
@@ -59,8 +60,8 @@ class NvmeStore final : public runtime::Disk {
   [[nodiscard]] runtime::DiskCounters counters() const override;
 
   /// Reads or writes any range of bytes, one small piece after the other, for weights, digests and
-  /// checkpoints. Any thread may call. A range that is written here may share blocks with other
-  /// such ranges, but not with transfers.
+  /// checkpoints. Nothing of the caller's is in use after an error. Any thread may call. A range
+  /// that is written here may share blocks with other such ranges, but not with transfers.
   void read_bytes(std::int64_t offset, std::span<std::byte> to, std::string_view what) override;
   void write_bytes(std::int64_t offset, std::span<const std::byte> from,
                    std::string_view what) override;
@@ -87,6 +88,8 @@ class NvmeStore final : public runtime::Disk {
   }
 
  private:
+  friend class TransferMemory;
+
   /// Splits the extent across `border`, if any.
   void isolate(std::int64_t border, std::string_view what);
   void check_range(std::int64_t offset, const std::byte* memory, std::size_t bytes,
@@ -95,7 +98,7 @@ class NvmeStore final : public runtime::Disk {
   Ticket start(Direction direction, std::int64_t offset, std::byte* memory, std::int64_t bytes,
                std::string_view what);
   /// Waits for room, then returns a transfer in use, with one piece remaining.
-  Transfer& admit(Direction direction, std::int64_t bytes);
+  Transfer& admit(Direction direction, const std::byte* memory, std::int64_t bytes);
   TransferPiece& take_piece(Transfer& transfer);
   void push_pieces(Transfer& transfer, std::int64_t offset, std::byte* memory, std::int64_t bytes,
                    std::string_view what);
@@ -106,11 +109,16 @@ class NvmeStore final : public runtime::Disk {
   void transferred(TransferPiece& piece, int error_number);
   /// Ends one of the piece's `remaining` jobs.
   void done(TransferPiece& piece, std::exception_ptr error = nullptr);
+  /// Waits for transfers with this memory and drops their errors. Takes the memory if one is stuck
+  /// or if it is registered; what is left in `held` may be freed.
+  void retire(HeldMemoryList& held) noexcept;
   // Call these with mutex_ held.
+  /// Returns a transfer with this memory that nobody has waited for to its end; null: none.
+  const Transfer* user_of(std::span<const std::byte> memory);
   void piece_ended(Transfer& transfer);
   Transfer& find(Ticket ticket);
   void recycle(Transfer& transfer);
-  void throw_if_stuck(const Transfer& transfer) const;
+  void throw_if_stuck(Transfer& transfer) const;
   [[nodiscard]] const std::string& path_of(const TransferPiece& piece) const;
 
   StoreOptions options_;
@@ -128,6 +136,9 @@ class NvmeStore final : public runtime::Disk {
   Pool<Transfer> transfers_;
   Pool<TransferPiece> pieces_;
   int unfinished_ = 0;
+  std::vector<std::span<std::byte>> registered_;
+  /// Memory that retire took; lanes that are abandoned share it.
+  std::shared_ptr<HeldMemoryList> kept_ = std::make_shared<HeldMemoryList>();
   runtime::DiskCounters counters_;
 
   Workers workers_;

@@ -32,7 +32,7 @@ class Prober {
                                  most_bytes / kUnderWay}))),
         chunks_(
             std::min<std::int64_t>(32, store.bytes() / std::max(chunk_bytes_, std::int64_t{1}))),
-        window_(std::max(chunk_bytes_, runtime::kDiskAlignment) * kUnderWay) {}
+        window_(store, std::max(chunk_bytes_, runtime::kDiskAlignment) * kUnderWay, "the probe") {}
 
   [[nodiscard]] bool possible() const { return chunk_bytes_ > 0; }
   [[nodiscard]] std::span<std::byte> window() const { return window_.bytes(); }
@@ -40,7 +40,7 @@ class Prober {
   /// Writes all chunks that are measured later.
   void fill() {
     for (std::int64_t chunk = 0; chunk < chunks_; ++chunk)
-      store_.wait(store_.start_write(chunk * chunk_bytes_, memory(0), "the probe"));
+      store_.wait(store_.start_write(chunk * chunk_bytes_, memory(0), window_.what()));
   }
 
   /// Returns bytes per second over at least `duration`, with several transfers under way.
@@ -68,8 +68,8 @@ class Prober {
     const std::int64_t offset = number % chunks_ * chunk_bytes_;
     const bool read = mode == Mode::read || (mode == Mode::mixed && number % 2 == 0);
     const auto piece = memory(static_cast<int>(number % kUnderWay));
-    return read ? store_.start_read(offset, piece, "the probe")
-                : store_.start_write(offset, piece, "the probe");
+    return read ? store_.start_read(offset, piece, window_.what())
+                : store_.start_write(offset, piece, window_.what());
   }
   [[nodiscard]] std::span<std::byte> memory(int slot) const {
     const auto bytes = static_cast<std::size_t>(chunk_bytes_);
@@ -79,7 +79,7 @@ class Prober {
   NvmeStore& store_;
   std::int64_t chunk_bytes_;
   std::int64_t chunks_;
-  AlignedMemory window_;
+  TransferMemory window_;  // waits for what is under way when an error is thrown
 };
 
 }  // namespace

@@ -2,14 +2,21 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
+#include <chrono>
+#include <future>
 #include <memory>
 #include <set>
 #include <span>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "core/error.h"
 #include "core/testing/test_directory.h"
 #include "offload/nvme/open_store.h"
+#include "offload/testing/faulty_io.h"
+#include "offload/testing/fresh_memory.h"
 #include "offload/testing/memory_io.h"
 #include "offload/testing/test_devices.h"
 #include "runtime/program/arena_alignment.h"
@@ -94,6 +101,57 @@ TEST(Probe, StaysWithinItsMemory) {
   EXPECT_GT(probe(store, std::chrono::milliseconds(9), least).read_rate, 0);
   EXPECT_EQ(sizes, std::set<std::int64_t>{runtime::kDiskAlignment});
   EXPECT_EQ(probe(store, std::chrono::milliseconds(9), least - 1).read_rate, 0);
+}
+
+/// A store on memory where a write of the probe fails after a read beside it was held.
+class FailingProbe : public testing::Test {
+ protected:
+  static constexpr std::int64_t kSpace = 32 * kMiB;
+  static constexpr std::int64_t kWindow = kSpace / 2;
+
+  void open(std::chrono::milliseconds stuck_after) {
+    std::vector<StoreDevice> devices;
+    devices.push_back({"memory", std::make_unique<SharedIo>(failing_)});
+    store_ = std::make_unique<NvmeStore>(
+        std::move(devices), kSpace, StoreOptions{.checksums = false, .stuck_after = stuck_after});
+  }
+  /// Returns the message of the probe's error.
+  std::string probe_it() {
+    return message_of<IoError>([this] { probe(*store_, std::chrono::milliseconds(9)); });
+  }
+
+  // The probe fills the space with 32 requests, then has transfers of four requests each under way:
+  // a read, a write (the first fails), a read (the first is held), a write.
+  std::shared_ptr<FaultyIo> holding_ = std::make_shared<FaultyIo>(
+      make_memory_io(kSpace, 16),
+      Fault{.kind = Fault::Kind::hold, .direction = Direction::read, .nth = 5});
+  std::shared_ptr<FaultyIo> failing_ = std::make_shared<FaultyIo>(
+      std::make_unique<SharedIo>(holding_),
+      Fault{.direction = Direction::write, .nth = 33, .error_number = EIO});
+  std::unique_ptr<NvmeStore> store_;
+  const std::string expected_ = "cannot write 1048576 bytes of the probe: Input/output error";
+};
+
+TEST_F(FailingProbe, WaitsForTheOtherTransfers) {
+  open(std::chrono::seconds(60));
+  auto message = std::async(std::launch::async, [this] { return probe_it(); });
+  failing_->wait_until_fired();
+  holding_->wait_until_fired();
+  EXPECT_EQ(message.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
+  holding_->release();
+  const std::string said = message.get();
+  EXPECT_NE(said.find(expected_), std::string::npos) << said;
+}
+
+TEST_F(FailingProbe, LeavesItsWindowToATransferThatIsStuck) {
+  open(std::chrono::seconds(1));
+  const std::string said = probe_it();
+  EXPECT_NE(said.find(expected_), std::string::npos) << said;
+  const FreshMemory fresh(kWindow);
+  store_.reset();
+  holding_->release();
+  while (failing_.use_count() > 1) std::this_thread::yield();
+  EXPECT_TRUE(fresh.untouched());
 }
 
 TEST(Probe, DoesNotMeasureAStoreOfAFewSectors) {

@@ -20,7 +20,8 @@ UniqueFd open_and_unlink(const std::string& directory, std::vector<std::string>&
 /// True if the file takes memory instead of disk space (tmpfs, ramfs).
 bool lies_in_memory(int file);
 
-/// Returns the bytes that this user may still take in `directory`; 0 if it is missing.
+/// Returns the bytes that this user may still take in `directory`; 0 if it is missing, and the most
+/// that 64 bits hold if the file system does not tell.
 std::int64_t free_bytes(const std::string& directory);
 
 /// Gives the file its size and its blocks. Throws IoError that names the directory, needed and

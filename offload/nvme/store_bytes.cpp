@@ -21,26 +21,25 @@ struct Stretch {
   std::int64_t end;
   std::int64_t stop;  // end of the range's bytes in the stretch
 
-  [[nodiscard]] std::span<std::byte> in(const AlignedMemory& window) const {
+  [[nodiscard]] std::span<std::byte> in(const TransferMemory& window) const {
     return window.bytes().first(static_cast<std::size_t>(end - begin));
   }
 };
 
-AlignedMemory window_for(std::size_t bytes) {
-  return AlignedMemory(
-      std::min(kWindowBytes, static_cast<std::int64_t>(bytes) + 2 * runtime::kDiskAlignment));
+std::int64_t window_bytes(std::size_t bytes) {
+  return std::min(kWindowBytes, static_cast<std::int64_t>(bytes) + 2 * runtime::kDiskAlignment);
 }
 
 }  // namespace
 
 void NvmeStore::read_bytes(std::int64_t offset, std::span<std::byte> to, std::string_view what) {
   const std::shared_lock lock(bytes_mutex_);
-  const AlignedMemory window = window_for(to.size());
+  const TransferMemory window(*this, window_bytes(to.size()), what);
   const std::int64_t end = offset + static_cast<std::int64_t>(to.size());
   for (std::int64_t at = offset; at < end;) {
     const Stretch stretch(at, end);
     const std::span<std::byte> bytes = stretch.in(window);
-    wait(start_read(stretch.begin, bytes, what));
+    wait(start_read(stretch.begin, bytes, window.what()));
     std::memcpy(to.data() + (at - offset), bytes.data() + (at - stretch.begin),
                 static_cast<std::size_t>(stretch.stop - at));
     at = stretch.stop;
@@ -50,19 +49,19 @@ void NvmeStore::read_bytes(std::int64_t offset, std::span<std::byte> to, std::st
 void NvmeStore::write_bytes(std::int64_t offset, std::span<const std::byte> from,
                             std::string_view what) {
   const std::lock_guard lock(bytes_mutex_);
-  const AlignedMemory window = window_for(from.size());
+  const TransferMemory window(*this, window_bytes(from.size()), what);
   const std::int64_t end = offset + static_cast<std::int64_t>(from.size());
   for (std::int64_t at = offset; at < end;) {
     const Stretch stretch(at, end);
     const std::span<std::byte> bytes = stretch.in(window);
     // Reads the first and last sector, if they keep some of their bytes.
     constexpr auto kSector = static_cast<std::size_t>(runtime::kDiskAlignment);
-    if (at != stretch.begin) wait(start_read(stretch.begin, bytes.first(kSector), what));
+    if (at != stretch.begin) wait(start_read(stretch.begin, bytes.first(kSector), window.what()));
     if (stretch.stop != stretch.end && (at == stretch.begin || bytes.size() > kSector))
-      wait(start_read(stretch.end - runtime::kDiskAlignment, bytes.last(kSector), what));
+      wait(start_read(stretch.end - runtime::kDiskAlignment, bytes.last(kSector), window.what()));
     std::memcpy(bytes.data() + (at - stretch.begin), from.data() + (at - offset),
                 static_cast<std::size_t>(stretch.stop - at));
-    wait(start_write(stretch.begin, bytes, what));
+    wait(start_write(stretch.begin, bytes, window.what()));
     at = stretch.stop;
   }
 }

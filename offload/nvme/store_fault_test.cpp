@@ -1,18 +1,23 @@
 // Tests that make every request of a transfer fail once, in every way.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <future>
+#include <thread>
 
 #include "core/error.h"
 #include "core/testing/test_directory.h"
 #include "core/unique_fd.h"
 #include "offload/nvme/disk_alignment.h"
 #include "offload/nvme/nvme_store.h"
+#include "offload/nvme/probe.h"
 #include "offload/testing/faulty_io.h"
+#include "offload/testing/fresh_memory.h"
 #include "offload/testing/test_devices.h"
 #include "runtime/program/arena_alignment.h"
 
@@ -44,6 +49,12 @@ class StoreFaultsOn : public testing::TestWithParam<DeviceKind> {
   void read() { store_->wait(store_->start_read(kSector, in_.bytes(), "tensor w")); }
   [[nodiscard]] bool same() const {
     return std::memcmp(in_.bytes().data(), out_.bytes().data(), out_.bytes().size()) == 0;
+  }
+  /// Destroys the store, then lets the held request end.
+  void end_without_the_store() {
+    store_.reset();
+    faulty_->release();
+    while (faulty_.use_count() > 1) std::this_thread::yield();
   }
   /// Does `work()` with a fault at the nth request for n = 1, 2, ... until no request is struck.
   template <typename Work>
@@ -259,6 +270,63 @@ TEST_P(StoreFaultsOn, IsDestroyedBeforeARequestThatIsStuck) {
   faulty_->release();
   gone.get();
   while (faulty_.use_count() > 1) std::this_thread::yield();
+}
+
+TEST_P(StoreFaultsOn, TheWindowOfAStuckReadOfBytesOutlivesTheStore) {
+  open({.kind = Fault::Kind::hold, .direction = Direction::read, .nth = 1},
+       {.stuck_after = std::chrono::seconds(1)});
+  write();
+  std::vector<std::byte> in(kBytes - 2 * kSector - 1);
+  EXPECT_THROW(store_->read_bytes(kSector + 1, in, "weights"), IoError);
+  const FreshMemory fresh(4 * kMiB);
+  end_without_the_store();
+  EXPECT_TRUE(fresh.untouched());
+}
+
+TEST_P(StoreFaultsOn, AStuckWriteOfBytesWritesThemInTheEnd) {
+  open({.kind = Fault::Kind::hold, .direction = Direction::write, .nth = 1},
+       {.stuck_after = std::chrono::seconds(1)});
+  constexpr std::int64_t kRange = 3 * kMiB;
+  const auto values = pattern(kRange, 2);
+  EXPECT_THROW(store_->write_bytes(5, values, "weights"), IoError);
+  const FreshMemory fresh(kRange + 2 * kSector);
+  faulty_->release();
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (store_->counters().written_bytes == 0 && std::chrono::steady_clock::now() < limit)
+    std::this_thread::yield();
+  std::vector<std::byte> in(kRange);
+  store_->read_bytes(5, in, "weights");
+  EXPECT_EQ(in, values);
+}
+
+TEST_P(StoreFaultsOn, TheCopyOfAStuckSplitOutlivesTheStore) {
+  open({.kind = Fault::Kind::hold, .direction = Direction::read, .nth = 1},
+       {.stuck_after = std::chrono::seconds(1)});
+  write();
+  const auto part = in_.bytes().first(kSector);
+  EXPECT_THROW(store_->start_read(kMiB + kSector, part, "a part"), IoError);
+  const FreshMemory fresh(kMiB);
+  end_without_the_store();
+  EXPECT_TRUE(fresh.untouched());
+}
+
+/// Memory that the probe registered must not be freed: a device would take other memory at the same
+/// addresses for it.
+TEST_P(StoreFaultsOn, GoesOnAfterAProbeThatFailed) {
+  ::mallopt(M_MMAP_THRESHOLD, 1 << 17);  // the same addresses then have other pages
+  open({.direction = Direction::write, .nth = 3, .error_number = EIO});
+  EXPECT_THROW(probe(*store_), IoError);
+  constexpr std::int64_t kPart = kBytes / 2;  // size of the probe's window
+  std::vector<AlignedMemory> parts;
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    const std::span<std::byte> bytes = parts.emplace_back(kPart).bytes();
+    const auto values = pattern(kPart, seed);
+    std::memcpy(bytes.data(), values.data(), bytes.size());
+    store_->wait(store_->start_write(0, bytes, "part"));
+    std::memset(bytes.data(), 0, bytes.size());
+    store_->wait(store_->start_read(0, bytes, "part"));
+    EXPECT_EQ(std::memcmp(bytes.data(), values.data(), bytes.size()), 0);
+  }
 }
 
 }  // namespace

@@ -20,11 +20,13 @@ struct Transfer {
   runtime::Disk::Ticket ticket = -1;
   bool in_use = false;
   Direction direction = Direction::read;
+  const std::byte* memory = nullptr;
   std::int64_t bytes = 0;
   std::vector<Extent> extents = {};  ///< extents in its range; no hashes when writing
   std::int64_t remaining = 0;        ///< pieces, plus one while it is being started
   std::exception_ptr error = {};
   std::chrono::steady_clock::time_point progress = {};  ///< time of the last progress
+  bool found_stuck = false;  ///< wait has thrown while the transfer went on
   std::condition_variable finished = {};
 };
 

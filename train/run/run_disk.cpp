@@ -10,6 +10,7 @@
 #include "comm/gather_texts.h"
 #include "core/error.h"
 #include "core/format_bytes.h"
+#include "core/round_up.h"
 #include "core/system_call.h"
 #include "offload/nvme/open_store.h"
 #include "offload/nvme/probe.h"
@@ -70,11 +71,12 @@ std::string RunDisk::lacking_room(std::int64_t bytes, int ranks) const {
   std::int64_t room = std::numeric_limits<std::int64_t>::max();  // striped: each takes as much
   for (const std::string& path : options_.nvme_paths)
     room = std::min(room, offload::free_bytes(path));
-  room *= static_cast<std::int64_t>(options_.nvme_paths.size());
-  if (bytes * ranks <= room) return "";
+  const auto drives = static_cast<std::int64_t>(options_.nvme_paths.size());
+  // Compares what one drive holds: a file system that does not tell has the most that can be said.
+  if (divide_up(bytes * ranks, drives) <= room) return "";
   return fmt::format(
       "out of disk space: {} rank(s) need {} bytes each on --nvme-path, and {} are free", ranks,
-      bytes, room);
+      bytes, room * drives);
 }
 
 void RunDisk::open(std::int64_t bytes) {

@@ -24,7 +24,7 @@ class RunDisk {
   /// at the same time.
   void add_to(machine::Machine& machine, int ranks) const;
   /// Says with the amounts that the paths have no room for `bytes` from each of `ranks`; empty if
-  /// they have. Throws IoError naming a path that cannot be asked.
+  /// they have. A path that is missing has none; one whose file system does not tell has enough.
   [[nodiscard]] std::string lacking_room(std::int64_t bytes, int ranks) const;
   /// Reserves this rank's space. Throws IoError naming the path, needed and available bytes.
   void open(std::int64_t bytes);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <exception>
+#include <limits>
 #include <string>
 #include <thread>
 #include <vector>
@@ -119,6 +120,20 @@ TEST(RunDisk, SaysWhenAllDrivesTogetherLackRoomForAllRanks) {
     EXPECT_TRUE(said.starts_with("out of disk space: " + std::to_string(2 * drives + 1) +
                                  " rank(s) need " + std::to_string(half) + " bytes each"))
         << said;
+  }
+}
+
+TEST(RunDisk, HasRoomWhereFileSystemsDoNotTell) {
+  const std::string folder = "/proc";
+  if (offload::free_bytes(folder) != std::numeric_limits<std::int64_t>::max())
+    GTEST_SKIP() << "tells a size";
+  const TestDirectory directory;
+  TrainOptions options = options_with_disk(directory);
+  const auto communicators = comm::make_thread_communicators(1);
+  const RunDisk disk(options, *communicators[0]);
+  for (const std::size_t drives : {1u, 2u, 3u}) {
+    options.offload.nvme_paths.assign(drives, folder);  // the disk asks them anew
+    EXPECT_EQ(disk.lacking_room(std::int64_t{1} << 50, 8), "");
   }
 }
 
