@@ -13,24 +13,14 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/link_target.h"
 #include "core/system_call.h"
 
 namespace strata {
-namespace {
 
 namespace fs = std::filesystem;
 
-/// The file that `path` names, links followed.
-std::string target_of(const std::string& path) {
-  std::error_code unknown;
-  if (!fs::is_symlink(fs::symlink_status(path, unknown))) return path;
-  const fs::path target = fs::weakly_canonical(path, unknown);
-  return unknown ? path : target.string();
-}
-
-}  // namespace
-
-ReplacedFile::ReplacedFile(std::string path) : path_(std::move(path)), target_(target_of(path_)) {
+ReplacedFile::ReplacedFile(std::string path) : path_(std::move(path)), target_(link_target(path_)) {
   std::error_code unknown;
   const bool is_device = fs::is_other(fs::status(path_, unknown));
   if (!is_device) aside_ = fmt::format("{}.tmp-{}", target_, ::getpid());

@@ -73,8 +73,11 @@ class TraceRecorder final : public Observer {
   [[nodiscard]] const std::vector<Event>& recorded(Queue queue) const {
     return events_[static_cast<std::size_t>(queue)];
   }
-  /// Returns the number of instructions for which there was no room.
+  /// Returns the number of instructions for which there was no room, of all queues or of one.
   [[nodiscard]] std::int64_t dropped() const;
+  [[nodiscard]] std::int64_t dropped(Queue queue) const {
+    return dropped_[static_cast<std::size_t>(queue)];
+  }
 
  private:
   /// One execution of a Program.

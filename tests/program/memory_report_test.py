@@ -134,6 +134,14 @@ class MemoryReport(ProgramTest):
         slices = [event for event in json.loads(self.read("deep/report/trace.json"))["traceEvents"] if event["ph"] == "X" and event["cat"] != "step"]
         self.assertEqual(len(slices), len(rows))
 
+    def test_a_run_that_goes_on_is_reported_with_the_batch_of_its_checkpoint(self):
+        steps = ["--micro-batch", "1", "--output", "out"]
+        self.run_program(mlaunch(4, *QUICK, *steps, "--steps", "2"))
+        done = self.run_program(mlaunch(2, *QUICK, *steps, "--steps", "4", "--resume", "out", "--memory-report", "report"))
+        self.assertIn("global batch 4", done.stdout + done.stderr)
+        settings = json.loads(self.read("report/about.json"))["settings"]
+        self.assertEqual([settings["global_batch"], settings["accumulation"]], ["4", "2"])
+
     def test_a_run_that_is_stopped_early_is_reported_too(self):
         run = self.start(train("--model", "gpt2-tiny", "--steps", "100000", "--metrics", "metrics", "--memory-report", "report"))
         self.wait_until(lambda: (self.home / "metrics").exists() and self.read("metrics").count("\n") > 3, "steps")

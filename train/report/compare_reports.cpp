@@ -138,15 +138,15 @@ std::vector<SettingDifference> setting_differences(const StoredReport& foreseen,
                                                    const StoredReport& measured) {
   std::vector<SettingDifference> found;
   const auto add = [&](const std::string& name, const std::string& one, const std::string& other) {
-    if (one != other && !is_incidental(name))
+    if (or_nothing(one) != or_nothing(other) && !is_incidental(name))
       found.push_back({name, or_nothing(one), or_nothing(other)});
   };
   for (const auto& [name, value] : foreseen.about.settings) {
     const auto other = measured.about.settings.find(name);
-    add(name, value, other == measured.about.settings.end() ? "nothing" : other->second);
+    add(name, value, other == measured.about.settings.end() ? "" : other->second);
   }
   for (const auto& [name, value] : measured.about.settings)
-    if (!foreseen.about.settings.contains(name)) add(name, "nothing", value);
+    if (!foreseen.about.settings.contains(name)) add(name, "", value);
   add("ranks", std::to_string(foreseen.about.ranks), std::to_string(measured.about.ranks));
   add("device", foreseen.about.device, measured.about.device);
   return found;

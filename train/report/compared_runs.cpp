@@ -79,7 +79,7 @@ std::vector<StepRow> steps_of_metrics(std::string_view text, const std::string& 
 std::vector<StepRow> steps_of_table(const CsvTable& table) {
   std::vector<StepRow> steps;
   for (std::size_t row = 0; row < table.rows(); ++row)
-    steps.push_back({.step = static_cast<std::int64_t>(table.number(row, "step")),
+    steps.push_back({.step = table.whole_number(row, "step"),
                      .loss = table.number(row, "loss"),
                      .learning_rate = table.number(row, "learning_rate"),
                      .gradient_norm = table.number(row, "grad_norm"),

@@ -105,6 +105,9 @@ TEST_F(ComparedRuns, WhatHasNoStepsIsRefused) {
   EXPECT_THAT(read(home_ / "gone"), HasSubstr("name the directory of train --memory-report"));
   EXPECT_THAT(read(write("none.csv", kHead)), HasSubstr("none.csv has no steps"));
   EXPECT_THAT(read(write("other.csv", "a,b\n1,2\n")), HasSubstr("misses the column step"));
+  for (const std::string step : {"nan", "1e300", "1.5", "-inf"})
+    EXPECT_THAT(read(write("odd.csv", std::string(kHead) + step + ",1,1,1,1,1\n")),
+                HasSubstr("odd.csv:2: step: found '" + step + "', expected a whole number"));
 }
 
 TEST_F(ComparedRuns, ThePageHoldsThemWhereNoTextCanEndTheScript) {

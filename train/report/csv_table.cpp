@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <utility>
 
 #include "core/error.h"
@@ -58,6 +59,15 @@ double CsvTable::number(std::size_t row, std::string_view column) const {
   if (error != std::errc() || stopped_at != end)
     fail(row + 2, fmt::format("{}: expected a number, found '{}'", column, field));
   return value;
+}
+
+std::int64_t CsvTable::whole_number(std::size_t row, std::string_view column) const {
+  constexpr double kMost = 9007199254740992.0;  // 2^53
+  const double value = number(row, column);
+  if (!(std::abs(value) <= kMost) || value != std::floor(value))
+    fail(row + 2,
+         fmt::format("{}: found '{}', expected a whole number", column, text(row, column)));
+  return static_cast<std::int64_t>(value);
 }
 
 std::optional<double> CsvTable::number_if_any(std::size_t row, std::string_view column) const {

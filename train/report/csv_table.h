@@ -19,6 +19,8 @@ class CsvTable {
   /// Throw ConfigError where the column is missing, or the field is no number.
   [[nodiscard]] const std::string& text(std::size_t row, std::string_view column) const;
   [[nodiscard]] double number(std::size_t row, std::string_view column) const;
+  /// The field must be a whole number that a double holds exactly.
+  [[nodiscard]] std::int64_t whole_number(std::size_t row, std::string_view column) const;
   /// Returns nothing for an empty field.
   [[nodiscard]] std::optional<double> number_if_any(std::size_t row, std::string_view column) const;
 

@@ -23,11 +23,22 @@ const runtime::Instruction& instruction_of(const Event& event) {
 
 bool trains(const Event& event) { return event.program->name != "evaluate"; }
 
+/// Returns the first step of which instructions were dropped, or may have been: a queue had no room
+/// left in it.
+std::int64_t first_cut_step(const runtime::TraceRecorder& recorder) {
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  for (const Queue queue : runtime::kAllQueues)
+    if (recorder.dropped(queue) > 0) first = std::min(first, recorder.recorded(queue).back().step);
+  return first;
+}
+
+/// Goes through what whole steps ran to train.
 template <typename Hear>
 void for_each_event(const runtime::TraceRecorder& recorder, const Hear& hear) {
+  const std::int64_t cut = first_cut_step(recorder);
   for (const Queue queue : runtime::kAllQueues)
     for (const Event& event : recorder.recorded(queue))
-      if (trains(event)) hear(event);
+      if (trains(event) && event.step < cut) hear(event);
 }
 
 /// Passes of computation first, in their order, then the other queues.

@@ -226,6 +226,28 @@ TEST(Report, MeasuredTimesGoToTheirInstructionsAndPasses) {
   EXPECT_THAT(summary_text(report), HasSubstr("foreseen"));
 }
 
+TEST(Report, AStepOfWhichInstructionsWereDroppedIsNotMeasured) {
+  const Planned planned;
+  RunReport report = planned.report();
+  const runtime::Program& program = *report.timelines[0].program;
+  const std::size_t count = program.instructions.size();
+  runtime::TraceRecorder recorder(
+      {.of = runtime::TraceOf::device, .capacity_per_queue = count + count / 4});
+  for (std::int64_t step = 1; step <= 3; ++step) {
+    recorder.starting(program, step - 1);
+    for (int i = 0; i < static_cast<int>(count); ++i) {
+      recorder.begin(program, i);
+      recorder.executed(program, i, step * 1'000'000 + i, step * 1'000'000 + i + 1);
+    }
+  }
+  ASSERT_GT(recorder.dropped(), 0);
+  add_measured(recorder, report.measured, report.timelines);
+  EXPECT_EQ(report.measured.first_measured, 1);
+  EXPECT_EQ(report.measured.last_measured, 1);
+  for (const PhaseTime& phase : report.measured.phases)
+    EXPECT_EQ(phase.min_seconds, phase.max_seconds) << phase.name;
+}
+
 TEST(Report, StepsThatStandOutAreThoseThatGrowOrTakeLong) {
   std::vector<StepRow> steps;
   for (std::int64_t step = 1; step <= 15; ++step)

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "core/error.h"
+#include "core/link_target.h"
 #include "train/checkpoint/checkpoint_commit.h"
 #include "train/checkpoint/checkpoint_directory.h"
 #include "train/checkpoint/manifest.h"
@@ -62,9 +63,9 @@ std::vector<NamedFile> files_read(const RunRequest& request) {
 /// start after this one finds those of this one.
 void add_earlier_metrics(const std::string& metrics, std::vector<NamedFile>& files) {
   std::error_code error;
-  const fs::file_status status = fs::symlink_status(metrics, error);
+  const fs::file_status status = fs::status(metrics, error);
   if (metrics.empty() || (fs::exists(status) && !fs::is_regular_file(status))) return;
-  files.push_back({"--metrics", metrics + ".old", metrics});
+  files.push_back({"--metrics", link_target(metrics) + ".old", metrics});
 }
 
 std::vector<NamedFile> files_written(const TrainOptions& options) {

@@ -1,12 +1,16 @@
 #include "train/run/run_engine.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "comm/gather_texts.h"
+#include "core/host_name.h"
 #include "machine/numa.h"
 #include "plan/disk_writes.h"
 #include "train/engine/build_programs.h"
@@ -22,13 +26,15 @@
 namespace strata::train {
 namespace {
 
-/// Finds this rank's device. Collective: ranks exchange the NUMA nodes of their devices.
+/// Finds this rank's device. Collective: ranks exchange the NUMA nodes of their devices. Nodes of
+/// several hosts have the same numbers.
 std::optional<machine::DevicePlace> device_place(const RunParts& run) {
-  const std::optional<int> mine = run.device->node();
-  const std::vector<std::int64_t> nodes =
-      comm::gather_numbers(*run.communicator, mine ? *mine : -1);
-  if (!mine) return {};
-  return machine::DevicePlace{*mine, static_cast<int>(std::ranges::count(nodes, *mine))};
+  const std::optional<int> node = run.device->node();
+  const std::string mine =
+      fmt::format("{} {} {}", run.request.context.node, host_name(), node.value_or(-1));
+  const std::vector<std::string> all = comm::gather_texts(*run.communicator, mine);
+  if (!node) return {};
+  return machine::DevicePlace{*node, static_cast<int>(std::ranges::count(all, mine))};
 }
 
 std::string lacking_memory(const RunParts& run, const compile::StepPrograms& programs) {
@@ -142,7 +148,7 @@ std::string build_engine(RunParts& run) {
   compile::Compiled found = plan_for_saving(run, request);
   if (!found.programs.programs.empty())
     run.listeners.tell(Planned{found.programs, run.machine, run.device->communicator().seat(),
-                               run.device->computer()});
+                               run.device->computer(), run.options});
   if (!found.fit.fits()) return lacking_memory(found.fit, request);
   EngineParts parts;
   parts.programs = std::move(found.programs);

@@ -18,6 +18,7 @@
 #include "kernels/ops/step_state.h"
 #include "machine/machine.h"
 #include "runtime/execute/observer.h"
+#include "train/config/options.h"
 #include "train/data/tokenizer_tool.h"
 #include "train/run/planning_beat.h"
 #include "train/run/step_bound.h"
@@ -52,6 +53,7 @@ struct Planned {
   const machine::Machine& machine;        ///< this rank's
   comm::Seat seat;                        ///< of this rank
   std::string device;                     ///< what computes, for people
+  const TrainOptions& options;            ///< with what a checkpoint keeps of earlier runs
 };
 
 /// The engine is about to be made. A listener may add an observer of its Programs, which must live
@@ -81,6 +83,7 @@ struct GoesOn {
 /// Training begins after `first_step` steps of earlier processes.
 struct Began {
   std::int64_t first_step = 0;
+  std::int64_t step_samples = 0;  ///< of a step over all ranks: of a resumed run those of before
 };
 
 struct StepDone {

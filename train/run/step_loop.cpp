@@ -22,7 +22,7 @@ Stopped::Why why_stopped(const RunParts& run) {
 
 /// Tells that training begins.
 BatchLoader begin(RunParts& run) {
-  run.listeners.tell(Began{run.position.first_step});
+  run.listeners.tell(Began{run.position.first_step, run.options.global_batch});
   return training_loader(run);
 }
 

@@ -11,6 +11,8 @@
 #include <utility>
 
 #include "core/file.h"
+#include "core/link_target.h"
+#include "core/replaced_file.h"
 
 namespace strata::train {
 namespace {
@@ -22,22 +24,27 @@ constexpr std::int64_t kReadBytes = std::int64_t{1} << 20;
 std::string put_earlier_file_aside(const std::string& path, std::string_view beginning,
                                    const std::string& what, const std::string& said_by) {
   struct stat status {};
-  // A path that names no regular file (a pipe, /dev/null, a link) stays as it is.
-  if (::lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0)
+  // A path that names no regular file (a pipe, /dev/null) stays as it is.
+  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0)
     return "";
   std::string first(std::min(beginning.size(), static_cast<std::size_t>(status.st_size)), '\0');
   File::open_for_reading(path).read(0, std::as_writable_bytes(std::span(first)));
   if (!beginning.starts_with(first))
     throw InvalidArgument(said_by + " " + path + ": the file holds something else than " + what +
                           "; name another");
-  std::string aside = path + ".old";
-  if (::rename(path.c_str(), aside.c_str()) != 0)
-    throw IoError(path, 0, "cannot rename it to " + aside, errno);
+  const std::string file = link_target(path);
+  std::string aside = file + ".old";
+  if (::rename(file.c_str(), aside.c_str()) != 0)
+    throw IoError(file, 0, "cannot rename it to " + aside, errno);
   return aside;
 }
 
 AppendedFile::AppendedFile(std::string path, std::string what, OnFailure on_failure)
     : path_(std::move(path)), what_(std::move(what)), on_failure_(std::move(on_failure)) {
+  open();
+}
+
+void AppendedFile::open() {
   file_ = UniqueFd(::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_APPEND, 0666));
   if (!file_.valid()) throw IoError(path_, 0, "cannot create the file of " + what_, errno);
 }
@@ -78,9 +85,24 @@ void AppendedFile::cut_lines_after(std::int64_t step, StepOf step_of) {
   }
   if (!line.empty()) cut = std::min(cut, line_begin);
   if (cut == size) return;
+  if (!kept.empty()) return replace_after(cut, kept);
   if (::ftruncate(file_.get(), cut) != 0)
     throw IoError(path_, static_cast<std::uint64_t>(cut), "cannot cut the file of " + what_, errno);
-  (void)append(kept);
+}
+
+void AppendedFile::replace_after(std::int64_t end, std::string_view rest) {
+  const File file = File::open_for_reading(path_);
+  ReplacedFile whole(path_);
+  std::string block;
+  for (std::int64_t at = 0; at < end; at += std::ssize(block)) {
+    block.resize(static_cast<std::size_t>(std::min(kReadBytes, end - at)));
+    file.read(at, std::as_writable_bytes(std::span(block)));
+    whole.append(block);
+  }
+  whole.append(rest);
+  whole.sync();
+  whole.commit();
+  open();
 }
 
 bool AppendedFile::append(std::string_view records) {

@@ -11,10 +11,10 @@
 
 namespace strata::train {
 
-/// Moves the file of an earlier run from `path` to "PATH.old", in place of a file of that name;
-/// returns its name, "" where there was none. Throws IoError, and InvalidArgument naming the flag
-/// or key `said_by` when the file is not of `what`, which begins with `beginning`: the user may
-/// have named anything.
+/// Moves the file of an earlier run from `path`, links followed, to "PATH.old", in place of a file
+/// of that name; returns its name, "" where there was none. Throws IoError, and InvalidArgument
+/// naming the flag or key `said_by` when the file is not of `what`, which begins with `beginning`:
+/// the user may have named anything.
 std::string put_earlier_file_aside(const std::string& path, std::string_view beginning,
                                    const std::string& what, const std::string& said_by);
 
@@ -34,14 +34,18 @@ class AppendedFile {
   /// Removes all lines. Nothing happens to a pipe or a device.
   void clear();
   /// Removes lines of later steps, and the torn last line of a killed run: lines that a run which
-  /// goes on from `step` will write again. Lines about no step stay, wherever they are.
+  /// goes on from `step` will write again. Lines about no step stay, wherever they are. Throws
+  /// IoError; nothing is lost then.
   void cut_lines_after(std::int64_t step, StepOf step_of);
   /// False if the records could not be written; then nothing of them is in the file.
   bool append(std::string_view records);
   [[nodiscard]] bool is_empty() const;
 
  private:
+  void open();
   [[nodiscard]] bool is_regular() const;
+  /// Puts `rest` in the place of what follows byte `end`; a kill leaves the one or the other.
+  void replace_after(std::int64_t end, std::string_view rest);
   std::string path_, what_;
   OnFailure on_failure_;  ///< empty: it has been told
   UniqueFd file_;

@@ -30,7 +30,8 @@ std::int64_t second_of_new_file(const std::string& folder) {
     std::int64_t other = 0;
     if (!name.starts_with(kPrefix)) continue;
     std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), other);
-    second = std::max(second, other + 1);
+    constexpr std::int64_t kMostSeconds = 1'000'000'000'000;  // others name no second
+    if (other < kMostSeconds) second = std::max(second, other + 1);
   }
   return second;
 }

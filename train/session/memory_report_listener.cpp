@@ -4,9 +4,11 @@
 
 #include <exception>
 #include <utility>
+#include <vector>
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "train/config/option_fields.h"
 #include "train/planning/memory_target.h"
 #include "train/report/report_directory.h"
 #include "train/session/note_replaced.h"
@@ -19,11 +21,20 @@ namespace {
 constexpr std::int64_t kLeftOut = 2, kMeasured = 5;
 constexpr std::size_t kReportedEvents = 100'000;
 
+/// The settings with the values that the run has.
+std::vector<ResolvedField> fields_of(std::vector<ResolvedField> asked, TrainOptions options) {
+  const std::vector<OptionField> values = option_fields(options);
+  for (ResolvedField& field : asked)
+    if (const OptionField* value = find_field(values, field.name)) field.value = text_of(*value);
+  return asked;
+}
+
 }  // namespace
 
 void MemoryReportListener::operator()(const RunEvent& event) {
   if (const auto* planned = std::get_if<Planned>(&event))
-    kept_ = Kept{planned->programs, planned->machine, planned->seat, planned->device};
+    kept_ =
+        Kept{planned->programs, planned->machine, planned->seat, planned->device, planned->options};
   if (const auto* equipping = std::get_if<Equipping>(&event)) begin(*equipping);
   if (const auto* done = std::get_if<StepDone>(&event)) add(*done);
   if (const auto* closing = std::get_if<Closing>(&event)) write(*closing);
@@ -82,14 +93,19 @@ void MemoryReportListener::tell(const Refused& refused) {
 void MemoryReportListener::write(const compile::StepPrograms& programs,
                                  const machine::Machine& machine, const std::string& failure,
                                  const runtime::TraceRecorder* recorder) {
-  const ProgramRequest request{request_.model, request_.config.options};
+  const ProgramRequest request{request_.model, kept_->options};
+  const std::vector<ResolvedField> fields = fields_of(request_.config.fields, kept_->options);
   RunReport report =
-      make_report({request, request_.config.fields, programs, machine, kept_->seat, kept_->device,
+      make_report({request, fields, programs, machine, kept_->seat, kept_->device,
                    process_bytes(request.options, machine, request_.context.local_world, programs)},
                   foresee_step(programs, machine));
   report.failure = failure;
   if (recorder != nullptr) add_measured(*recorder, measured_, report.timelines);
   const bool has_times = measured_.last_measured > 0;
+  if (recorder != nullptr && !has_times && recorder->dropped() > 0)
+    listeners_.note(fmt::format(
+        "the memory report has no measured times of instructions: a step has more than {}",
+        kReportedEvents));
   report.measured = std::exchange(measured_, {});
   const std::string& directory = request.options.memory_report;
   write_report(directory, report, has_times ? recorder : nullptr);

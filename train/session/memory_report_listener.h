@@ -44,6 +44,7 @@ class MemoryReportListener {
     machine::Machine machine;
     comm::Seat seat;
     std::string device;
+    TrainOptions options;
   };
   std::optional<Kept> kept_;  ///< from Planned on
   bool is_written_ = false;   ///< or it was tried

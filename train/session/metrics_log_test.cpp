@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -48,6 +49,32 @@ TEST_F(MetricsLogTest, LinesOfAnEarlierRunArePutAside) {
   given("All the world's a stage,\n");
   EXPECT_THROW(put_earlier_metrics_aside(path_), InvalidArgument);
   EXPECT_EQ(content(), "All the world's a stage,\n");
+}
+
+TEST_F(MetricsLogTest, WhatALinkLeadsToIsPutAsideToo) {
+  const std::string link = directory_ / "link.jsonl";
+  std::filesystem::create_symlink("metrics.jsonl", link);
+  EXPECT_EQ(put_earlier_metrics_aside(link), "") << "nothing is there";
+  given(kOne);
+  EXPECT_EQ(put_earlier_metrics_aside(link), path_ + ".old");
+  { const MetricsLog log(link); }
+  EXPECT_EQ(content(), "");
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  given("notes\n");
+  EXPECT_THROW(put_earlier_metrics_aside(link), InvalidArgument);
+}
+
+TEST_F(MetricsLogTest, WhatCannotBeCutWholeStaysAsItWas) {
+  std::signal(SIGXFSZ, SIG_IGN);
+  const std::string before = std::string(kOne) + kTwo + kOther;
+  given(before);
+  rlimit usual{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &usual), 0);
+  const rlimit small{std::string_view(kOne).size() + 3, usual.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  EXPECT_THROW(MetricsLog(path_, 1), IoError);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &usual), 0);
+  EXPECT_EQ(content(), before);
 }
 
 TEST_F(MetricsLogTest, ResumingCutsLaterStepsAndWhatWasTorn) {

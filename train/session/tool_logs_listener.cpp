@@ -51,6 +51,7 @@ void ToolLogsListener::fail(const IoError& error) {
 
 void ToolLogsListener::open(const Began& began) {
   const auto on_failure = [this](const IoError& error) { fail(error); };
+  step_samples_ = began.step_samples;
   std::string own_folder;  // of both formats
   for (const LogSink& sink : sinks_) {
     if (sink.makes_own_folder && own_folder.empty())

@@ -22,10 +22,7 @@ class ToolLogsListener {
  public:
   /// Borrows who hears where the files are.
   ToolLogsListener(const TrainOptions& options, const RunListeners& listeners)
-      : sinks_(log_sinks(options)),
-        step_samples_(options.global_batch),
-        scaled_(options.dtype == DType::f16),
-        listeners_(listeners) {}
+      : sinks_(log_sinks(options)), scaled_(options.dtype == DType::f16), listeners_(listeners) {}
   void operator()(const RunEvent& event);
   /// Warns of the steps that are missing, once: a failure may follow the end of the run. Not while
   /// it hears something.
@@ -46,7 +43,7 @@ class ToolLogsListener {
   [[nodiscard]] std::int64_t x_of(std::int64_t step, LogNames names) const;
 
   std::vector<LogSink> sinks_;
-  std::int64_t step_samples_;
+  std::int64_t step_samples_ = 0;
   bool scaled_;  ///< the loss
   const RunListeners& listeners_;
   std::vector<Open> logs_;

@@ -83,10 +83,10 @@ class ToolLogsTest : public testing::Test {
     options_.logs.report_to = {"csv"};
     options_.logs.directory = directory_.path();
   }
-  /// Hears a run that began after `first` steps and came to `last`.
+  /// Hears a run that began after `first` steps of 8 samples and came to `last`.
   void run(std::int64_t first, std::int64_t last) {
     ToolLogsListener logs(options_, listeners_);
-    logs(Began{first});
+    logs(Began{first, 8});
     for (std::int64_t step = first + 1; step <= last; ++step) {
       StepDone done;
       done.step = step;
@@ -131,7 +131,7 @@ TEST_F(ToolLogsTest, ANewRunPutsRowsOfAnotherAside) {
 TEST_F(ToolLogsTest, DeepSpeedsSectionsCountSamplesInTheirOwnFolder) {
   options_.logs = {};
   options_.logs.csv = {true, directory_.path(), "job"};
-  options_.global_batch = 8;
+  options_.global_batch = 2;  // a run that goes on keeps the one of before
   std::filesystem::create_directory(directory_ / "job");
   run(0, 3);
   run(1, 2);
