@@ -103,6 +103,9 @@ BatchTriple solve_batch(BatchRequest r, std::int64_t world) {
         "one of the three out",
         name_of_global(r), t.global, t.micro, t.accumulation, ranks(r, world), product);
   }
+  if (!t.note.empty())
+    t.note += fmt::format(": global batch {} = micro-batch {} x accumulation {} x {}", t.global,
+                          t.micro, t.accumulation, ranks(r, world));
   return t;
 }
 

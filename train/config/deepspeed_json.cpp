@@ -207,8 +207,10 @@ class Reader {
       if (state == Switch::missing && row.support != Support::noted) {
         note(value, fmt::format("off: '{}' is not set in it", row.on_switch));
       }
-      if (state == Switch::off) store_off(row, value);
-      if (state != Switch::on) return check_names(row, value);
+      if (state != Switch::on) {
+        store_off(row, value);
+        return check_names(row, value);
+      }
     }
     if (row.support == Support::refused) return problem(value, "not supported; " + said(row));
     if (row.support == Support::noted) {
@@ -241,12 +243,19 @@ class Reader {
     }
   }
 
-  /// Stores only the switch of a section that is off, to compare it with another spelling of it.
+  /// Stores of a section that is off only its switch, to compare it with another spelling of it,
+  /// and whether it has other keys that count.
   void store_off(const KeyRow& row, const JsonValue& section) {
     if (row.support != Support::obeyed) return;
     const std::optional<JsonValue> value = section.find(row.on_switch);
     const KeyRow* inner = find_key(fmt::format("{}.{}", row.path, row.on_switch));
     if (value && inner != nullptr && !value->is(JsonKind::null)) handle(*inner, *value);
+    for (const auto& [key, member] : section.members()) {
+      const KeyRow* other = find_key(fmt::format("{}.{}", row.path, key));
+      const bool counts = other != nullptr && other != inner && !member.is(JsonKind::null) &&
+                          (other->support == Support::obeyed || other->support == Support::fact);
+      if (counts) read_.facts[std::string(row.path)] = {{"off"}, false, place_of(section), false};
+    }
   }
 
   /// Handles sections that may also be simply true or false.

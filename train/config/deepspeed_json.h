@@ -12,7 +12,9 @@ namespace strata::train {
 struct DeepSpeedSettings {
   std::string file;   ///< name in messages; "": there is no file
   Settings settings;  ///< keyed by option name
-  Settings facts;     ///< values that are no option by themselves, keyed by JSON path
+  /// Values that are no option by themselves, keyed by JSON path; of a section that is off: that it
+  /// has keys that would count if it were on.
+  Settings facts;
   Findings findings;
 };
 

@@ -24,7 +24,7 @@ kernels::LearningRateSchedule schedule_of(const TrainOptions& options) {
   if (s.num_cycles > 0) schedule.cycles = s.num_cycles;
   switch (s.type) {
     case kernels::ScheduleKind::warmup_cosine:
-      schedule.min_ratio = s.cos_min_ratio;
+      schedule.min_ratio = s.min_lr_rate > 0 ? s.min_lr_rate : s.cos_min_ratio;
       break;
     case kernels::ScheduleKind::one_cycle:
       schedule.minimum = s.cycle_min_lr;

@@ -57,7 +57,8 @@ constexpr OptionRow kModelRows[] = {
      Spelling{"--eval-data,--validation_file,--validation-file,--eval_file", "FILE"},
      "held-out data"},
     {FIELD(data_is_text), Spelling{"--data-is-text"},
-     "data files are plain text, whatever their names (.json, .csv ...) and first characters say"},
+     "data files are plain text, though their names (.json, .csv ...) or texts look like records; "
+     "compressed and binary formats stay refused"},
     {FIELD(tokenizer), Spelling{"--tokenizer,--tokenizer_name,--tokenizer-name", "DIR|FILE|bytes"},
      "directory or tokenizer.json for text; bytes: each byte is a token; default: the model's"},
     {FIELD(token_cache), Spelling{"--token-cache,--data_cache_path", "DIR"},

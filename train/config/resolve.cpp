@@ -29,6 +29,7 @@ ResolvedConfig resolve(const ParsedCommandLine& command_line, const DeepSpeedSet
   resolver.take_scheduler();
   resolver.take_recomputation();
   resolver.take_offload();
+  resolver.check_unread();
   resolver.check();
   return resolver.finish();
 }

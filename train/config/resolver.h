@@ -38,6 +38,9 @@ class Resolver {
   void take_recomputation();
   /// Call after take_zero() and take_recomputation().
   void take_offload();
+  /// Says which flags and keys nothing reads, and answers the "auto" of such keys. Call after all
+  /// that takes values.
+  void check_unread();
   /// Checks combinations of options.
   void check();
   /// Throws ConfigError if there are problems; InvalidArgument if all of them are values of flags
@@ -82,6 +85,9 @@ class Resolver {
   void check_state_recipe();
   void check_logs();
   void note_given_homes();
+  void warn_of_unread(const std::vector<std::string_view>& options, std::string_view chosen);
+  void note_other_minimum();
+  void note_off_sections();
   void check_target();
   void check_lossy();
   void check_loss_scale();

@@ -42,9 +42,6 @@ void Resolver::take_scheduler() {
     s.warmup_max_lr = options_.optimizer.learning_rate;
     derived("scheduler.warmup_max_lr");
   }
-  // Answers the file's "auto" even if a flag has chosen another schedule.
-  if (!absolute && open_autos_.contains("scheduler.warmup_max_lr"))
-    derived("scheduler.warmup_max_lr");
   const Given* rate = flag("optimizer.learning_rate");
   if (absolute && rate != nullptr && s.warmup_max_lr != options_.optimizer.learning_rate) {
     findings_.notes.push_back(rate->where + " " + rate->words[0] +

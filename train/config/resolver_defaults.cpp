@@ -14,7 +14,8 @@ constexpr double kUsualEpochs = 3;
 void Resolver::take_length() {
   const Given* steps = given("steps");
   const Given* epochs = given("epochs");
-  if (epochs != nullptr && options_.epochs == 0 && steps == nullptr)
+  const bool has_steps = steps != nullptr && options_.steps >= 0;
+  if (epochs != nullptr && options_.epochs == 0 && !has_steps)
     problem(epochs->where, "0 epochs train nothing; give more, or --steps 0 to evaluate alone");
   if (steps != nullptr && options_.steps < 0) {
     if (epochs == nullptr) {

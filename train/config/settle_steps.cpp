@@ -77,6 +77,10 @@ void settle_steps(TrainOptions& options, std::int64_t samples) {
   if (schedule.min_lr > 0 && options.optimizer.learning_rate > 0)
     schedule.min_lr_rate = schedule.min_lr / options.optimizer.learning_rate;
   if (schedule.ends_with_run) schedule.total_num_steps = options.steps;
+  // In transformers evaluations are as frequent as lines, unless their number is given.
+  if (options.eval_strategy == Cadence::steps && options.eval_every_steps == 0 &&
+      options.eval_part == 0)
+    options.eval_part = options.print_part;
   if (options.eval_part > 0)
     options.eval_every_steps = interval_of(options.eval_part, options.steps);
   if (options.print_part > 0)

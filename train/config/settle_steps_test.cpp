@@ -111,6 +111,10 @@ TEST(SettleSteps, IntervalsBelowOneArePartsOfAllStepsRoundedUp) {
   EXPECT_EQ(settled({"--steps", "50", "--eval_strategy", "steps", "--logging_steps", "0.1"})
                 .eval_every_steps,
             5);
+  TrainOptions by_lines =
+      settled({"--epochs", "3", "--eval_strategy", "steps", "--logging_steps", "0.1"});
+  EXPECT_EQ(by_lines.eval_every_steps, by_lines.steps_per_print);
+  EXPECT_GT(by_lines.eval_every_steps, 1) << "the steps are not known at first";
   EXPECT_EQ(settled(with({"--steps", "25", "--save_strategy", "no"})).checkpoint.every,
             SaveInterval{});
   EXPECT_EQ(value_of(resolve_flags(with({"--steps", "25"})), "eval_every_steps"), "0.1");

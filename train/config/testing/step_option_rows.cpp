@@ -79,6 +79,7 @@ const EffectRow kRows[] = {
     {{"scheduler.lr_range_test_staircase", "true"}, {{"control.schedule_first_stairs", "1"}},
      kRangeTest},
     {{"scheduler.min_lr_rate", "0.25"}, {{"control.schedule_min_ratio", "0.25"}}},
+    {{"scheduler.min_lr_rate", "0.25"}, {{"control.schedule_min_ratio", "0.25"}}, kCosineWarmup},
     {{"scheduler.num_cycles", "2"}, {{"control.schedule_cycles", "2"}}},
     {{"scheduler.power", "3"}, {{"control.schedule_power", "3"}}, kPolynomial},
     {{"scheduler.lr_end", "0.5"}, {{"control.schedule_minimum", "0.5"}}, kPolynomial},
