@@ -95,6 +95,15 @@ class Inspect(ProgramTest):
                 for threads in (1, 3):
                     self.assertEqual(self.say("digest", checkpoint, "--threads", threads), self.read("state.txt"))
 
+    def test_digests_of_tensors_that_begin_within_a_cell(self):
+        """A cell has 1,024 elements; a tensor of more than four million is read in parts, which begin at cells."""
+        shape = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 256, "hidden_size": 1040, "intermediate_size": 4112,
+                 "num_hidden_layers": 1, "num_attention_heads": 10, "num_key_value_heads": 10, "max_position_embeddings": 64}
+        self.write("large/config.json", json.dumps(shape))
+        self.run_program(mlaunch(1, "--model", "large/config.json", "--steps", "1", "--sequence-length", 16, "--micro-batch", 1, "--output", "out",
+                                 "--dump-state", "state.txt"))
+        self.assertEqual(self.say("digest", "out/step-00000001"), self.read("state.txt"))
+
     def test_digests_need_the_tensors_of_the_configuration(self):
         checkpoint = self.train("--dump-state", "state.txt")
         model = self.plain(checkpoint, "model")

@@ -7,11 +7,14 @@
 #include <map>
 
 #include "core/error.h"
+#include "core/file_system.h"
 #include "core/testing/test_directory.h"
 #include "kernels/math/float16.h"
+#include "step/state_table.h"
 #include "tests/training/saved_runs.h"
 #include "train/checkpoint/checkpoint_directory.h"
 #include "train/checkpoint/checkpoint_reader.h"
+#include "train/engine/step_scalars.h"
 #include "train/files/convert.h"
 
 namespace strata::tests {
@@ -121,6 +124,35 @@ TEST(ConvertedCheckpoint, TakesMastersApartAndPutsThemTogether) {
           "masters (fp32) are made from stored parameters and remainders");
   EXPECT_EQ(together, whole);
   EXPECT_EQ(apart, packed);
+}
+
+/// Others may have rounded parameters otherwise: a remainder belongs to Strata's rounding alone.
+TEST(ConvertedCheckpoint, MakesParametersAndRemaindersFromOneMaster) {
+  const TestDirectory directory;
+  PosixFileSystem files;
+  train::prepare_output_folder(files, directory / "out");
+  Saved saved;
+  on_new_weights(case_of(1, 0, Home::device, recipe("fp32-master")), [&](train::Engine& engine) {
+    const compile::StepPrograms& set = engine.programs();
+    for (const step::StateEntry& entry :
+         step::list_state(set.units, set.settings, step::StateScope::held, 0)) {
+      if (entry.kind != "parameter") continue;
+      std::vector<std::byte> buffer;
+      const auto read = engine.read(entry, 0, entry.window.elements, buffer);
+      std::vector<std::byte> other(read.begin(), read.end());
+      for (std::size_t i = 0; i < other.size(); i += 2) other[i] ^= std::byte{1};
+      engine.write(entry, 0, other);
+    }
+    train::save_checkpoint(
+        engine, files,
+        {.output = directory / "out", .step = kSteps, .attempt = {.run_id = "test"}});
+    saved.scalars = train::read_scalars(engine);
+  });
+  saved.directory = directory / "out/" + train::checkpoint_name(kSteps);
+  const Bytes masters = stored(saved.directory).at("master");
+  load(case_of(1, 0, Home::device, recipe("packed-master")), saved, directory / "to");
+  const auto after = stored(directory / "to/" + train::checkpoint_name(kSteps));
+  EXPECT_TRUE(after.at("parameter") == parameters_of(masters));
 }
 
 TEST(ConvertedCheckpoint, RoundsMomentsToNearestEven) {

@@ -38,6 +38,8 @@ class Load {
   std::vector<std::string> run(const std::vector<step::StateEntry>& entries) {
     engine_.require_drained("load_checkpoint");
     for (const step::StateEntry& entry : entries)
+      if (entry.kind == "remainder") packed_.insert(entry.name);
+    for (const step::StateEntry& entry : entries)
       if (entry.kind != "scalar") load(entry);
     refuse_what_has_no_place(SavedState(engine_.programs()).layout());
     reader_.read(in_place_);
@@ -93,7 +95,8 @@ class Load {
         entry.kind == "parameter" || entry.kind == "master" || entry.kind == "remainder";
     if (const Tensor* same = stored(entry.kind, entry.name)) {
       check_shape(*same, entry);
-      if (same->stored.dtype == entry.dtype) return Source::as_is;
+      if (same->stored.dtype == entry.dtype)
+        return makes_remainder(entry) ? Source::master : Source::as_is;
       if (!weight) return converted_moment(*same, entry);
     } else if (!weight) {
       throw ConfigError(
@@ -101,6 +104,13 @@ class Load {
           unit_text(entry.name) + other_recipe());
     }
     return weight_source(entry);
+  }
+
+  /// True for parameters to which a remainder is made from a stored master. They are made from it,
+  /// too: others may have rounded them otherwise, and the two would be another master.
+  [[nodiscard]] bool makes_remainder(const step::StateEntry& entry) const {
+    return entry.kind == "parameter" && packed_.contains(entry.name) &&
+           stored("remainder", entry.name) == nullptr && stored("master", entry.name) != nullptr;
   }
 
   Source converted_moment(const Tensor& same, const step::StateEntry& entry) {
@@ -244,6 +254,7 @@ class Load {
   const CheckpointReader& reader_;
   Ranges in_place_;
   std::vector<std::byte> stored_, other_, result_;
+  std::set<std::string> packed_;  ///< tensors whose masters this run keeps as remainders
   std::set<std::string> notes_;
 };
 

@@ -16,7 +16,8 @@ static_assert(kCellElements == runtime::kCellElements, "digests have the cells o
 
 /// A digest travels as four 32-bit limbs in int64 words, so that an integer all-reduce can add it.
 constexpr int kLimbs = 4;
-/// Elements read at a time; the digest of a range is the sum of the digests of its parts.
+/// Elements read at a time. The digest of a range is the sum of the digests of its parts, which
+/// begin at borders of cells.
 constexpr std::int64_t kChunkElements = 1 << 22;
 
 void add_limbs(const Digest& digest, std::int64_t* limbs) {
@@ -70,12 +71,18 @@ kernels::StepState step_state(const Engine& engine) {
   return state;
 }
 
+/// Returns how many values of their cell lie before value `first` of the entry's window.
+static std::int64_t place_in_cell(const step::StateEntry& entry, std::int64_t first) {
+  const step::WindowRun run = runs_of(entry.window, first, 1).front();
+  return (entry.tensor_begin + run.tensor_element) % (kCellElements / entry.elements_per_value);
+}
+
 Digest entry_digest(const Engine& engine, const step::StateEntry& entry) {
   const std::int64_t size = size_of(entry.dtype);
   Digest sum;
   std::vector<std::byte> buffer;
-  for (std::int64_t first = 0; first < entry.window.elements; first += kChunkElements) {
-    const std::int64_t count = std::min(kChunkElements, entry.window.elements - first);
+  for (std::int64_t first = 0, count = 0; first < entry.window.elements; first += count) {
+    count = std::min(kChunkElements - place_in_cell(entry, first), entry.window.elements - first);
     const std::span<const std::byte> bytes = engine.read(entry, first, count, buffer);
     for (const step::WindowRun& run : runs_of(entry.window, first, count))
       sum += range_digest(entry.name, entry.kind, entry.tensor_begin, run.tensor_element,

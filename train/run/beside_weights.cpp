@@ -102,7 +102,8 @@ class Collector {
     if (!is_whole_file_name(name)) return "its name has blanks or characters beyond ASCII";
     const auto size = static_cast<std::int64_t>(entry.file_size());
     if (size > kLargestBytes) return "more than 64 MiB";
-    if ((total_bytes_ += size) > kMostBytes) return "more than 128 MiB in all";
+    if (total_bytes_ + size > kMostBytes) return "more than 128 MiB in all";
+    total_bytes_ += size;
     beside_.files[name] = read_whole_file(entry.path().string(), kLargestBytes);
     return "";
   }

@@ -42,6 +42,15 @@ TEST_F(BesideWeightsTest, EverythingButWeightsAndTheRunsOwnFiles) {
   EXPECT_TRUE(beside.notes.empty());
 }
 
+TEST_F(BesideWeightsTest, WhatIsTooMuchLeavesRoomForOthers) {
+  for (const char* name : {"a.pdf", "b.pdf", "c.pdf", "d.pdf"}) {
+    directory_.file(std::string("model/") + name, "");
+    fs::resize_file(directory_ / (std::string("model/") + name), 60 << 20);
+  }
+  const BesideWeights beside = read_beside_weights(directory_ / "model", "");
+  EXPECT_EQ(beside.files.size(), 10u) << names(beside);  // two of these, and all small ones
+}
+
 TEST_F(BesideWeightsTest, WhatStaysBehindIsNamed) {
   fs::create_directories(directory_ / "model/onnx");
   directory_.file("model/two words.txt", "x");

@@ -104,6 +104,7 @@ void CheckpointSaver::require_lease(std::int64_t step) const {
 
 void CheckpointSaver::tidy_up(std::int64_t step, bool is_finite) {
   lost_.count(step, is_finite);
+  std::erase(folder_.replaced(), step);  // the new checkpoint has replaced that one
   // Told at once: the event comes only when all ranks have agreed on the commit.
   if (is_finite) folder_.watch().set_committed(step, folder_.path() + "/" + checkpoint_name(step));
   try {
@@ -122,12 +123,18 @@ void CheckpointSaver::tidy_up(std::int64_t step, bool is_finite) {
 }
 
 void CheckpointSaver::remove_replaced(std::int64_t step) {
-  std::vector<std::int64_t> others = folder_.take_replaced();
-  std::erase(others, step);  // the new checkpoint has replaced that one
+  std::vector<std::int64_t>& others = folder_.replaced();
   if (others.empty()) return;
   { const CheckpointReader mine(folder_.files(), folder_.path() + "/" + checkpoint_name(step)); }
-  removed_ =
+  // What cannot be removed is tried again after the next commit.
+  const std::vector<FoundCheckpoint> there = list_checkpoints(folder_.files(), folder_.path());
+  std::erase_if(others, [&](std::int64_t other) {
+    return std::ranges::find(there, other, &FoundCheckpoint::step) == there.end();
+  });
+  const std::vector<std::string> gone =
       remove_checkpoints(folder_.files(), folder_.path(), others, {folder_.run_tag(), attempts_});
+  removed_.insert(removed_.end(), gone.begin(), gone.end());
+  others.clear();
 }
 
 bool CheckpointSaver::attempt(std::int64_t step, Failing failing,

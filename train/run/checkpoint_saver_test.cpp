@@ -4,11 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <string>
+#include <vector>
 
 #include "comm/factory.h"
 #include "core/error.h"
 #include "core/status_page.h"
 #include "core/testing/test_directory.h"
+#include "train/checkpoint/checkpoint_commit.h"
 #include "train/checkpoint/checkpoint_directory.h"
 #include "train/engine/weights.h"
 #include "train/models/hf_config.h"
@@ -162,6 +166,50 @@ TEST(CheckpointSaver, CommitsNothingAfterTheEndOfItsLease) {
   EXPECT_EQ(page.data().committed_step, 1);
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].step, 1);
+}
+
+/// Checkpoints of an earlier run, and what this one makes of them.
+class ReplacedCheckpoints : public testing::Test {
+ protected:
+  /// Saves after each of `steps` as run `id`; `is_blocked`: the first checkpoint of the earlier run
+  /// cannot be removed at first.
+  void save(const std::string& id, const std::vector<std::int64_t>& steps, bool is_blocked) {
+    RankContext context;
+    context.run_id = id;
+    const auto communicator = comm::make_communicator(context, "single");
+    const auto engine = make_engine(*communicator);
+    const RunListeners listeners;
+    CheckpointOptions options;
+    options.resume = "never";
+    options.overwrite = true;
+    OutputFolder folder(options, directory_ / "out", context, *communicator, listeners);
+    FailedSave failed;
+    LostSteps lost(folder.path());
+    CheckpointSaver saver(options, folder, listeners, failed, lost);
+    const std::string blocked =
+        folder.path() + "/" + folder_name(8, FolderState::removed, {folder.run_tag(), 1});
+    if (is_blocked) std::filesystem::create_directories(blocked + "/block");
+    for (const std::int64_t step : steps) {
+      EXPECT_TRUE(saver.save(*engine, contents_after(step), false));
+      found_.clear();
+      for (const FoundCheckpoint& one : list_checkpoints(folder.files(), folder.path()))
+        found_.push_back(one.step);
+      after_.push_back(found_);
+    }
+  }
+
+  const TestDirectory directory_;
+  std::vector<std::int64_t> found_;
+  std::vector<std::vector<std::int64_t>> after_;  ///< what was there after each save
+};
+
+TEST_F(ReplacedCheckpoints, GoWithTheNextCommitWhereTheyCannotBeRemoved) {
+  save("old", {8}, false);
+  after_.clear();
+  save("new", {1, 2}, true);
+  ASSERT_EQ(after_.size(), 2U);
+  EXPECT_EQ(after_[0], (std::vector<std::int64_t>{1, 8}));
+  EXPECT_EQ(after_[1], (std::vector<std::int64_t>{1, 2}));
 }
 
 /// Metrics come a step late. Those of a step that began before the stage say nothing about it, and

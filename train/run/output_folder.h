@@ -43,7 +43,7 @@ class OutputFolder {
   [[nodiscard]] const PageWatch& watch() const { return watch_; }
 
   /// Steps of another run's checkpoints, to remove once this run has one; on rank 0, and only once.
-  [[nodiscard]] std::vector<std::int64_t> take_replaced() { return std::exchange(replaced_, {}); }
+  [[nodiscard]] std::vector<std::int64_t>& replaced() { return replaced_; }
 
   /// The disks on which a folder may be created again. same_disk: only where it was, so that
   /// nothing is written below the mount point of an unmounted disk; any_disk: wherever its path

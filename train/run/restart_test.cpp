@@ -117,7 +117,7 @@ class RestartTest : public testing::Test {
     ResumeSource source(options, {}, folder, listeners_);
     const auto point = source.find();
     by_itself_ = source.goes_on_by_itself();
-    replaced_ = folder.take_replaced();
+    replaced_ = folder.replaced();
     return point ? point->state.step : -1;
   }
   [[nodiscard]] bool has_told(const std::string& text) const {

@@ -89,6 +89,7 @@ void resume(RunParts& run) {
   position.steps_done = position.first_step = point.state.step;
   // It may be an older one than was found first.
   if (point.directory != run.resume_point->directory) tell_from(run, point);
+  run.resume_point = point;
   position.consumed_samples = point.state.consumed_samples;
   if (const std::string note =
           note_on_leaves(point.leaves, point.micro_batch, run.communicator->size(), run.options);

@@ -131,7 +131,7 @@ std::optional<ExitCode> open_training(RunParts& run) {
   if (!done) calibrate(run);
   run.listeners.tell(Entered{Phase::loading});
   run.transfers.beside_programs(*run.engine, [&] { load(run); });
-  if (!done) return {};
+  if (!is_done(run)) return {};  // an older checkpoint may have been loaded
   dump_state(run);
   return leave_done(run);
 }
