@@ -274,6 +274,11 @@ class Overrides {
       if (has_no_drive_ && given_.contains(key))
         refuse(fmt::format("disk=none leaves no drive, and {} describes one; remove one of them",
                            key));
+    for (const char* key : {"disk", "disk_read", "disk_write", "tbw"})
+      if (!has_no_drive_ && given_.contains(key) && !machine_.disk.bytes.known())
+        refuse(fmt::format(
+            "{} describes a drive, and the machine has none; add disk_bytes=2TB, or what it has",
+            key));
   }
 
  private:

@@ -173,6 +173,10 @@ TEST(HardwareOverride, WhatContradictsTheRestOfTheMachineIsRefused) {
               HasSubstr("1048576 hosts of 8 devices: expected at most 1048576 devices in all"));
   EXPECT_THAT(refusal("rtx4090,disk=none,disk_bytes=1TB"),
               HasSubstr("disk=none leaves no drive, and disk_bytes describes one"));
+  for (const char* key : {"disk=5GB/s", "disk_read=5GB/s", "tbw=600TB"})
+    EXPECT_THAT(refusal(std::string("two-cores,") + key),
+                HasSubstr("describes a drive, and the machine has none; add disk_bytes=2TB"));
+  EXPECT_NO_THROW(loaded("two-cores,disk=5GB/s,disk_bytes=1TB"));
 }
 
 TEST(HardwareOverride, AMachineHasToComeFirstAndToBeKnown) {

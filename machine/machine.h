@@ -28,7 +28,7 @@ struct Processor {
 /// The memory of one host.
 struct HostMemory {
   Figure bytes;             ///< total; 0: not known
-  Figure allowed_bytes;     ///< limit of the tightest control group; 0: no limit
+  Figure allowed_bytes;     ///< least limit of the control groups; 0: no limit
   Figure locked_bytes;      ///< limit of locked memory (RLIMIT_MEMLOCK); 0: no limit
   Figure bytes_per_second;  ///< rate of updates of optimizer state, read plus written
   bool operator==(const HostMemory&) const = default;

@@ -46,7 +46,7 @@ std::optional<MemoryCgroup> limit_of(const fs::path& group, const Version& versi
   const auto used = number_in(group / version.used);
   if (!limit || !used || *limit >= kNoLimit) return std::nullopt;
   const std::int64_t kept = std::max<std::int64_t>(0, *used - cached_bytes(group, version));
-  return MemoryCgroup{*limit, std::max<std::int64_t>(0, *limit - kept)};
+  return MemoryCgroup{*limit, std::max<std::int64_t>(0, *limit - kept), *limit};
 }
 
 }  // namespace
@@ -55,8 +55,12 @@ std::optional<MemoryCgroup> tightest_memory_cgroup(const std::string& own_groups
                                                    const std::string& hierarchies) {
   std::optional<MemoryCgroup> tightest;
   for (const ControlGroup& group : control_groups(own_groups, "memory", hierarchies)) {
-    const auto found = limit_of(group.folder, group.version == 2 ? kSecond : kFirst);
-    if (found && (!tightest || found->left_bytes < tightest->left_bytes)) tightest = found;
+    auto found = limit_of(group.folder, group.version == 2 ? kSecond : kFirst);
+    if (!found) continue;
+    const std::int64_t least =
+        std::min(found->limit_bytes, tightest ? tightest->least_limit_bytes : found->limit_bytes);
+    if (!tightest || found->left_bytes < tightest->left_bytes) tightest = found;
+    tightest->least_limit_bytes = least;
   }
   return tightest;
 }

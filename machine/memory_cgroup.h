@@ -11,6 +11,8 @@ struct MemoryCgroup {
   std::int64_t limit_bytes = 0;
   /// The limit less the memory in use; page cache does not count, since the kernel can drop it.
   std::int64_t left_bytes = 0;
+  /// The smallest limit of all groups, which may be that of another one.
+  std::int64_t least_limit_bytes = 0;
 };
 
 /// Returns the group that leaves least, of all from this process's own up to the root, in versions

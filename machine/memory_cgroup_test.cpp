@@ -42,6 +42,10 @@ TEST_F(MemoryCgroupTest, TheTightestAncestorCounts) {
   ASSERT_TRUE(limit);
   EXPECT_EQ(limit->limit_bytes, 800);
   EXPECT_EQ(limit->left_bytes, 100);
+  EXPECT_EQ(limit->least_limit_bytes, 800);
+  group("a", "64000", "63950");
+  EXPECT_EQ(found("0::/a/b/c\n")->left_bytes, 50);
+  EXPECT_EQ(found("0::/a/b/c\n")->least_limit_bytes, 800) << "that of another group";
 }
 
 TEST_F(MemoryCgroupTest, CachedFilesGiveWay) {

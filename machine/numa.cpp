@@ -59,6 +59,7 @@ std::vector<int> parse_core_list(std::string_view text) {
     const auto last = dash == std::string_view::npos ? first : number_of(range.substr(dash + 1));
     if (!first || !last || *first < 0 || *last >= CPU_SETSIZE) break;
     for (int core = *first; core <= *last; ++core) cores.push_back(core);
+    if (cores.size() > CPU_SETSIZE) break;  // some come again
   }
   return cores;
 }
@@ -134,7 +135,7 @@ std::string describe(const RankPlace& place, std::size_t nodes) {
   if (place.nodes.empty()) return "";
   const std::string of = fmt::format(" of {}", nodes);
   if (place.nodes.size() > 1)
-    return fmt::format("memory by turns on {}{} nodes: a rank has more cores than a node",
+    return fmt::format("memory by turns on {}{} nodes: no node has room for a rank's cores alone",
                        place.nodes.size(), of);
   const NumaNode& node = place.nodes.front();
   return fmt::format("node {}{}: cores {}", node.number, of, format_core_list(node.cores));

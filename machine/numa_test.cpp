@@ -52,6 +52,9 @@ TEST(CoreList, IsReadAndWritten) {
     EXPECT_EQ(format_core_list(parse_core_list(text)), text);
   EXPECT_EQ(parse_core_list("0-1,4"), (Cores{0, 1, 4}));
   EXPECT_EQ(parse_core_list("2,x"), (Cores{2}));
+  std::string long_list = "0-1023";
+  while (long_list.size() < 1'000'000) long_list += ",0-1023";
+  EXPECT_LE(parse_core_list(long_list).size(), 4096U);
   for (const char* text : {"x", "-", "1-", "-1", "0-99999999", "0-1\n"})
     EXPECT_EQ(parse_core_list(text), Cores{}) << text;
 }
@@ -99,7 +102,7 @@ TEST_F(TwoNodes, AreDescribed) {
   const auto two = nodes(range(0, 15));
   EXPECT_EQ(describe(place_rank(two, 1, 2, {}), 2), "node 1 of 2: cores 4-7,12-15");
   EXPECT_EQ(describe(place_rank(two, 0, 1, {}), 2),
-            "memory by turns on 2 of 2 nodes: a rank has more cores than a node");
+            "memory by turns on 2 of 2 nodes: no node has room for a rank's cores alone");
 }
 
 TEST(NodeOfDevice, IsReadFromItsAddress) {

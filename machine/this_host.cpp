@@ -47,7 +47,7 @@ Machine look_at_this_host() {
   memory.bytes = measured(static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *
                           static_cast<double>(::sysconf(_SC_PAGESIZE)));
   if (const auto group = tightest_memory_cgroup())
-    memory.allowed_bytes = measured(static_cast<double>(group->limit_bytes));
+    memory.allowed_bytes = measured(static_cast<double>(group->least_limit_bytes));
   memory.locked_bytes = locked_bytes();
   return machine;
 }

@@ -24,8 +24,8 @@ struct Forecast {
   /// never do, that of the last step simulated.
   double step_seconds = 0;
   std::array<QueueForecast, runtime::kQueues> queues{};  ///< of rank 0 in such a step
-  /// The resource that is fullest: "compute", "host memory", "network", "links between ranks" (of
-  /// one host, which collectives use).
+  /// The resource that works longest: "compute", "host memory", "link up", "network", "links
+  /// between ranks" (of one host, which collectives use), and others of runtime::HostResources.
   std::string bound_by;
   double bound_part = 0;  ///< of the step, that this resource works: 0 to 1
   // Times that are set if they were asked for and there is a Program for them.

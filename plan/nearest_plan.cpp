@@ -47,12 +47,16 @@ class Nearing {
       choices.sharding.stage = here.back().sharding.stage;
       return choices == here.back();
     });
-    if (std::any_of(needs_least, here.end(), [&](const Choices& last) { return may_fit(last); })) {
+    const auto fits =
+        std::find_if(needs_least, here.end(), [&](const Choices& last) { return may_fit(last); });
+    if (fits != here.end()) {
+      const MemoryNeeds needs = fitting_needs_;
       const auto less_made_again = [&](const Choices& first) {
         return with_less_made_again(first);
       };
       if (auto first = first_that_fits(here, less_made_again)) return first;
-      for (const Choices& last : std::span(needs_least, here.end()))
+      fitting_needs_ = needs;
+      for (const Choices& last : std::span(fits, here.end()))
         if (auto found = as_planned(last, Nearness::fits)) return found;
     }
     const auto less_changed = [&](const Choices& first) { return with_less_changed(first); };
@@ -268,10 +272,12 @@ class Nearing {
                                                        const Reduce& reduced) {
     for (const Choices& choices : neighbours) {
       if (!may_fit(choices)) continue;
+      const MemoryNeeds needs = fitting_needs_;
       const Choices less = reduced(choices);
       const Nearness nearness = complete_ ? Nearness::cheapest : Nearness::fits;
       if (auto found = as_planned(less, nearness)) return found;
       if (less == choices) continue;
+      fitting_needs_ = needs;
       if (auto found = as_planned(choices, nearness)) return found;
     }
     return {};

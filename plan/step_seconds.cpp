@@ -10,8 +10,10 @@ using machine::Resource;
 
 double StepEstimates::seconds_of(Resource resource, double bytes) const {
   if (bytes <= 0) return 0;
+  // Ranks on one processor read what they move as operands.
   return 1e-9 * static_cast<double>(machine::foreseen_ns(
-                    search_.machine, {.resource = resource, .moved_bytes = std::llround(bytes)}));
+                    search_.machine,
+                    {.resource = resource, .bytes = bytes, .moved_bytes = std::llround(bytes)}));
 }
 
 StepEstimates::Moved& StepEstimates::Moved::operator+=(const Moved& more) {

@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <string>
 
 #include "core/byte_size.h"
 #include "core/format_bytes.h"
@@ -222,7 +224,10 @@ machine::Machine machine_of(const DoctorReport& report) {
   const machine::Disk speed = report.striped.value_or(report.disks.front().speed);
   if (speed.mixed_rate.known()) machine.disk = speed;
   double room = 0;
-  for (const DiskFacts& disk : report.disks) room += static_cast<double>(disk.free_bytes);
+  std::set<std::string> counted;  // folders of one file system share its room
+  for (const DiskFacts& disk : report.disks)
+    if (disk.file_system.empty() || counted.insert(disk.file_system).second)
+      room += static_cast<double>(disk.free_bytes);
   machine.disk.bytes = machine::measured(room);
   return machine;
 }

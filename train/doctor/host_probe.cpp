@@ -10,9 +10,11 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <exception>
 #include <optional>
+#include <thread>
 
 #include "core/addresses.h"
 #include "core/error.h"
@@ -119,8 +121,12 @@ void ProbeServer::serve(const std::string& word) {
 void ProbeServer::accept_all(const std::string& word) {
   for (;;) {
     UniqueFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (!socket.valid() && (errno == EINTR || errno == ECONNABORTED)) continue;
-    if (!socket.valid()) return;  // the destructor has ended it
+    if (!socket.valid()) {
+      if (errno == EINVAL || errno == EBADF) return;      // the destructor has ended it
+      constexpr std::chrono::milliseconds kForMeans{10};  // descriptors or memory come back
+      if (errno != EINTR && errno != ECONNABORTED) std::this_thread::sleep_for(kForMeans);
+      continue;
+    }
     // A connection that cannot be served is closed, and who has made it says so.
     try {
       connections_.emplace_back([word, socket = std::move(socket)] { serve_one(socket, word); });

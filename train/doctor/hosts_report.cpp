@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "core/format_bytes.h"
 #include "core/text_table.h"
@@ -50,12 +51,11 @@ std::string others_than_first(const std::vector<HostFacts>& hosts, const Fact& f
 
 std::string gpus_of(const HostFacts& host) {
   if (host.gpus.empty()) return "none";
+  std::map<std::string, int> counts;
+  for (const std::string& gpu : host.gpus) ++counts[gpu];
   std::string text;
-  for (std::size_t i = 0; i < host.gpus.size();) {
-    const auto alike = std::count(host.gpus.begin(), host.gpus.end(), host.gpus[i]);
-    text += fmt::format("{}{} x {}", text.empty() ? "" : ", ", alike, host.gpus[i]);
-    i += static_cast<std::size_t>(alike);
-  }
+  for (const auto& [gpu, count] : counts)
+    text += fmt::format("{}{} x {}", text.empty() ? "" : ", ", count, gpu);
   return text;
 }
 

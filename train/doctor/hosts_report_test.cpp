@@ -96,6 +96,10 @@ TEST(HostsReport, WhatIsWrongIsSaidWithItsHostAndWhatToChange) {
        "note processors: a has Some CPU; b has Other CPU"},
       {[](HostsReport& r) { r.hosts[1].gpus = {}; },
        "note GPUs: a has 2 x H100, driver 1; b has none"},
+      {[](HostsReport& r) {
+         r.hosts[1].gpus = {"H100, driver 1", "L4, driver 1", "H100, driver 1"};
+       },
+       "note GPUs: a has 2 x H100, driver 1; b has 2 x H100, driver 1, 1 x L4, driver 1"},
       {[](HostsReport& r) { r.hosts[1].locked_bytes = 8 << 20; },
        "note memlock: b allows 8.00 MiB"},
       {[](HostsReport& r) { r.hosts[1].shared_memory_bytes = 1 << 20; },

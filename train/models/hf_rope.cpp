@@ -73,6 +73,9 @@ void read_rope(const HfReader& reader, ModelConfig& config) {
   if (!rope) rope = reader.find("rope_parameters");
   if (!rope) return;
   const HfReader inside(*rope);
+  for (const auto& [name, value] : rope->members())
+    if (value.is(JsonKind::object))
+      inside.fail(name, "found settings of one kind of layers, expected the same for all");
   config.rope_theta = inside.number("rope_theta", config.rope_theta, 1e-3, kLargestTheta);
   if (inside.number("partial_rotary_factor", 1, 0, 1) != 1) {
     inside.fail("partial_rotary_factor", "found a part of the head, expected 1");

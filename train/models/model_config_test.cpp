@@ -237,6 +237,8 @@ TEST(ModelConfig, ImpossibleConfigurationsAreRefusedByKeyFoundAndExpected) {
       {R"({"model_type": "gpt2", "vocab_size": 5, "n_layer": 1, "n_head": 1})",
        {"n_embd", "missing"}},
       {gpt2(R"(, "n_positions": 0)"), {"n_positions", "integer 0", "from 1"}},
+      {llama(R"(, "rope_parameters": {"full_attention": {"rope_theta": 1e6}})"),
+       {"full_attention", "one kind of layers", "the same for all"}},
       {R"({"model_type": "gpt2", "vocab_size": 5, "n_embd": 63, "n_layer": 1, "n_head": 4})",
        {"n_head", "found 4 heads", "divisor of the hidden size 63"}},
       {gpt2(R"(, "activation_function": "relu")"), {"activation_function", "'relu'", "gelu_new"}},

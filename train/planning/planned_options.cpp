@@ -46,7 +46,8 @@ TrainOptions with_choices(TrainOptions options, const plan::Choices& choices) {
 /// Adds to the forecast what evaluations and saves on the way take, if there are some.
 void foresee_between_steps(const plan::Search& search, const TrainOptions& options,
                            plan::PlannedStep& chosen) {
-  const bool evaluates = evaluates_during(options), saves = options.checkpoint.every.steps > 0;
+  const SaveInterval& every = options.checkpoint.every;
+  const bool evaluates = evaluates_during(options), saves = every.steps > 0 || every.seconds > 0;
   if (!evaluates && !saves) return;
   const compile::Compiled compiled =
       compile::compile(search.model, chosen.plan, search.machine, search.where);
@@ -106,6 +107,11 @@ bool makes_setting(std::string_view option, plan::Setting setting) {
     return false;
   }
   return std::ranges::find(options_of(setting), option) != options_of(setting).end();
+}
+
+bool may_be_planned(std::string_view option) {
+  return makes_setting(option, plan::Setting::all) || option == kArenaLimit ||
+         option == "offload.host_memory_bytes" || option == "state_recipe";
 }
 
 plan::Freedom freedom_of(const ResolvedConfig& config, bool has_drive) {

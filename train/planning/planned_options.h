@@ -42,6 +42,9 @@ std::span<const std::string_view> options_of(plan::Setting setting);
 /// True if the option makes this setting; of plan::Setting::all: any of them.
 bool makes_setting(std::string_view option, plan::Setting setting);
 
+/// True if plan_options, or one that may change results, sets the option.
+bool may_be_planned(std::string_view option);
+
 /// The choices that `config` leaves open: those of options that neither a flag nor the file gives.
 plan::Freedom freedom_of(const ResolvedConfig& config, bool has_drive);
 

@@ -114,7 +114,8 @@ std::optional<std::vector<PlannedOption>> read_planned(const std::string& planne
   std::string unused;
   for (const PlannedOption& change : changes) {
     const OptionField* field = find_field(fields, change.name);
-    if (field == nullptr || !assign(*field, {change.value}, unused).empty()) return {};
+    if (field == nullptr || !may_be_planned(change.name)) return {};
+    if (!assign(*field, {change.value}, unused).empty()) return {};
   }
   return changes;
 }

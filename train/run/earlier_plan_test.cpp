@@ -48,6 +48,10 @@ TEST(EarlierPlan, PlannedSettingsAreReadBackIfThisBuildHasThem) {
   EXPECT_EQ(read_planned(""), std::vector<PlannedOption>{}) << "the settings as they were asked";
   EXPECT_FALSE(read_planned("zero.stages 2\n"));
   EXPECT_FALSE(read_planned("zero.stage two\n"));
+  EXPECT_FALSE(read_planned("dump_state elsewhere\n")) << "no planner sets it";
+  EXPECT_TRUE(
+      read_planned("offload.device_memory_bytes 2GB\noffload.host_memory_bytes 4GB\n"
+                   "state_recipe 8bit\n"));
 }
 
 TEST(EarlierPlan, OtherSettingsAreNotedWithTheirReason) {

@@ -23,7 +23,9 @@ struct Generator::Runtime {
 };
 
 Generator::Generator(const GeneratorOptions& options)
-    : options_(options), config_(read_model_config(options.model, options.own)) {
+    : options_(options),
+      config_(read_model_config(options.model, options.own)),
+      choices_(config_.vocabulary) {
   if (options_.sequence == 0)
     options_.sequence = std::min<std::int64_t>(config_.context > 0 ? config_.context : 256, 256);
   runtime_ = std::make_unique<Runtime>();
@@ -50,9 +52,9 @@ std::int32_t Generator::next(const std::vector<std::int32_t>& context) {
       std::min<std::size_t>(context.size(), static_cast<std::size_t>(options_.sequence));
   const std::vector<float> logits =
       runtime_->engine->logits({context.end() - static_cast<std::ptrdiff_t>(kept), context.end()});
-  const auto best = std::max_element(logits.begin(), logits.begin() + config_.vocabulary);
+  const auto best = std::max_element(logits.begin(), logits.begin() + choices_);
   if (options_.temperature <= 0) return static_cast<std::int32_t>(best - logits.begin());
-  std::vector<double> weights(static_cast<std::size_t>(config_.vocabulary));
+  std::vector<double> weights(static_cast<std::size_t>(choices_));
   double sum = 0;
   for (std::size_t v = 0; v < weights.size(); ++v)
     sum += weights[v] = std::exp((logits[v] - *best) / options_.temperature);

@@ -1,6 +1,7 @@
 // Generates text, one token at a time, recomputing the whole context for each (there is no cache).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -29,6 +30,8 @@ class Generator {
   /// Returns the token after `context`, of which the last `sequence` tokens count. The k-th draw of
   /// a seed is always the same random number.
   std::int32_t next(const std::vector<std::int32_t>& context);
+  /// Lets next() choose among the first `tokens` of the vocabulary alone.
+  void choose_among(std::int64_t tokens) { choices_ = std::min(tokens, config_.vocabulary); }
   [[nodiscard]] const ModelConfig& config() const { return config_; }
 
  private:
@@ -36,6 +39,7 @@ class Generator {
   GeneratorOptions options_;
   ModelConfig config_;
   std::unique_ptr<Runtime> runtime_;
+  std::int64_t choices_ = 0;  ///< tokens to choose among
   std::int64_t draws_ = 0;
 };
 

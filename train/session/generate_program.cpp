@@ -39,7 +39,11 @@ void print_sample(Generator& generator, const TokenizerTool& tokenizer, const Pr
           fmt::format("token {} of the prompt is outside the model's vocabulary of {}; name the "
                       "tokenizer that it was trained with (--tokenizer)",
                       token, generator.config().vocabulary));
-  if (prompt.as_bytes) output.print(prompt.text);
+  if (prompt.as_bytes) {
+    constexpr std::int64_t kBytes = 256;  // other tokens of the vocabulary are no text
+    generator.choose_among(kBytes);
+    output.print(prompt.text);
+  }
   for (std::int64_t i = 0; i < count && output.takes_text(); ++i) {
     tokens.push_back(generator.next(tokens));
     if (prompt.as_bytes) output.print(std::string(1, static_cast<char>(tokens.back())));
