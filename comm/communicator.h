@@ -83,7 +83,8 @@ class Communicator {
   /// enqueues on its stream and may be part of a recording (kernels/device/device.h).
   [[nodiscard]] virtual bool runs_on_host() const { return true; }
   /// Collective over all ranks of a communicator that can be recorded (not runs_on_host): true if
-  /// all ranks have recorded theirs. Recorded collectives can only meet recorded ones.
+  /// `mine` is on all ranks, that they have recorded theirs, or can. Recorded collectives can only
+  /// meet recorded ones.
   [[nodiscard]] virtual bool all_have_recorded(bool mine) { return mine; }
 
   /// Throws PeerError when this communicator or a peer is dead, or the watch says that this rank

@@ -15,7 +15,7 @@
 // The CPU keeps logits in fp32, rounds their gradient to bf16 if x and W are bf16 and the hardware
 // multiplies bf16, and sums dW over chunks in fp32. CUDA stores logits and their gradient in the
 // type of x and adds each chunk's fp32 sum to dW in row order: a 16-bit dW is rounded once per
-// chunk of 2,048 to 4,096 rows.
+// chunk; chunks are equal parts of at most 2,048 to 4,096 rows.
 #pragma once
 
 #include "kernels/ops/operation.h"

@@ -20,9 +20,9 @@ struct StepState {
   std::int64_t at_floor = 0;  ///< 1 after an overflow at the smallest loss scale: the run must stop
 };
 
-/// Transient, written by `step_control`, read by optimizer kernels and predicates.
+/// Written by `step_control` in each step, read by optimizer kernels and predicates.
 struct StepControl {
-  std::uint32_t apply = 0;    ///< predicate of every update instruction: 0 skips the step
+  std::uint32_t apply = 0;    ///< predicate of updates that wait for the step: 0 skips it
   float gradient_factor = 1;  ///< 1 / (clip factor * loss scale), multiplies every gradient
   float learning_rate = 0;
   float bias_correction1 = 1;       ///< 1 - beta1^t (1 when bias correction is off)

@@ -46,6 +46,7 @@ struct DeviceProgram {
   std::int32_t inputs_end = 0;     ///< one past the last instruction that reads a staged input
   std::int64_t runs = 0;           ///< number of runs begun
   bool is_recorded = false;        ///< true: all ranks have recorded every stretch that can be
+  bool stays_plain = false;        ///< true: it cannot be recorded on some rank
   bool has_marks = false;          ///< true: its recordings have marks
 
   /// Returns the event of instruction `i` in a run, on which the host waits.

@@ -121,6 +121,11 @@ class LockstepExecutor final : public Executor {
   int load(Program program) override {
     Loaded loaded;
     for (const Instruction& in : program.instructions) {
+      if (in.queue == Queue::host)
+        throw ConfigError(
+            "--check-device runs one instruction after another, and the Plan has the "
+            "host update optimizer state (instruction " +
+            in.label + "); leave it out");
       loaded.bound.push_back(
           bind_instruction(program, in, parts_, device_.kernels(), device_.backend()));
       if (!in.collective && kernels::cpu_kernels().find(in.operation->name) == nullptr)

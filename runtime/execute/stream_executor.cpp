@@ -87,6 +87,7 @@ class StreamExecutor final : public Executor {
   int load(Program program) override {
     loaded_.push_back(make_device_program(std::move(program), parts_, device_));
     if (!loaded_.back()->on_host.empty()) host_.start_threads();
+    if (peers_ == nullptr) peers_ = loaded_.back()->communicator;
     return static_cast<int>(loaded_.size()) - 1;
   }
 
@@ -300,11 +301,17 @@ class StreamExecutor final : public Executor {
   }
 
   /// True if `loaded` is to be replayed. All stretches are recorded before the first is replayed,
-  /// so that after a failure the whole run is enqueued unrecorded, as are all later ones.
+  /// so that after a failure the whole run is enqueued unrecorded, as are all later ones, on all
+  /// ranks, which ask this at the same runs.
   bool has_recordings(DeviceProgram& loaded) {
-    // A recording runs as a whole, but host queues must know how far the device has come.
-    if (!records_ || loaded.runs == 0 || !loaded.on_host.empty()) return false;
+    if (!records_ || loaded.runs == 0 || loaded.stays_plain) return false;
     if (loaded.is_recorded) return true;
+    // A recording runs as a whole, but host queues must know how far the device has come. Parts
+    // that the host updates may be empty on some ranks.
+    if (!all_agree(loaded.on_host.empty())) {
+      loaded.stays_plain = true;
+      return false;
+    }
     std::string why_not = record(loaded);
     if (!why_not.empty() && records_marks_) {  // perhaps the marks cannot be recorded
       records_marks_ = false;
@@ -313,7 +320,7 @@ class StreamExecutor final : public Executor {
         notes_.push_back("nobody sees in which collective a rank is while it replays steps: " +
                          why_no_marks);
     }
-    loaded.is_recorded = all_have_recorded(loaded, why_not.empty());
+    loaded.is_recorded = all_agree(why_not.empty());
     if (loaded.is_recorded) return true;
     records_ = false;
     notes_.push_back(
@@ -323,10 +330,9 @@ class StreamExecutor final : public Executor {
     return false;
   }
 
-  /// Peers agree: collectives in recordings are replayed by all ranks or by none.
-  static bool all_have_recorded(const DeviceProgram& loaded, bool mine) {
-    return loaded.communicator != nullptr ? loaded.communicator->all_have_recorded(mine) : mine;
-  }
+  /// Peers agree on each Program, also on one without collectives: Programs are recorded by all
+  /// ranks or by none, and after a failure no rank records any more.
+  bool all_agree(bool mine) { return peers_ != nullptr ? peers_->all_have_recorded(mine) : mine; }
 
   /// Records all stretches. Returns why one cannot be recorded, or "".
   std::string record(DeviceProgram& loaded) {
@@ -443,6 +449,7 @@ class StreamExecutor final : public Executor {
   bool is_recording_ = false;  ///< true: enqueued work is recorded, not run
   bool records_marks_ = false;
   bool has_peers_ = false;
+  comm::Communicator* peers_ = nullptr;  ///< whose collectives are recorded; null: none are
   std::array<std::unique_ptr<kernels::Stream>, kQueues> streams_;
   std::array<EventPointer, kQueues> queue_end_;  ///< ends of the last run's queues
   EventPointer joint_;                           ///< forks and joins inside recordings

@@ -217,6 +217,36 @@ TEST(StreamExecutor, ForgottenRecordingsAreMadeAgain) {
   EXPECT_EQ(rank.device().replays(), replays);
 }
 
+/// Returns a Program of the first instruction that is no collective.
+Program without_collectives(const Program& program) {
+  Program local = program;
+  local.name = "local";
+  const auto first = std::ranges::find_if(
+      local.instructions, [](const Instruction& in) { return !in.collective.has_value(); });
+  Instruction one = *first;
+  one.waits.clear();
+  local.instructions = {one};
+  return local;
+}
+
+/// A rank that stops recording alone would run collectives plainly that others replay.
+TEST(StreamExecutor, RanksAgreeOnRecordingProgramsWithoutCollectivesToo) {
+  for (const int refused : {1, 2}) {  // that all can record, that all have recorded
+    RelayRank rank(nullptr, {});
+    int asked = 0;
+    dynamic_cast<StreamCommunicator&>(rank.communicator()).peers_say = [&](bool mine) {
+      return ++asked != refused && mine;
+    };
+    const int local = rank.executor().load(without_collectives(rank.executor().program(0)));
+    for (int i = 0; i < 3; ++i) rank.executor().start(local, i);
+    EXPECT_EQ(asked, refused);
+    for (int i = 0; i < 3; ++i) rank.start();
+    rank.executor().wait_all();
+    EXPECT_EQ(asked, refused == 1 ? 3 : 2) << "another Program is recorded after a refusal to try";
+    EXPECT_EQ(rank.device().replays() > 0, refused == 1);
+  }
+}
+
 TEST(StreamExecutor, RefusesToGoOnAfterAnError) {
   Fault fault("add 1");
   RelayRank rank(nullptr, {.observer = &fault});

@@ -43,8 +43,10 @@ class StreamCommunicator final : public comm::Communicator {
   }
   void abort(const std::string&, ExitCode) noexcept override {}
   void close() override {}
+  bool all_have_recorded(bool mine) override { return peers_say ? peers_say(mine) : mine; }
 
-  std::function<void()> hold;  ///< what each collective does before it copies
+  std::function<void()> hold;           ///< what each collective does before it copies
+  std::function<bool(bool)> peers_say;  ///< what all ranks agree on, by what this one says
 
  private:
   kernels::Device& device_;
