@@ -1,4 +1,4 @@
-// Checks what is said of a choice, of one that could be faster, and of a search that ended early.
+// Checks what is said of a choice, and of one that could be faster.
 #include "train/planning/planning_text.h"
 
 #include <gmock/gmock.h>
@@ -6,9 +6,9 @@
 
 #include <string>
 
-#include "core/byte_size.h"
-#include "train/config/make_plan.h"
 #include "train/config/testing/settled_options.h"
+#include "train/planning/faster_than_asked.h"
+#include "train/planning/testing/planned_runs.h"
 
 namespace strata::train {
 namespace {
@@ -16,18 +16,6 @@ namespace {
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-/// Settings that fit as they are, with steps of 1.2 s, where a second would do without a limit.
-PlannedRun asked_run(const TrainOptions& options) {
-  PlannedRun planned;
-  planned.answer.is_asked = true;
-  planned.answer.chosen = plan::PlannedStep{.choices = choices_of(options)};
-  planned.answer.chosen->forecast.step_seconds = 1.2;
-  planned.answer.unlimited = planned.answer.chosen;
-  planned.answer.unlimited->forecast.step_seconds = 1;
-  planned.answer.unlimited->needs.device = 1;  // more than the other one
-  return planned;
-}
 
 TEST(PlanningText, NamesTheSettingsOfAStepWithoutALimit) {
   const ResolvedConfig config = resolve_flags({});
@@ -39,17 +27,6 @@ TEST(PlanningText, NamesTheSettingsOfAStepWithoutALimit) {
   planned.unlimited_changes = {{"offload.layer_major", "true"}, {"actions", "[1]"}};
   EXPECT_THAT(describe_planned(planned, config, {}),
               HasSubstr("a step would take 1 s with --layer-major --actions ... and need "));
-}
-
-/// A GPU with room for all, beside whose fastest settings those that were asked for take 1.2 s.
-MemoryBudget large_device() {
-  kernels::DeviceCapabilities capabilities;
-  capabilities.backend = kernels::DeviceCapabilities::Backend::cuda;
-  MemoryBudget budget;
-  budget.machine = machine::typical_machine(capabilities);
-  budget.device_bytes = 1 << 30;
-  budget.host_bytes = 128'000'000'000;
-  return budget;
 }
 
 TEST(PlanningText, OffersWhatIsFasterByWhatCanBeTold) {
@@ -91,25 +68,6 @@ TEST(PlanningText, SaysWhoseTimesMadeTheChoice) {
                               "measured here made this choice; plan, which reads none, may"));
 }
 
-TEST(PlanningText, ListsEachSetOfFlagsOnceAndTheChosenOneAsItWasChosen) {
-  const ResolvedConfig config = resolve_flags({});
-  PlannedRun planned = asked_run(config.options);
-  const plan::Choices chosen = planned.answer.chosen->choices;
-  plan::Choices other = chosen, large = chosen;
-  other.again = plan::Again::everything;
-  large.layer_major = true;
-  planned.answer.attempts = {{chosen, 1, 1.3, ""},          {other, 2, 2.5, ""},
-                             {large, 4, {}, "host memory"}, {chosen, 1, 1.4, ""},
-                             {other, 2, 2.25, ""},          {other, 2, {}, "device memory"}};
-  const std::vector<Compared> rows = compared(planned, config, {});
-  ASSERT_EQ(rows.size(), 3U);
-  EXPECT_TRUE(rows[0].is_chosen);
-  EXPECT_EQ(rows[0].attempt.seconds, 1.2);
-  EXPECT_EQ(rows[1].attempt.seconds, 2.25);
-  EXPECT_FALSE(rows[1].is_chosen || rows[2].is_chosen);
-  EXPECT_EQ(rows[2].attempt.lacks, "host memory");
-}
-
 TEST(PlanningText, SaysWhatBecomesOfWhatAFileLeavesOpen) {
   ResolvedConfig config = resolve_flags({});
   PlannedRun planned = asked_run(config.options);
@@ -138,16 +96,6 @@ TEST(PlanningText, SaysHowToGoOnFromASearchThatEndedEarly) {
       describe_planned(planned, config, {}),
       HasSubstr("\n  the search ended early, and another plan may be faster: give one or two "
                 "settings yourself, such as --zero N"));
-  planned.answer.chosen.reset();
-  planned.answer.refusal = plan::PlannerRefusal::too_large;
-  EXPECT_THAT(describe_refusal(planned, config, {}),
-              HasSubstr("ended early, and less memory may do: give one or two settings"));
-  EXPECT_FALSE(names_least_target(planned.answer, config, large_device()));
-  planned.answer.smallest = planned.answer.unlimited;
-  EXPECT_TRUE(names_least_target(planned.answer, config, large_device()));
-  EXPECT_THAT(describe_refusal(planned, config, large_device()),
-              HasSubstr("ended early, and less memory may do: try a smaller --target-memory than "
-                        "that, or give one or two settings"));
 }
 
 TEST(PlanningText, PrintsSettingsThatCanBeTypedBesideTheTarget) {
@@ -169,14 +117,6 @@ TEST(PlanningText, PrintsSettingsThatCanBeTypedBesideTheTarget) {
   EXPECT_THAT(describe_planned(planned, config, {}), Not(HasSubstr("--device-memory")));
 }
 
-TEST(PlanningText, WritesTargetsAsOneTypesThem) {
-  EXPECT_EQ(target_size_text(24'000'000'000), "24GB");
-  EXPECT_EQ(target_size_text(1'500'000'000), "1500MB");
-  EXPECT_EQ(target_size_text(512 * 1024 * 1024), "512MiB");
-  for (const char* text : {"55.5MB", "57.6MB", "9.99MB", "1.01MB"})
-    EXPECT_EQ(target_size_text(parse_byte_size(text).value()), text);
-}
-
 TEST(PlanningText, TellsGuessedReasonsFromCompiledOnes) {
   const ResolvedConfig config = resolve_flags({});
   PlannedRun planned = asked_run(config.options);
@@ -193,19 +133,6 @@ TEST(PlanningText, TellsGuessedReasonsFromCompiledOnes) {
   planned.answer.reasons.erase(planned.answer.reasons.begin());
   EXPECT_THAT(describe_planned(planned, config, {}),
               HasSubstr("\n  each of these settings taken back alone:\n    without --layer-major"));
-}
-
-TEST(PlanningText, NamesTheFolderThatTheSmallestPlanNeedsOnADrive) {
-  const auto refusal = [](const ResolvedConfig& config) {
-    PlannedRun planned;
-    planned.answer.refusal = plan::PlannerRefusal::too_large;
-    planned.answer.smallest = plan::PlannedStep{.choices = choices_of(config.options)};
-    planned.answer.smallest->choices.optimizer = plan::Home::disk;
-    return describe_refusal(planned, config, {});
-  };
-  EXPECT_THAT(refusal(resolve_flags({})),
-              HasSubstr("with --offload-optimizer nvme --nvme-path DIR: "));
-  EXPECT_THAT(refusal(resolve_flags({"--nvme-path", "drive"})), Not(HasSubstr("DIR")));
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include "core/byte_size.h"
 #include "core/format_bytes.h"
 #include "train/config/flag_table.h"
-#include "train/planning/planning_text.h"
+#include "train/planning/target_needs.h"
 
 namespace strata::train {
 namespace {

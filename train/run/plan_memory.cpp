@@ -13,6 +13,7 @@
 #include "machine/host_memory.h"
 #include "train/planning/memory_budget.h"
 #include "train/planning/planning_text.h"
+#include "train/planning/refusal_text.h"
 #include "train/run/earlier_plan.h"
 #include "train/run/memory_needs.h"
 #include "train/run/plan_with_progress.h"

@@ -15,6 +15,7 @@
 #include "train/planning/drive_wear.h"
 #include "train/planning/memory_target.h"
 #include "train/planning/planning_text.h"
+#include "train/planning/refusal_text.h"
 #include "train/report/report_directory.h"
 #include "train/run/kept_inputs.h"
 #include "train/run/memory_advice.h"

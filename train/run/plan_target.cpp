@@ -6,6 +6,7 @@
 #include "train/config/option_fields.h"
 #include "train/planning/lossy_choices.h"
 #include "train/planning/planning_text.h"
+#include "train/planning/refusal_text.h"
 
 namespace strata::train {
 namespace {

@@ -9,7 +9,9 @@
 #include "core/round_up.h"
 #include "core/text_table.h"
 #include "plan/disk_writes.h"
+#include "train/planning/compared_plans.h"
 #include "train/planning/drive_wear.h"
+#include "train/planning/faster_than_asked.h"
 #include "train/planning/planning_text.h"
 #include "train/planning/reasons_text.h"
 #include "train/session/progress.h"
@@ -63,13 +65,21 @@ Between evaluations_of(const PlannedMachine& machine) {
                       count == 1 ? "evaluation" : "evaluations", options.eval_samples)};
 }
 
-/// Those on the way, by what they take from training: a step with a snapshot takes longer, and
-/// without room for snapshots steps do not overlap; then to write, which depends on the drive,
-/// comes on top.
-Between saves_of(const PlannedMachine& machine) {
+/// Number of those on the way, by steps or by time.
+std::int64_t save_count(const PlannedMachine& machine) {
   const TrainOptions& options = machine.config.options;
-  const std::int64_t every = options.checkpoint.every.steps;
-  const std::int64_t count = every > 0 ? (options.steps - 1) / every : 0;
+  const SaveInterval& every = options.checkpoint.every;
+  if (every.steps > 0) return (options.steps - 1) / every.steps;
+  if (every.seconds <= 0) return 0;
+  const double stepping =
+      static_cast<double>(options.steps) * step_of(machine).forecast.step_seconds;
+  return static_cast<std::int64_t>(stepping / static_cast<double>(every.seconds));
+}
+
+/// What these take from training: a step with a snapshot takes longer, and without room for
+/// snapshots steps do not overlap; then to write, which depends on the drive, comes on top.
+Between saves_of(const PlannedMachine& machine) {
+  const std::int64_t count = save_count(machine);
   if (count == 0) return {};
   const plan::Forecast& forecast = step_of(machine).forecast;
   const bool beside = forecast.snapshot_step_seconds.has_value();
