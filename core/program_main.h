@@ -30,6 +30,7 @@ int program_main(const char* name, const Run& run) {
   try {
     // A file that may not grow (ulimit -f) is an error then, and does not end the program.
     std::signal(SIGXFSZ, SIG_IGN);
+    std::signal(SIGCHLD, SIG_DFL);  // a parent that ignores it would have children reaped unseen
     open_closed_streams();
     const RankContext context = rank_context_from_environment();
     if (context.status_fd >= 0) status = StatusPage::open(context.status_fd);

@@ -218,6 +218,7 @@ def pack(top, archive):
     with open(archive, "wb") as file:
         producer = subprocess.Popen(list(map(str, tar)), stdout=subprocess.PIPE)
         done = subprocess.run(xz, stdin=producer.stdout, stdout=file)
+        producer.stdout.close()  # tar ends, too, where xz could not go on
         if producer.wait() != 0 or done.returncode != 0:
             die(f"cannot write {archive}")
 

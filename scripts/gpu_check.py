@@ -166,6 +166,13 @@ def failed_tests(report):
             if test.get("failures")]
 
 
+def name_of_signal(number):
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # real-time signals have none
+        return f"signal {number}"
+
+
 def summed_up(metrics):
     """Summarizes train's metrics over the later half of the steps, without those that still warm up if there are others."""
     try:
@@ -248,7 +255,7 @@ def run_one(entry, root, limit_s, output, fields):
                 elif code == SKIPPED and "gpu" not in entry.get("needs", []):
                     line["status"] = "skipped"
                 elif code < 0:
-                    line |= {"status": "crashed", "signal": signal.Signals(-code).name}
+                    line |= {"status": "crashed", "signal": name_of_signal(-code)}
                 else:
                     line |= {"status": "failed", "exit_code": code}
             except subprocess.TimeoutExpired:

@@ -361,7 +361,7 @@ class TextEncoder:
                 if len(batch) == PIECES_AT_ONCE:
                     write_batch()
             write_batch()
-        except SystemExit:
+        except BaseException:  # a full disk, too
             writer.abandon()
             raise
         writer.close()
