@@ -6,6 +6,10 @@
 First trains `--learn` configurations of another seed with --calibrate again, whose times of instructions are kept in a folder of its own. Then
 trains `--count` others, which find these times and measure none (--calibrate auto, short runs), and compares the seconds per step that each
 foresaw with the median of its steps. A configuration whose steps differ by more than a tenth is disturbed, and runs again, up to three times.
+
+A virtual machine may be slower for minutes, by a fifth and more, by what others do on its host; no prediction can know that. Before and after each
+of these runs the same small model is trained, whose steps tell how much slower (`drift` above 1) or faster the machine is than in the median while
+it learned. Errors are printed as they are, and with `foreseen` times `drift` in place of `foreseen`.
 """
 import argparse
 import json
@@ -22,6 +26,11 @@ SAVED_VALUES = {"gpt2": ["0.norm", "2.attention", "4.residual_norm.1", "5.linear
                 "llama": ["0.norm", "4.attention", "6.residual_norm.1", "7.linear", "8.swiglu"]}
 LEARNED_STEPS = 6  # first steps refine times until the fifth
 DRIVE = ["--nvme-path", "drive"]  # a folder of the run's own
+# Products, and an optimizer that reads as much memory, on all cores.
+PROBE = ({"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "vocab_size": 4096, "n_positions": 1024, "n_embd": 512, "n_layer": 4,
+          "n_head": 8, "resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0},
+         1, ["--sequence-length", "128", "--micro-batch", "2", "--threads", "2"])
+PROBE_STEPS = 14
 
 
 def model_config(draw):
@@ -78,9 +87,15 @@ def train(binaries, home, configuration, steps, calibrate):
     return steps[-1]["foreseen_seconds"], [row["seconds"] for row in steps[2:]]
 
 
-def compare(binaries, home, configuration):
+def probe(binaries, home):
+    """Returns the seconds per step of the same small model as ever."""
+    return statistics.median(train(binaries, home, PROBE, PROBE_STEPS, "off")[1])
+
+
+def compare(binaries, home, configuration, usual_probe):
     """Runs a configuration until its steps agree, at most three times; returns the row of the least disturbed run."""
     best = None
+    before = probe(binaries, home)
     for _ in range(3):
         foreseen, seconds = train(binaries, home, configuration, 6, "auto")
         if statistics.median(seconds) < 0.3:  # more of short steps
@@ -89,11 +104,14 @@ def compare(binaries, home, configuration):
         spread = (ordered[3 * len(ordered) // 4] - ordered[len(ordered) // 4]) / statistics.median(seconds)
         row = {"model": configuration[0], "ranks": configuration[1], "flags": configuration[2], "foreseen": foreseen,
                "measured": statistics.median(seconds), "spread": spread}
+        after = probe(binaries, home)
+        row["drift"], before = (before + after) / 2 / usual_probe, after
         if best is None or spread < best["spread"]:
             best = row
         if spread <= 0.1:
             break
-    return best | {"error": best["foreseen"] / best["measured"] - 1}
+    error = best["foreseen"] / best["measured"] - 1
+    return best | {"error": error, "error_without_drift": (1 + error) * best["drift"] - 1}
 
 
 def ordered_pairs(rows):
@@ -109,20 +127,29 @@ def ordered_pairs(rows):
 
 
 def learn(binaries, home, arguments):
+    """Trains configurations of another seed; returns the seconds of the probe's step in that time."""
     draw = random.Random(arguments.seed + 1_000_000)
+    probes = [probe(binaries, home)]
     for _ in range(arguments.learn):
         train(binaries, home, draw_configuration(draw), LEARNED_STEPS, "again")
+        probes.append(probe(binaries, home))
+    return statistics.median(probes)
 
 
 def print_row(number, row):
     print(f"{number:3} {row['model']['model_type']:5} {row['ranks']} rank(s) {' '.join(row['flags'])}: foreseen {row['foreseen']:.4f} s, "
-          f"measured {row['measured']:.4f} s, {100 * row['error']:+.1f} % (spread {100 * row['spread']:.0f} %)", flush=True)
+          f"measured {row['measured']:.4f} s, {100 * row['error']:+.1f} % (spread {100 * row['spread']:.0f} %; drift {row['drift']:.3f}, without it {100 * row['error_without_drift']:+.1f} %)",
+          flush=True)
+
+
+def errors_text(rows, name):
+    errors = sorted(abs(row[name]) for row in rows)
+    return f"{100 * statistics.median(errors):.1f} % median, {100 * errors[-1]:.1f} % worst"
 
 
 def print_summary(rows):
-    errors = sorted(abs(row["error"]) for row in rows)
     right, pairs = ordered_pairs(rows)
-    print(f"{len(rows)} configurations: error {100 * statistics.median(errors):.1f} % median, {100 * errors[-1]:.1f} % worst; "
+    print(f"{len(rows)} configurations: error {errors_text(rows, 'error')}; without drift {errors_text(rows, 'error_without_drift')}; "
           f"{right} of {pairs} pairs 10 % apart in the right order")
 
 
@@ -135,16 +162,17 @@ def main():
     parser.add_argument("--results", help="file for the rows, as JSON lines")
     arguments = parser.parse_args()
     rows = {name: [] for name in arguments.bin}
+    usual = {}
     with tempfile.TemporaryDirectory() as folder:
         homes = {name: pathlib.Path(folder, str(number)) for number, name in enumerate(arguments.bin)}
         for name, home in homes.items():
             home.mkdir()
-            learn(pathlib.Path(name).resolve(), home, arguments)
+            usual[name] = learn(pathlib.Path(name).resolve(), home, arguments)
         draw = random.Random(arguments.seed)
         for number in range(arguments.count):
             configuration = draw_configuration(draw)
             for name, home in homes.items():
-                row = compare(pathlib.Path(name).resolve(), home, configuration) | {"bin": name}
+                row = compare(pathlib.Path(name).resolve(), home, configuration, usual[name]) | {"bin": name}
                 rows[name].append(row)
                 print_row(number, row)
                 if arguments.results:
