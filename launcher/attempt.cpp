@@ -1,6 +1,6 @@
 #include "launcher/attempt.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <signal.h>
 
 #include <algorithm>
@@ -87,6 +87,10 @@ void Attempt::act(const Action& action) {
     if (machine_.is_failing()) ranks_.order_stop(fail->reason);
   } else if (std::holds_alternative<EndLeftovers>(action)) {
     ending_leftovers_ = true;
+    ranks_.kill_children();
+  } else if (std::holds_alternative<TellLeftovers>(action)) {
+    say(fmt::format("processes that ranks left behind were killed and do not end: {}",
+                    fmt::join(ranks_.children_left(), ", ")));
   } else if (std::holds_alternative<Suspend>(action)) {
     suspend_ = true;
   } else if (const auto* words = std::get_if<Say>(&action)) {
@@ -94,6 +98,11 @@ void Attempt::act(const Action& action) {
   } else {
     exit_code_ = std::get<Finish>(action).exit_code;
   }
+}
+
+void Attempt::kill() {
+  tell(KillAll{});
+  ranks_.kill_children();
 }
 
 std::optional<RankFailed> Attempt::take_failure() {

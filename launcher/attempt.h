@@ -46,8 +46,8 @@ class Attempt {
   void set_lease(TimePoint until) { ranks_.set_lease(until); }
   /// Tells that a child of mlaunch, begun just now, is none of the ranks'.
   void leave_alone(pid_t child) { ranks_.leave_alone(child); }
-  /// Kills all at once.
-  void kill() { ranks_.kill_children(); }
+  /// Kills all at once; what does not end then is given up, as after a second Ctrl-C.
+  void kill();
 
   [[nodiscard]] std::vector<RankState> look() const { return ranks_.look(); }
   /// Says what holds the ranks of this host that are to blame, and some of those that wait for
@@ -57,7 +57,7 @@ class Attempt {
   void kill_held(const Hang& hang);
   /// The first failure of a rank, once; nullopt: none, or told before.
   [[nodiscard]] std::optional<RankFailed> take_failure();
-  /// True once no process is left, or ranks that were killed do not end.
+  /// True once no process is left, or what was killed does not end.
   [[nodiscard]] bool is_over() const { return exit_code_.has_value(); }
   /// What became of it, after is_over().
   [[nodiscard]] AttemptFacts facts() const;

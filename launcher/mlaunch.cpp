@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -150,6 +151,7 @@ int run(const std::vector<std::string>& arguments, StandardOutput& output) {
 
 int main(int argc, char** argv) {
   try {
+    std::signal(SIGCHLD, SIG_DFL);  // a parent that ignores it would have children reaped unseen
     strata::open_closed_streams();
     strata::StandardOutput output;
     const int code = strata::launcher::run({argv + 1, argv + argc}, output);

@@ -1,9 +1,11 @@
 #include "launcher/run_output.h"
 
 #include <fmt/core.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -23,6 +25,10 @@ constexpr std::chrono::milliseconds kLastWords{500};
 constexpr std::size_t kPieceBytes = std::size_t{256} << 10;
 /// Somebody looks at an agent's ranks if their lines were asked for within this time.
 constexpr std::chrono::seconds kWatched{3};
+
+bool ends_mlaunch(int signal) {
+  return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
+}
 
 /// Of all ranks together 64 MiB are kept, and never more than 1 MiB of one. An agent keeps what the
 /// ranks of its host print, the coordinator gets that of all hosts where somebody looks.
@@ -102,16 +108,19 @@ void RunOutput::write() {
   }
 }
 
-void RunOutput::write_last_words(bool is_short) {
-  const TimePoint limit = now() + kLastWords;
+bool RunOutput::write_last_words(bool is_short, SignalQueue& signals) {
+  TimePoint limit = now() + kLastWords;
   for (const OutputKind kind : kOutputKinds) {
     OutputQueue& queue = screen_.queue(kind);
     for (queue.write_some(); queue.pending(); queue.write_some()) {
+      while (const int number = signals.next())
+        if (ends_mlaunch(number) && !std::exchange(is_short, true)) limit = now() + kLastWords;
       if (is_short && now() > limit) break;
-      pollfd entry{queue.fd(), POLLOUT, 0};
-      if (::poll(&entry, 1, 100) < 0 && errno != EINTR) break;
+      std::array<pollfd, 2> entries{{{queue.fd(), POLLOUT, 0}, {signals.fd(), POLLIN, 0}}};
+      if (::poll(entries.data(), entries.size(), 100) < 0 && errno != EINTR) break;
     }
   }
+  return is_short;
 }
 
 int RunOutput::exit_code_after(int run_code) {

@@ -11,6 +11,7 @@
 
 #include "launcher/attempt.h"
 #include "launcher/command/run.h"
+#include "launcher/group/signals.h"
 #include "launcher/output/log_folder.h"
 #include "launcher/output/recent_output.h"
 #include "launcher/output/screen.h"
@@ -50,8 +51,9 @@ class RunOutput {
   /// Writes as much as the readers take. The ranks of one that has gone go on, and that is said
   /// once.
   void write();
-  /// Writes all: without a limit of time, unless `is_short`.
-  void write_last_words(bool is_short);
+  /// Writes all: without a limit of time, unless `is_short` or a signal comes that ends mlaunch.
+  /// Returns whether time has become short.
+  [[nodiscard]] bool write_last_words(bool is_short, SignalQueue& signals);
 
   /// Returns mlaunch's exit code after a run that has ended with `run_code`: of a run that is done,
   /// it is that of a failed write where standard output did not take all, which is said.

@@ -169,10 +169,11 @@ int Supervisor::run() {
   if (parts_.wire) parts_.wire->close(kLastWordsToHosts);
   wait_for_starters();
   output_.note(fmt::format("the run ends with exit code {}", *exit_code_));
-  output_.write_last_words(user_signal_ != 0);
+  const bool was_told_to_end = user_signal_ != 0 || (leaving_ && signal_to_end_ != 0);
+  const bool is_short = output_.write_last_words(was_told_to_end, signals_);
   reports_.finish();
   note_lost_output();  // of what was printed last
-  output_.write_last_words(user_signal_ != 0);
+  (void)output_.write_last_words(is_short, signals_);
   return *exit_code_;
 }
 
@@ -216,6 +217,7 @@ void Supervisor::take_signal(int number) {
   const bool ends = number == SIGINT || number == SIGTERM || number == SIGHUP;
   if (!ends || !is_agent(run_)) return;
   signal_to_end_ = number;
+  if (leaving_ && attempt_) return attempt_->signal(number);  // the reader of its output may wait
   // Nobody hears of it now, and who sent it may wait for the end of this process.
   if (reach_.is_lost()) leave_by_signal();
 }
@@ -364,7 +366,9 @@ void Supervisor::hear(const Welcomed& event) {
   if (is_new) output_.take_up(run_.run_id);
   if (is_new && is_joining(run_)) say(joined_text(run_));
   const Options::Hosts& hosts = run_.options.hosts;
-  run_.host_address = address_towards(numeric_address(hosts.address), hosts.port);
+  // Once: a name server that is slow or gone must not hold up heartbeats, nor end ranks.
+  if (run_.host_address.empty())
+    run_.host_address = address_towards(numeric_address(hosts.address), hosts.port);
   run_.master_address = event.master_address;
   run_.master_port = event.master_port;
   keep_logs();

@@ -45,14 +45,18 @@ std::vector<std::string> programs_in(const std::string& directory) {
 
 [[noreturn]] void refuse_name(const std::string& name, const std::string& first_directory,
                               const std::vector<std::string_view>& words) {
+  const bool has_folder = !first_directory.empty();
   std::error_code error;
-  if (fs::exists(name, error) && !fs::is_directory(name, error)) refuse_path("./" + name);
+  const bool is_here = fs::exists(name, error) && !fs::is_directory(name, error);
+  if (has_folder && is_here && !is_executable(name)) refuse_path("./" + name);
   const std::vector<std::string> names = programs_in(first_directory);
   std::vector<std::string_view> meant(words);
   meant.insert(meant.end(), names.begin(), names.end());
   const std::string close = suggestion(name, meant);
   std::string message =
-      "program " + name + " is neither in " + first_directory + " nor in $PATH" + close;
+      "program " + name + " is " +
+      (has_folder ? "neither in " + first_directory + " nor in $PATH" : "not in $PATH") + close;
+  if (has_folder && is_here) message += "; there is one in this folder: start ./" + name;
   constexpr std::size_t kFewNames = 20;
   if (close.empty() && !names.empty() && names.size() <= kFewNames) {
     message += "; there are:";
@@ -71,7 +75,8 @@ std::string find_program(const std::string& name, const std::string& first_direc
     return name;
   }
   if (name.empty()) throw InvalidArgument("the program's name is empty");
-  if (is_executable(fs::path(first_directory) / name)) return fs::path(first_directory) / name;
+  if (!first_directory.empty() && is_executable(fs::path(first_directory) / name))
+    return fs::path(first_directory) / name;
   std::istringstream directories(search_path);
   for (std::string directory; std::getline(directories, directory, ':');) {
     const fs::path path = fs::path(directory.empty() ? "." : directory) / name;

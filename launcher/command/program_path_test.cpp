@@ -54,6 +54,26 @@ TEST_F(ProgramPath, LooksNextToMlaunchFirstThenInPath) {
   EXPECT_EQ(find(root_ / "path" / "train"), root_ / "path" / "train");
 }
 
+TEST_F(ProgramPath, LooksIntoThisFolderOnlyWherePathSaysSo) {
+  fs::create_directories(root_ / "here");
+  add(root_ / "here" / "train", true);
+  add(root_ / "here" / "planted", true);
+  const fs::path before = fs::current_path();
+  fs::current_path(root_ / "here");
+  const std::string path = root_ / "path", said = refusal("planted");
+  std::string said_without_folder;
+  try {
+    (void)find_program("planted", "", path);
+  } catch (const InvalidArgument& error) {
+    said_without_folder = error.what();
+  }
+  EXPECT_EQ(find_program("train", "", path), root_ / "path" / "train");
+  EXPECT_EQ(find_program("planted", "", path + ":."), fs::path(".") / "planted");
+  fs::current_path(before);
+  EXPECT_EQ(said_without_folder, "program planted is not in $PATH");
+  EXPECT_NE(said.find("there is one in this folder: start ./planted"), std::string::npos) << said;
+}
+
 TEST_F(ProgramPath, NamesTheNearestProgram) {
   for (const char* name : {"trian", "trai"})
     EXPECT_NE(refusal(name).find("program " + std::string(name)), std::string::npos) << name;

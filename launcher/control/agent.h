@@ -125,7 +125,7 @@ class Agent {
   std::optional<std::chrono::milliseconds> lease_;
   TimePoint now_{};
   bool has_ranks_ = false;
-  bool left_behind_ = false;  ///< ranks that were killed and did not end: no others start here
+  bool left_behind_ = false;  ///< what was killed did not end: no ranks start here
   std::optional<Dismiss> dismissed_;
   std::int64_t beats_ = 0;
   std::optional<TimePoint> next_beat_;

@@ -48,7 +48,7 @@ struct AttemptFacts {
   bool all_stopped = false;      ///< all ranks ended with code 75, as those do that have saved
   int user_signal = 0;           ///< with which the user ended the run; 0: none
   bool kill_asked = false;       ///< by the user, before their time was over
-  bool left_behind = false;      ///< killed ranks do not end, so that others must not start
+  bool left_behind = false;      ///< what was killed does not end: others must not start
   std::optional<Failed> failed;  ///< nullopt: no rank failed by itself
   std::vector<EndedRank> ranks;  ///< of this host, in order
   std::int64_t out_of_memory_kills = 0;  ///< by the kernel of this host during the attempt

@@ -50,9 +50,12 @@ std::optional<Coordinator::TimePoint> Coordinator::next_deadline() const {
   const auto consider = [&](TimePoint time) {
     if (!next || time < *next) next = time;
   };
-  if (state_ == State::gathering) consider(ranks_awaited_until_.value_or(gathers_until()));
-  if (const auto end = earlier_ranks_end(); end && now_ < *end) consider(*end);
-  if (const auto end = last_call_ends(); end && state_ == State::gathering) consider(*end);
+  if (const auto earlier = earlier_ranks_end(); earlier && now_ < *earlier) {
+    consider(*earlier);  // gather() does nothing before
+  } else if (state_ == State::gathering) {
+    consider(ranks_awaited_until_.value_or(gathers_until()));
+    if (const auto end = last_call_ends()) consider(*end);
+  }
   if (const auto end = values_.next_deadline()) consider(*end);
   for (const Host& host : hosts_) {
     const bool has_part = is_in_attempt(host) && !host.is_over;

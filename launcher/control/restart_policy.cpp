@@ -47,7 +47,7 @@ RestartPolicy::Decision RestartPolicy::judge(TimePoint now, const AttemptEnd& en
       !end.could_start)
     return ends;
   if (end.left_behind)
-    return ends_since("the ranks do not start again beside one that was killed and is left");
+    return ends_since("the ranks do not start again beside a process that was killed and is left");
   if (end.committed < 0 && !limits_.without_commit)
     return end.step >= 0 || end.exit_code == static_cast<int>(ExitCode::try_again)
                ? ends_since(

@@ -19,7 +19,7 @@ struct AttemptEnd {
   /// not ready (69 or 74 before a step): a host that is gone may hold its lock for a time, or a
   /// disk is full.
   bool is_kept_out = false;
-  bool left_behind = false;     ///< killed ranks do not end, and others may not start beside them
+  bool left_behind = false;     ///< what was killed does not end, and ranks may not start beside it
   bool out_of_memory = false;   ///< the kernel killed a rank for lack of memory
   std::int64_t step = -1;       ///< that the attempt failed in; -1: none, or unknown
   std::string signature = {};   ///< equal for failures with one cause, in whichever rank

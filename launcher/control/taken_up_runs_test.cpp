@@ -11,12 +11,14 @@ namespace {
 /// A run whose coordinator died; another one takes it up.
 class TakenUpTest : public CoordinatorTest {
  protected:
-  void open_again(const std::vector<std::string>& hosts, const std::string& own = "") {
+  void open_again(const std::vector<std::string>& hosts, const std::string& own = "",
+                  seconds join = seconds(60)) {
     Coordinator::Settings settings{.hosts = hosts,
                                    .own_host = own,
                                    .least_hosts = static_cast<int>(hosts.size()),
                                    .restarts = {}};
     settings.lease = milliseconds(5000);
+    settings.join = join;
     run_ = std::make_unique<Coordinator>(now_, settings);
   }
   /// Lets time pass until no rank can have a lease of the coordinator before; hosts answer.
@@ -52,6 +54,22 @@ TEST_F(TakenUpTest, GoesOnAtOnceWhereAllAgentsOfBeforeHaveCome) {
   EXPECT_FALSE(sent<StartAttempt>("a")) << "b may have ranks";
   beat("b", 4, false);
   EXPECT_TRUE(sent<StartAttempt>("a")) << "the agent of a died with the coordinator, which it was";
+}
+
+TEST_F(TakenUpTest, SleepsUntilRanksOfBeforeHaveEndedHoweverShortHostsAreWaitedFor) {
+  open_again({"a", "b", "c"}, "a", seconds(1));
+  const Coordinator::TimePoint opened = now_;
+  hello("a");
+  beat("a", -1, false);
+  hello("b", "1", 4);
+  tick_after(milliseconds(1000));
+  int ticks = 0;
+  for (; !done<EndRun>() && ticks < 10; ++ticks) {
+    ASSERT_GT(run_->next_deadline().value(), now_);
+    tick_after(std::chrono::ceil<milliseconds>(*run_->next_deadline() - now_));
+  }
+  EXPECT_EQ(now_ - opened, milliseconds(6500));
+  EXPECT_EQ(done<EndRun>().value().exit_code, 75);
 }
 
 // Faults 13, 31.

@@ -43,7 +43,8 @@ class RankGroup {
   /// Waits for processes that have ended, without blocking.
   std::vector<Event> reap();
 
-  /// True if a process of this group is alive, or one that a rank left behind.
+  /// Returns the processes of this group that are alive, and those that ranks left behind.
+  [[nodiscard]] std::set<pid_t> children_left() const;
   [[nodiscard]] bool has_children() const { return !children_left().empty(); }
   /// Kills ranks, and what they left behind. Call it until has_children() is false.
   void kill_children();
@@ -98,7 +99,6 @@ class RankGroup {
   [[nodiscard]] RankProcess start(int rank, const StatusPage& page);
   [[nodiscard]] RankView view(int rank) const;
   void read_output(int rank, OutputKind kind, std::vector<Event>& events);
-  [[nodiscard]] std::set<pid_t> children_left() const;
   [[nodiscard]] int rank_of(pid_t pid) const;
   [[nodiscard]] UniqueFd& pipe(int rank, OutputKind kind);
   [[nodiscard]] bool is_unread(int rank) const;

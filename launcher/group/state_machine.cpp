@@ -51,7 +51,7 @@ std::vector<Action> StateMachine::handle(TimePoint now, const Event& event) {
 }
 
 std::optional<TimePoint> StateMachine::next_deadline() const {
-  const auto next = sooner(orphan_deadline_, drain_deadline_);
+  const auto next = sooner(sooner(orphan_deadline_, leftovers_deadline_), drain_deadline_);
   return escalations_.empty() ? next : sooner(next, escalations_.back().time);
 }
 
@@ -116,7 +116,18 @@ void StateMachine::on(const SignalReceived& event) {
 
 void StateMachine::on(const PeerFailed& event) { end_peers(event.reason); }
 
-void StateMachine::on(const NoProcessLeft&) { no_process_left_ = true; }
+/// Does not count as asked for: that ranks end so is no doing of theirs or of the user.
+void StateMachine::on(const KillAll&) {
+  if (state_ == State::draining)
+    end_leftovers();
+  else
+    kill_ranks();
+}
+
+void StateMachine::on(const NoProcessLeft&) {
+  no_process_left_ = true;
+  leftovers_deadline_.reset();
+}
 
 void StateMachine::on(const Tick&) {
   while (!escalations_.empty() && escalations_.back().time <= now_) {
@@ -133,9 +144,10 @@ void StateMachine::on(const Tick&) {
     else
       signal_living(signal);
   }
-  if (orphan_deadline_ && *orphan_deadline_ <= now_) {
-    orphan_deadline_.reset();
-    actions_.emplace_back(EndLeftovers{});
+  if (orphan_deadline_ && *orphan_deadline_ <= now_) end_leftovers();
+  if (leftovers_deadline_ && *leftovers_deadline_ <= now_) {
+    actions_.emplace_back(TellLeftovers{});
+    give_up();
   }
 }
 
@@ -199,17 +211,27 @@ void StateMachine::give_up() {
 
 void StateMachine::kill_now() {
   if (state_ == State::draining) {
-    orphan_deadline_.reset();
-    actions_.emplace_back(EndLeftovers{});
+    end_leftovers();
     drain_deadline_ = now_;  // the reader of our output no longer wants it
     return;
   }
-  state_ = State::ending;
   asked_to_end_ = true;
   // Once SIGKILL was sent because the time was over, giving up alone is left.
   kill_asked_ = kill_asked_ || escalations_.size() != 1;
+  kill_ranks();
+}
+
+void StateMachine::kill_ranks() {
+  state_ = State::ending;
   signal_living(SIGKILL);
   escalations_ = {{now_ + kKillLimit, kGiveUp}};
+}
+
+/// Kills what the ranks have left behind, and waits for its end as for that of ranks.
+void StateMachine::end_leftovers() {
+  orphan_deadline_.reset();
+  actions_.emplace_back(EndLeftovers{});
+  if (!no_process_left_ && !leftovers_deadline_) leftovers_deadline_ = now_ + kKillLimit;
 }
 
 void StateMachine::signal_living(int number) {
@@ -236,7 +258,7 @@ void StateMachine::start_draining() {
   state_ = State::draining;
   escalations_.clear();
   if (abnormal)
-    actions_.emplace_back(EndLeftovers{});
+    end_leftovers();
   else
     orphan_deadline_ = now_ + kOrphanGrace;
   // All output is wanted after success and after a failure, however slow its reader; a user who
@@ -255,6 +277,7 @@ void StateMachine::finish() {
   state_ = State::finished;
   escalations_.clear();
   orphan_deadline_.reset();
+  leftovers_deadline_.reset();
   drain_deadline_.reset();
   int code = 0;
   if (failure_)

@@ -10,6 +10,7 @@
 //   ending --one more signal--> SIGKILL
 //   any --all ranks ended--> draining: their descendants end, their output is read to its end
 //   draining --nothing left--> finished
+//   ending, draining --what got SIGKILL has not ended after kKillLimit--> finished, and it is left
 #pragma once
 
 #include <chrono>
@@ -48,10 +49,11 @@ struct SignalReceived {
 struct PeerFailed {  ///< a rank on another host, or one that hangs and is to end
   std::string reason;
 };
+struct KillAll {};        ///< mlaunch itself ends all at once, as where a lease has ended
 struct NoProcessLeft {};  ///< no rank and no descendant of one is alive
 struct Tick {};           ///< next_deadline() has passed
 using Event = std::variant<RankEnded, RankOutputEnded, SpawnFailed, SignalReceived, PeerFailed,
-                           NoProcessLeft, Tick>;
+                           KillAll, NoProcessLeft, Tick>;
 
 // Actions, to be done in the given order.
 struct SignalRank {
@@ -66,6 +68,9 @@ struct FailWaitingPeers {  ///< gets at the rendezvous throw PeerError with this
 struct EndLeftovers {  ///< kill every descendant, now and later ones as they appear
   bool operator==(const EndLeftovers&) const = default;
 };
+struct TellLeftovers {  ///< say which descendants do not end
+  bool operator==(const TellLeftovers&) const = default;
+};
 struct Suspend {  ///< stop mlaunch itself (Ctrl-Z)
   bool operator==(const Suspend&) const = default;
 };
@@ -77,7 +82,8 @@ struct Finish {
   int exit_code;
   bool operator==(const Finish&) const = default;
 };
-using Action = std::variant<SignalRank, FailWaitingPeers, EndLeftovers, Suspend, Say, Finish>;
+using Action =
+    std::variant<SignalRank, FailWaitingPeers, EndLeftovers, TellLeftovers, Suspend, Say, Finish>;
 
 /// The failure that the last lines on the screen are about.
 struct Failure {
@@ -114,7 +120,7 @@ class StateMachine {
   /// True if all ranks ended with code 75 (try again), as ranks do that stop on request and have
   /// saved.
   [[nodiscard]] bool all_stopped() const;
-  /// True if ranks that were killed do not end.
+  /// True if ranks that were killed do not end, or what they left behind does not.
   [[nodiscard]] bool gave_up() const { return gave_up_; }
   /// Ending of each rank; nullopt: it has not ended.
   [[nodiscard]] const std::vector<std::optional<Ending>>& endings() const { return endings_; }
@@ -131,6 +137,7 @@ class StateMachine {
   void on(const SpawnFailed& event);
   void on(const SignalReceived& event);
   void on(const PeerFailed& event);
+  void on(const KillAll& event);
   void on(const NoProcessLeft& event);
   void on(const Tick& event);
 
@@ -143,6 +150,8 @@ class StateMachine {
   void plan_escalation(std::chrono::milliseconds signal_after, int signal,
                        std::chrono::milliseconds kill_after);
   void kill_now();
+  void kill_ranks();
+  void end_leftovers();
   void give_up();
   void signal_living(int number);
   void settle();
@@ -166,6 +175,7 @@ class StateMachine {
   bool gave_up_ = false;
   std::vector<Escalation> escalations_;  // soonest last
   std::optional<TimePoint> orphan_deadline_;
+  std::optional<TimePoint> leftovers_deadline_;  // when those that were killed are given up
   std::optional<TimePoint> drain_deadline_;
   TimePoint now_;
   std::vector<Action> actions_;

@@ -203,7 +203,8 @@ std::string stacks_of(pid_t pid, std::chrono::milliseconds limit) {
   std::string text = read_for(output.get(), limit);
   (void)::kill(tool, SIGKILL);  // it has ended, or has had its time
   try {
-    // One that waits inside the kernel is reaped with what ranks leave behind, once it ends.
+    // One that waits inside the kernel counts as left behind by the ranks: it is reaped with what
+    // they leave once it ends, or given up with that.
     (void)wait_for_child(tool, std::chrono::steady_clock::now() + kForToolsEnd);
   } catch (const HostError&) {
     // The text is whole all the same.

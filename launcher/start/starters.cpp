@@ -56,9 +56,18 @@ pid_t Starters::start(TimePoint now, const AgentStart& agent) {
   starter.environment = agent.environment;
   starter.input_fd = secret.get();
   checked(::getrlimit(RLIMIT_NOFILE, &starter.open_files), "reading the limit of open files");
-  Starter& started = starters_.emplace_back(Starter{agent, start_rank(starter), now});
-  started.number = watch_child(started.process.pid);
-  return started.process.pid;
+  RankProcess process = start_rank(starter);
+  UniqueFd number;
+  try {
+    number = watch_child(process.pid);
+  } catch (const Error&) {
+    (void)::kill(process.pid, SIGKILL);  // nobody would know of it
+    throw;
+  }
+  const pid_t pid = process.pid;
+  Starter& started = starters_.emplace_back(Starter{agent, std::move(process), now});
+  started.number = std::move(number);
+  return pid;
 }
 
 bool Starters::is_missed(const Starter& starter) const {
@@ -139,7 +148,7 @@ std::vector<Starters::Ended> Starters::take_ended(TimePoint now) {
                          ? fmt::format("{} for {} has ended without a word; is {}/mlaunch there?",
                                        agent.command.front(), agent.name, own_directory())
                          : starter.last_line});
-    again_.push_back({now + kBetweenStarts, agent});
+    again_.push_back({now + kBetweenStarts, agent, ""});
   }
   return ended;
 }
@@ -147,13 +156,17 @@ std::vector<Starters::Ended> Starters::take_ended(TimePoint now) {
 std::vector<pid_t> Starters::start_again(TimePoint now) {
   std::vector<pid_t> started;
   while (!again_.empty() && again_.front().when <= now) {
-    const AgentStart agent = std::move(again_.front().agent);
+    Again again = std::move(again_.front());
     again_.pop_front();
     try {
-      started.push_back(start(now, agent));
-    } catch (const HostError& error) {
-      screen_.say(
-          fmt::format("mlaunch: host {} cannot be started again: {}", agent.name, error.what()));
+      started.push_back(start(now, again.agent));
+    } catch (const Error& error) {
+      // A program may lie where nothing can be read now, and a process may be too many now.
+      if (std::exchange(again.why_not, error.what()) != error.what())
+        screen_.say(fmt::format("mlaunch: host {} cannot be started again: {}", again.agent.name,
+                                error.what()));
+      again.when = now + kBetweenStarts;
+      again_.push_back(std::move(again));
     }
   }
   return started;

@@ -35,7 +35,8 @@ class Starters {
   Starters& operator=(const Starters&) = delete;
 
   /// Starts a program for each agent, and writes `input` to its standard input. Call it once.
-  /// Throws InvalidArgument if $PATH has no such program, HostError if it cannot be started.
+  /// Throws InvalidArgument if $PATH, where alone it looks, has no such program; HostError if it
+  /// cannot be started.
   void start(TimePoint now, const std::vector<AgentStart>& agents, std::string input);
 
   /// Adds what to poll for: outputs that the screen has room for.
@@ -50,7 +51,8 @@ class Starters {
   };
   /// Returns the starters that have ended since the last call; they start again later.
   std::vector<Ended> take_ended(TimePoint now);
-  /// Starts those again whose time has come, and returns their processes; says so if that fails.
+  /// Starts those again whose time has come, and returns their processes. Where that fails it says
+  /// why, once, and tries again later.
   std::vector<pid_t> start_again(TimePoint now);
   /// Forgets those whose time has not come.
   void start_none_again() { again_.clear(); }
@@ -75,6 +77,7 @@ class Starters {
   struct Again {
     TimePoint when;
     AgentStart agent;
+    std::string why_not;  ///< it could not be started, as it was said last; empty: it was not tried
   };
 
   pid_t start(TimePoint now, const AgentStart& agent);

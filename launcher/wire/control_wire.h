@@ -35,7 +35,7 @@ struct Welcomed {
   std::string master_address;  ///< MASTER_ADDR and MASTER_PORT of the ranks
   int master_port = 0;
 };
-/// To an agent: the coordinator does not let it in, and will not later.
+/// To an agent: the coordinator does not let it in, and will not later unless `may_wait`.
 struct NotWelcome {
   std::string reason;  ///< one line
   int exit_code = 78;  ///< that the agent ends with

@@ -106,6 +106,20 @@ TEST(Mlaunch, SuspendingStopsTheRanksToo) {
   EXPECT_EQ(mlaunch.wait(), 143);
 }
 
+TEST(Mlaunch, ASignalEndsTheWaitForWhoReadsTheLastOutput) {
+  const TestDirectory home;
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+    const std::string pipe = home / std::to_string(number);
+    MlaunchProcess mlaunch = MlaunchProcess::in_shell(
+        "mkfifo '" + pipe + "'; sleep 1000 < '" + pipe + "' > /dev/null 2>&1 & exec $0 -np 1 " +
+        "sh -c 'head -c 300000 /dev/zero; exit 70' > '" + pipe + "'");
+    ASSERT_TRUE(mlaunch.wait_for_error("exited with code 70")) << "the run has ended";
+    EXPECT_EQ(mlaunch.wait(milliseconds(1500)), -1) << "its reader has its time";
+    mlaunch.send(number);
+    EXPECT_EQ(mlaunch.wait(), 70);
+  }
+}
+
 TEST(Mlaunch, KeepsIgnoringWhatItsStarterIgnores) {
   const TestDirectory home;
   MlaunchProcess mlaunch = MlaunchProcess::in_shell(

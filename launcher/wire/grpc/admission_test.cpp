@@ -240,16 +240,22 @@ TEST_F(ControlWireTest, AHostThatHasHadNoRanksDoesNotWaitForAnotherCoordinator) 
 }
 
 TEST_F(ControlWireTest, WhoComesAfterTheEndOfTheRunIsToldItsCode) {
-  listen();
-  server_->end_run(93);
-  attach(attach_settings());
-  ASSERT_TRUE(at_agent_->next<Connected>());
-  client_->send(SendToCoordinator{Hello{.host = "a", .agent = "1"}});
-  const auto refused = at_agent_->next<NotWelcome>();
-  ASSERT_TRUE(refused);
-  EXPECT_EQ(refused->exit_code, 93);
-  EXPECT_EQ(refused->reason, "the run has ended with code 93");
-  EXPECT_FALSE(at_server_->next<HostRefused>(milliseconds(50))) << "nobody is to do anything";
+  const std::vector<std::pair<int, std::string>> endings{{93, "the run has ended with code 93"},
+                                                         {0, "the run has ended"}};
+  for (const auto& [code, reason] : endings) {
+    client_.reset();
+    server_.reset();
+    listen();
+    server_->end_run(code);
+    attach(attach_settings());
+    ASSERT_TRUE(at_agent_->next<Connected>());
+    client_->send(SendToCoordinator{Hello{.host = "a", .agent = "1"}});
+    const auto refused = at_agent_->next<NotWelcome>();
+    ASSERT_TRUE(refused) << code;
+    EXPECT_EQ(refused->exit_code, code);
+    EXPECT_EQ(refused->reason, reason);
+    EXPECT_FALSE(at_server_->next<HostRefused>(milliseconds(50))) << "nobody is to do anything";
+  }
 }
 
 }  // namespace

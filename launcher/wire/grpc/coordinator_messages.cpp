@@ -149,7 +149,7 @@ std::variant<CoordinatorMessage, Welcomed, NotWelcome, OutputWanted> from_proto(
                       within(message.welcome().master_port(), 1, 65535, "master_port")};
     case proto::FromCoordinator::kRefused:
       return NotWelcome{message.refused().reason(),
-                        within(message.refused().exit_code(), 1, kMostCode, "exit_code"),
+                        within(message.refused().exit_code(), 0, kMostCode, "exit_code"),
                         message.refused().may_wait()};
     case proto::FromCoordinator::kStartAttempt:
       return start_of(message.start_attempt());

@@ -218,6 +218,8 @@ TEST(MessageCodec, TheCoordinatorsMessagesArriveAsTheyWereSent) {
   const auto refused = std::get<NotWelcome>(from_proto(to_proto(NotWelcome{"no", 75, true})));
   EXPECT_EQ(refused.exit_code, 75);
   EXPECT_TRUE(refused.may_wait);
+  const NotWelcome ended{"the run has ended", 0};
+  EXPECT_EQ(std::get<NotWelcome>(from_proto(to_proto(ended))).exit_code, 0) << "it ended well";
 }
 
 /// Returns why a message is refused after `change`; "accepted" if it is not.
