@@ -140,8 +140,10 @@ PlannedStep BudgetSearch::settled(PlannedStep step) {
       compile::compile(search_.model, step.plan, search_.machine, widest_seat(search_.where));
   compiled_ += made.work;
   if (made.fit.fits()) compile::require_safe(made.programs);
-  std::optional<PlannedStep> full = made.fit.fits() ? planned(step.choices, step.limits, made)
-                                                    : fitting_step(step.choices, step.limits);
+  std::optional<PlannedStep> full;
+  if (made.fit.fits()) full = planned(step.choices, step.limits, made);
+  if (!full || full->needs.disk > step.limits.disk_bytes)
+    full = fitting_step(step.choices, step.limits);
   if (!full) return step;
   full->is_settled = true;
   return std::move(*full);

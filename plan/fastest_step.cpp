@@ -174,6 +174,7 @@ BudgetSearch::Quick BudgetSearch::quickly(const Entry& entry, const MemoryLimits
   if (keeps_records && !made.fit.fits()) made = compiled(plan);
   if (!made.fit.fits()) return {{}, std::move(made.fit)};
   PlannedStep step = planned(entry.choices, limits, made);
+  if (step.needs.disk > limits.disk_bytes) return {{}, std::move(made.fit)};
   const double seconds = step.forecast.step_seconds;
   Tried tried{entry.choices, price_of(entry.choices, seconds), seconds, entry.order};
   const bool searches = divides(limits) || search_.savings.size() > 1 ||

@@ -370,6 +370,26 @@ TEST_F(PlanRun, DrivesHoldWhatIsPlannedForThem) {
   EXPECT_FALSE(plan(runtime::kUnlimited, Strategy::balanced, free).chosen);
 }
 
+TEST_F(PlanRun, DrivesHoldTheSavedValuesThatArePlannedForThem) {
+  asked_.activations = Home::disk;
+  Freedom free;
+  free.activations = false;
+  int planned = 0;
+  for (const std::int64_t budget : budgets()) {
+    disk_bytes_ = runtime::kUnlimited;
+    const PlannerAnswer any = plan(budget, Strategy::balanced, free);
+    if (!any.chosen || any.chosen->needs.disk == 0) continue;
+    for (const int part : {2, 10}) {
+      disk_bytes_ = any.chosen->needs.disk / part;
+      const PlannerAnswer less = plan(budget, Strategy::balanced, free);
+      if (!less.chosen) continue;
+      ++planned;
+      EXPECT_LE(less.chosen->needs.disk, disk_bytes_) << budget;
+    }
+  }
+  EXPECT_GT(planned, 0);
+}
+
 TEST_F(PlanRun, WorkIsLimited) {
   const PlannerAnswer answer = plan(budgets()[5], Strategy::balanced, {}, 1);
   EXPECT_FALSE(answer.complete);

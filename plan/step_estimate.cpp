@@ -277,8 +277,12 @@ void StepEstimates::add_updates(const runtime::Plan& plan, State& state) const {
 }
 
 const StepEstimates::State& StepEstimates::state_of(const Choices& choices) {
-  const StateKey key{choices.sharding.stage, choices.optimizer, choices.optimizer_part,
-                     choices.parameters, choices.keeps_sums_away()};
+  const StateKey key{choices.sharding.stage,
+                     choices.optimizer,
+                     choices.optimizer_part,
+                     choices.parameters,
+                     choices.keeps_sums_away(),
+                     choices.micro_steps > 1};  // sums of virtual ranks stay between them
   const auto [at, fresh] = states_.try_emplace(key);
   if (!fresh) return at->second;
   State& state = at->second;
@@ -448,6 +452,8 @@ StepEstimate StepEstimates::guess(const Choices& choices) {
   if (choices.activations == Home::host)
     needs.host += std::llround(micro_batch.leaving_bytes * static_cast<double>(waiting));
   needs.disk = state.tiers[static_cast<std::size_t>(Tier::disk)];
+  if (choices.activations == Home::disk)
+    needs.disk += std::llround(micro_batch.leaving_bytes * static_cast<double>(waiting));
   const std::int64_t resident = resident_bytes(state, needs.host);
   needs.host += resident;
   needs.disk -= resident;

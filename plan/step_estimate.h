@@ -91,7 +91,7 @@ class StepEstimates {
     double part = 0;              ///< in the whole model
     std::vector<double> of_each;  ///< in each sample
   };
-  using StateKey = std::tuple<int, Home, double, Home, bool>;
+  using StateKey = std::tuple<int, Home, double, Home, bool, bool>;
   using MicroBatchKey = std::tuple<std::int64_t, std::size_t, Home>;
 
   [[nodiscard]] runtime::Plan free_plan(const Choices& choices,

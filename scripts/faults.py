@@ -82,7 +82,7 @@ ROWS = (
         (Figure("named within 8 s", FAILURES, '"has been stopped", seconds(8)'), Figure("measured: 6.5 s", MEASURED, "| 6.5 s | 6.5 s | 8 s |"),
          Figure("ended within 14 s", FAILURES, "seconds(14)"))),
     Row(8, "a rank hangs though its process runs: a deadlock, a skipped collective, stuck input or output",
-        "without any progress for max(`--hang-timeout`, 5 x the pause that 99 of 100 of the phase do not exceed) the first rank behind is named with its host, and the collective where others wait, "
+        "without any progress for max(`--hang-timeout`, 5 x the pause that 99 of 100 of the phase do not exceed, 5 x the pause that a rank foresees, and 300 s while starting, planning or loading, 120 s in the first step, evaluating or saving, 60 s when done) the first rank behind is named with its host, and the collective where others wait, "
         "or the rank that is done and does not end, or that has told nothing yet; then as above. Ranks that wait for who reads mlaunch's output do not hang",
         (Figure("named within `--hang-timeout` + 4 s", FAILURES, "kLimit + seconds(4)"),
          Figure("measured over hosts: `--hang-timeout` + 1.0 s, at most + 1.2 s, with rank, host and collective in 20 of 20", NOTICED, "| 20 | 1.03 s | 1.22 s | 2 s |"),
@@ -124,7 +124,7 @@ ROWS = (
         (soon("refused with the names: 0.1 s, at most 0.8 s", "ended with 65 | 16 | 0.14 s | 0.76 s |"),)),
     Row(19, "bytes of offloaded state are flipped on the drive", "each range is hashed when it is written and checked when it is read; it is read once more, then the rank fails with the tensor's name",
         (soon("injected and named: each test under 0.3 s", "the test itself | 6 | 0.23 s | 0.28 s |"),)),
-    Row(20, "a loss or a gradient is not finite", "fp16 and bf16 skip the step on all ranks, fp32 and a row of such steps end the run with 93; the newest finite checkpoint is named and kept",
+    Row(20, "a loss or a gradient is not finite", "fp16 and bf16 skip the step on all ranks; fp32, 20 such steps in a row, an overflow at the smallest loss scale, and updates at their own gradient (`--update-time gradient`) end the run with 93 (`--on-nonfinite` says otherwise for a type); the newest finite checkpoint is named and kept",
         (soon("a run of a few steps ends with 93: 1.0 s, at most 2.0 s", "ended with 93 | 10 | 1.01 s | 1.97 s |"),)),
     Row(21, "the loss jumps but stays finite", "notices it", missing="nothing looks for jumps; metrics and event files show the loss of each step"),
     Row(22, "a processor computes a wrong number", "finds it", missing="no step is computed twice; checksums cover bytes at rest, not arithmetic"),

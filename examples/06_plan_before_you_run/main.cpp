@@ -26,7 +26,8 @@ int main(int argc, char** argv) {
     options.dtype = options.communication_dtype = DType::bf16;
     options.sequence_length = 1024;
     options.micro_batch = 1;
-    options.accumulation = options.global_batch = 8;
+    options.accumulation = 8;
+    options.global_batch = options.accumulation * hardware.hosts * hardware.devices;
     for (int i = 3; i < argc; ++i) {
       const train::TargetOptions budget{.memory = argv[i]};
       const train::PlannedTraining found = train::plan_run(model, options, budget, hardware);

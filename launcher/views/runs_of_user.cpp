@@ -30,8 +30,9 @@ constexpr std::size_t kMaxAnswerBytes = std::size_t{16} << 20;
 constexpr std::chrono::hours kLately{24};
 constexpr milliseconds kForEver = std::chrono::hours(24 * 365);
 constexpr const char* kOnlyThese =
-    "; seen are runs of this user on this host that mlaunch itself supervises (not those of "
-    "--launcher mpi, nor other users': sudo -u USER mlaunch status)";
+    "; seen are runs of this user on this host that mlaunch itself supervises (not those that "
+    "--launcher mpi without -H or --hostfile hands over to mpirun, nor other users': sudo -u USER "
+    "mlaunch status)";
 
 /// Returns false once the limit has passed.
 bool is_readable(const UniqueFd& connection, Clock::time_point limit) {

@@ -77,7 +77,8 @@ std::string view_help(const std::string& command) {
           : "Exit codes: 0 done, 2 there is no such run or rank, 69 it cannot be reached, 74 it "
             "is not printed,\n78 its secret is another one.\n";
   return first + kElsewhere + "    -h, --help       this text\n\n" + codes +
-         "It sees runs that mlaunch supervises itself, not those of --launcher mpi. A program "
+         "It sees runs that mlaunch supervises itself, not those that --launcher "
+         "mpi without -H\nor --hostfile hands over to mpirun. A program "
          "that is called\n" +
          command + " starts with: mlaunch -- " + command + "\n";
 }

@@ -137,7 +137,7 @@ class MemoryReport(ProgramTest):
     def test_a_run_that_goes_on_is_reported_with_the_batch_of_its_checkpoint(self):
         steps = ["--micro-batch", "1", "--output", "out"]
         self.run_program(mlaunch(4, *QUICK, *steps, "--steps", "2"))
-        done = self.run_program(mlaunch(2, *QUICK, *steps, "--steps", "4", "--resume", "out", "--memory-report", "report"))
+        done = self.run_program(mlaunch(2, *QUICK, *steps, "--steps", "4", "--resume", "auto", "--memory-report", "report"))
         self.assertIn("global batch 4", done.stdout + done.stderr)
         settings = json.loads(self.read("report/about.json"))["settings"]
         self.assertEqual([settings["global_batch"], settings["accumulation"]], ["4", "2"])

@@ -6,7 +6,7 @@ import unittest
 
 from programs import BIN, ProgramTest, mlaunch, train
 
-WRITING, CONFIGURATION = 74, 78
+USAGE, WRITING, CONFIGURATION = 2, 74, 78
 JOB = ["--model", "gpt2-tiny", "--sequence-length", "32", "--micro-batch", "1", "--zero", "3"]
 # Little host memory, so that no record stays there.
 TO_DRIVE = [*JOB, "--offload-optimizer", "nvme", "--nvme-path", ".", "--host-memory", "1800KB"]
@@ -240,6 +240,23 @@ class PlanMachines(ProgramTest):
         for rest, missing in ((["--steps", "10"], {"run_cost"}), (["--price", "2"], {"run_steps", "run_tokens", "run_seconds", "run_cost"})):
             [found] = json.loads(self.plan(*asked, *rest, "--json").stdout)
             self.assertEqual({"run_steps", "run_tokens", "run_seconds", "run_cost"} - set(found), missing)
+
+    def test_a_plan_that_is_given_counts_what_comes_between_steps(self):
+        job = [*JOB, "--hardware", "rtx4090", "--steps", "1000", "--output", "out"]
+        job += ["--save-every", "100", "--eval-every", "100", "--eval-samples", "4096"]
+        self.plan(*job, "--write-plan", "p.json")
+        [found] = json.loads(self.plan(*job, "--plan", "p.json", "--json").stdout)
+        self.assertGreater(found["run_seconds"], 1000 * found["seconds_per_step"])
+
+    def test_what_each_machine_cannot_do_is_noted(self):
+        done = self.plan(*JOB, "--hardware", "rtx4090,h100,disk=none,a100-80,disk=none", "--nvme-path", ".")
+        self.assertEqual(re.findall(r"note: --nvme-path: accepted, unused: (\S+) of --hardware has no drive\n", done.stderr), ["h100", "a100-80"])
+
+    def test_flags_of_plan_are_read_strictly(self):
+        for price in ("nan", "inf", "-1"):
+            self.assertIn(f"--price: found '{price}'", self.plan(*JOB, "--price", price, expect=USAGE).stderr)
+        for switch in ("--json=false", "--explain=no", "--help=0"):
+            self.assertIn(f"{switch}: {switch.split('=')[0]} takes no value", self.plan(*JOB, switch, expect=USAGE).stderr)
 
     def test_autotuning_is_planning(self):
         self.write("ds.json", '{"train_batch_size": 4, "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", '

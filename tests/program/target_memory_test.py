@@ -736,7 +736,7 @@ class Plan(TargetTest):
     def test_flags_that_the_machine_cannot_obey_are_noted(self):
         done = self.run_program(plan(*MODEL, "--hardware", "rtx4090,disk=none", "--nvme-path", ".", "--host-memory", "256GB", "--allow-offload", "none",
                                      "--offload-optimizer", "cpu"))
-        for note in ("--nvme-path: accepted, unused: the machine of --hardware has no drive",
+        for note in ("--nvme-path: accepted, unused: rtx4090 of --hardware has no drive",
                      "--host-memory 256GB: the host of rtx4090 has 119.21 GiB, which is what is planned for",
                      "--offload-optimizer: stays as it was given; --allow-offload limits what is chosen alone"):
             self.assertIn(note, done.stderr)

@@ -116,12 +116,14 @@ void refuse_folder(const std::string& path) {
                   (folder / "*.txt").string());
 }
 
-void refuse_name(const std::string& path) {
+/// `is_text`: names of records and tables are taken as they come.
+void refuse_name(const std::string& path, bool is_text) {
   const std::string extension = ascii_lower_case(fs::path(path).extension().string());
-  for (const Extension& other : kExtensions)
-    if (extension == other.name)
-      refuse(path, "found a file named " + extension, other.kind,
-             other.kind == Kind::records || other.kind == Kind::table ? kInsist : "");
+  for (const Extension& other : kExtensions) {
+    const bool may_be_text = other.kind == Kind::records || other.kind == Kind::table;
+    if (extension == other.name && !(is_text && may_be_text))
+      refuse(path, "found a file named " + extension, other.kind, may_be_text ? kInsist : "");
+  }
 }
 
 void refuse_magic(const std::string& path, std::string_view beginning) {
@@ -210,12 +212,14 @@ bool begins_like_json(std::string_view text, bool is_cut_off) {
          are_json_lines(text, is_cut_off);
 }
 
-void refuse_text(const std::string& path, std::string_view beginning) {
+/// `is_text`: the user says that it is one, whatever it looks like.
+void refuse_text(const std::string& path, std::string_view beginning, bool is_text) {
   if (beginning.starts_with("\xff\xfe") || beginning.starts_with("\xfe\xff"))
     throw DataError(path +
                     ": UTF-16 by its first bytes, expected UTF-8; convert it: iconv -f "
                     "UTF-16 -t UTF-8 " +
                     path);
+  if (is_text) return;
   if (begins_like_json(beginning, std::ssize(beginning) == kLookedAtBytes))
     refuse(path, "the text begins like JSON", Kind::records, kInsist);
   if (const std::size_t zero = beginning.find('\0'); zero != std::string_view::npos)
@@ -230,7 +234,7 @@ bool is_token_file(const std::string& path) { return path.ends_with(".bin"); }
 void require_plain_data(const std::string& path, bool is_text) {
   std::error_code ignored;  // a path that cannot be examined is reported when it is opened
   if (fs::is_directory(path, ignored)) refuse_folder(path);
-  if (!is_text) refuse_name(path);
+  refuse_name(path, is_text);
   std::string beginning;
   try {
     const File file = File::open_for_reading(path);
@@ -244,8 +248,8 @@ void require_plain_data(const std::string& path, bool is_text) {
   refuse_magic(path, beginning);
   if (is_token_file(path))
     refuse_megatron(path);
-  else if (!is_text)
-    refuse_text(path, beginning);
+  else
+    refuse_text(path, beginning, is_text);
 }
 
 }  // namespace strata::train

@@ -44,7 +44,9 @@ TEST_F(DataKind, NamesOfOtherKindsAreRefusedUnlessTheUserInsists) {
     EXPECT_EQ(refusal(name, "plain", true), "") << name;
   }
   for (const char* name : {"a.gz", "a.zst", "a.npy", "a.idx", "a.zip", "a.pt", "a.gguf", "a.pdf"})
-    EXPECT_NE(refusal(name, "plain").find("found a file named ."), std::string::npos) << name;
+    for (const bool is_text : {false, true})
+      EXPECT_NE(refusal(name, "plain", is_text).find("found a file named ."), std::string::npos)
+          << name;
 }
 
 TEST_F(DataKind, ContentThatContradictsTheNameIsFound) {
@@ -56,11 +58,13 @@ TEST_F(DataKind, ContentThatContradictsTheNameIsFound) {
                 std::string::npos)
           << content;
   EXPECT_NE(refusal("t.bin", "PAR1xxxx").find("Parquet"), std::string::npos);
-  EXPECT_NE(refusal("a.txt",
-                    "\xff\xfe"
-                    "a\0"s)
-                .find("UTF-16"),
-            std::string::npos);
+  for (const bool is_text : {false, true})
+    EXPECT_NE(refusal("a.txt",
+                      "\xff\xfe"
+                      "a\0"s,
+                      is_text)
+                  .find("UTF-16"),
+              std::string::npos);
   EXPECT_NE(refusal("a.txt", "abc\0d"s).find("byte 3 is 0"), std::string::npos);
 }
 

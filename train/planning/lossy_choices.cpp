@@ -60,7 +60,8 @@ PlannedRun plan_allowed(const ProgramRequest& request, const ResolvedConfig& con
                         const MemoryBudget& budget) {
   PlannedRun lossless = plan_options(request, config, budget);
   if (request.options.target.lossy.empty() || lossless.answer.is_asked) return lossless;
-  const std::optional<plan::PlannedStep> without = lossless.answer.chosen;
+  const std::optional<plan::PlannedStep> without =
+      lossless.answer.chosen ? lossless.answer.chosen : lossless.answer.fitting;
   PlannedRun best = lossless;
   for (const std::string& recipe : request.options.target.lossy) {
     PlannedRun tried = plan_with(recipe, request, config, budget);

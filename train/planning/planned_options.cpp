@@ -46,15 +46,12 @@ TrainOptions with_choices(TrainOptions options, const plan::Choices& choices) {
 /// Adds to the forecast what evaluations and saves on the way take, if there are some.
 void foresee_between_steps(const plan::Search& search, const TrainOptions& options,
                            plan::PlannedStep& chosen) {
-  const SaveInterval& every = options.checkpoint.every;
-  const bool evaluates = evaluates_during(options), saves = every.steps > 0 || every.seconds > 0;
-  if (!evaluates && !saves) return;
+  const plan::ForecastRequest request = between_steps(options);
+  if (!request.evaluate && !request.snapshot) return;
   const compile::Compiled compiled =
       compile::compile(search.model, chosen.plan, search.machine, search.where);
   if (!compiled.fit.fits()) return;
-  const plan::Forecast forecast =
-      plan::foresee(compiled.programs, search.machine,
-                    {.drain = true, .evaluate = evaluates, .snapshot = saves, .observers = {}});
+  const plan::Forecast forecast = plan::foresee(compiled.programs, search.machine, request);
   chosen.forecast.drain_seconds = forecast.drain_seconds;
   chosen.forecast.evaluate_seconds = forecast.evaluate_seconds;
   chosen.forecast.snapshot_step_seconds = forecast.snapshot_step_seconds;
@@ -107,6 +104,12 @@ bool makes_setting(std::string_view option, plan::Setting setting) {
     return false;
   }
   return std::ranges::find(options_of(setting), option) != options_of(setting).end();
+}
+
+plan::ForecastRequest between_steps(const TrainOptions& options) {
+  const SaveInterval& every = options.checkpoint.every;
+  const bool evaluates = evaluates_during(options), saves = every.steps > 0 || every.seconds > 0;
+  return {.drain = evaluates || saves, .evaluate = evaluates, .snapshot = saves, .observers = {}};
 }
 
 bool may_be_planned(std::string_view option) {
@@ -180,7 +183,8 @@ std::vector<PlannedOption> changes_to(const TrainOptions& asked, const plan::Pla
     after.offload.device_memory_bytes = chosen.limits.device_bytes;
   if (chosen.limits.host_bytes != kUnlimitedMemory &&
       (chosen.choices.moves_state() || budget.machine.host_is_device()))
-    after.offload.host_memory_bytes = chosen.limits.host_bytes * budget.local_ranks;
+    if (asked.offload.host_memory_bytes / budget.local_ranks != chosen.limits.host_bytes)
+      after.offload.host_memory_bytes = chosen.limits.host_bytes * budget.local_ranks;
   const std::vector<OptionField> old = option_fields(before), now = option_fields(after);
   std::vector<PlannedOption> changes;
   for (std::size_t i = 0; i < now.size(); ++i)

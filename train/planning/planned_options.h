@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "plan/foresee.h"
 #include "plan/planner.h"
 #include "train/config/resolve.h"
 #include "train/engine/build_programs.h"
@@ -24,7 +25,8 @@ struct PlannedOption {
 /// A recipe of the optimizer's state that changes results (plan_allowed).
 struct LossyChoice {
   std::string recipe;
-  /// Of a choice: the best step without it, if one fits. Of a refusal: the smallest step with it.
+  /// Of a choice: the best step without it, if one fits (it may be too slow for the strategy). Of a
+  /// refusal: the smallest step with it.
   std::optional<plan::PlannedStep> other;
 };
 
@@ -50,6 +52,9 @@ plan::Freedom freedom_of(const ResolvedConfig& config, bool has_drive);
 
 /// How targets of the run are named: in whole MB, small ones in finer steps.
 plan::TargetTerms terms_of(const MemoryBudget& budget);
+
+/// What is to be foreseen beside steps: evaluations and saves on the way, if there are some.
+plan::ForecastRequest between_steps(const TrainOptions& options);
 
 /// Plans the run within `budget`. The settings in `config` are what is asked for; those that were
 /// given stay. The forecast of what is chosen also has an evaluation and a step with a snapshot, if

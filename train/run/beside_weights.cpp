@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "core/file.h"
 #include "train/checkpoint/manifest.h"
@@ -81,7 +84,14 @@ class Collector {
   /// Adds files whose names in the output begin with `prefix`.
   template <typename Wanted>
   void add_files(const fs::path& folder, const std::string& prefix, const Wanted& wanted) {
-    for (const auto& entry : fs::directory_iterator(folder)) {
+    std::vector<fs::directory_entry> entries{fs::directory_iterator(folder), {}};
+    // In one order everywhere; what a tokenizer needs finds room first.
+    std::ranges::sort(entries, {}, [](const fs::directory_entry& entry) {
+      std::string name = entry.path().filename().string();
+      const bool is_first = is_tokenizer(name) || name == kTemplates;
+      return std::pair(!is_first, std::move(name));
+    });
+    for (const fs::directory_entry& entry : entries) {
       const std::string name = prefix + entry.path().filename().string();
       if (is_one_of(kOfTheDownload, name) || is_weights(name) || !wanted(name) ||
           is_of_another_run(entry.path(), name))

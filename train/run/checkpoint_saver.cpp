@@ -41,7 +41,7 @@ void CheckpointSaver::raise_flags(Engine& engine, std::int64_t step) {
   last_started_ = step;
   if (stage_ == Stage::under_way && save_->is_busy()) engine.raise(Flag::saving);
   if (folder_.first() && stage_ == Stage::none && options_.every.seconds > 0 && saves() &&
-      !said_due_ && age_seconds() >= static_cast<double>(options_.every.seconds)) {
+      !said_due_ && seconds_since(last_end_) >= static_cast<double>(options_.every.seconds)) {
     engine.raise(Flag::save_due);
     said_due_ = true;
   }
@@ -153,7 +153,7 @@ bool CheckpointSaver::attempt(std::int64_t step, Failing failing,
     save_.reset();
     stage_ = Stage::none;
     said_due_ = false;
-    last_commit_ = Clock::now();
+    last_end_ = Clock::now();
     if (failing == Failing::tries_again && may_be_mended(error.exit_code())) {
       retry_->failed(error.what(), lost_.text(step));
       return false;
@@ -261,7 +261,7 @@ std::optional<Saved> CheckpointSaver::finish() {
   lost_.count(step, result.not_finite.empty());
   folder_.watch().forget_failed_save();
   last_step_ = step;
-  last_commit_ = Clock::now();
+  last_commit_ = last_end_ = Clock::now();
   Saved saved{step,
               folder_.path() + "/" + checkpoint_name(step),
               result.bytes,

@@ -123,7 +123,8 @@ class CheckpointSaver {
   const StopRequest* stop_;
   std::optional<SaveRetry> retry_;  ///< of the last save
   int attempts_ = 0;
-  Clock::time_point last_commit_ = Clock::now();  ///< or failure, or start
+  Clock::time_point last_commit_ = Clock::now();  ///< or start
+  Clock::time_point last_end_ = last_commit_;     ///< of a save that was committed or failed
   std::optional<std::int64_t> last_step_;
   std::int64_t heard_step_ = 0;  ///< the last step whose metrics came, counted from 1
   std::string bad_loss_;

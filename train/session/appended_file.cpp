@@ -21,17 +21,23 @@ constexpr std::int64_t kReadBytes = std::int64_t{1} << 20;
 
 }  // namespace
 
-std::string put_earlier_file_aside(const std::string& path, std::string_view beginning,
-                                   const std::string& what, const std::string& said_by) {
+bool require_earlier_file(const std::string& path, std::string_view beginning,
+                          const std::string& what, const std::string& said_by) {
   struct stat status {};
   // A path that names no regular file (a pipe, /dev/null) stays as it is.
   if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0)
-    return "";
+    return false;
   std::string first(std::min(beginning.size(), static_cast<std::size_t>(status.st_size)), '\0');
   File::open_for_reading(path).read(0, std::as_writable_bytes(std::span(first)));
   if (!beginning.starts_with(first))
     throw InvalidArgument(said_by + " " + path + ": the file holds something else than " + what +
                           "; name another");
+  return true;
+}
+
+std::string put_earlier_file_aside(const std::string& path, std::string_view beginning,
+                                   const std::string& what, const std::string& said_by) {
+  if (!require_earlier_file(path, beginning, what, said_by)) return "";
   const std::string file = link_target(path);
   std::string aside = file + ".old";
   if (::rename(file.c_str(), aside.c_str()) != 0)

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -20,7 +21,8 @@ template <typename Number>
 Number number(std::string_view flag, std::string_view text, Number least, std::string_view what) {
   Number found{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), found);
-  if (error != std::errc() || end != text.data() + text.size() || found < least)
+  const bool is_one = error == std::errc() && end == text.data() + text.size();
+  if (!is_one || !std::isfinite(static_cast<double>(found)) || found < least)
     throw InvalidArgument(fmt::format("{}: found '{}', expected {}", flag, text, what));
   return found;
 }
@@ -50,6 +52,8 @@ class Words {
     return fmt::format("{}", fmt::join(words_.begin() + from, words_.begin() + at_, " "));
   }
   [[nodiscard]] std::size_t at() const { return at_; }
+  /// True if the last word is a flag with a value behind its '='.
+  [[nodiscard]] bool has_value() const { return value_.has_value(); }
   std::string value_of(const std::string& flag) {
     if (value_) return *value_;
     if (done()) throw InvalidArgument(flag + " needs a value");
@@ -136,6 +140,9 @@ void take(const std::string& word, Words& words, OneValueEach& values, PlanComma
   constexpr std::string_view kCount = "a whole number from 1";
   const std::string flag = flag_of_word(word);
   const auto value = [&] { return values.of(flag, word, words.value_of(word)); };
+  constexpr std::string_view kSwitches[] = {"--help", "--version", "--explain", "--json"};
+  if (words.has_value() && std::ranges::find(kSwitches, flag) != std::end(kSwitches))
+    throw InvalidArgument(fmt::format("{}: {} takes no value; leave it out", words.whole(), word));
   if (flag == "--help") {
     parsed.help = true;
   } else if (flag == "--version") {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -63,11 +64,12 @@ void take_given_plan(const RunRequest& request, const PlanningSite& site, Planne
   machine.refusal = found.lacking;
   if (!machine.refusal.empty()) return;
   const compile::StepPrograms& set = found.compiled.programs;
-  note_other_saving(request.config.options, set.settings.plan, machine.config.notes);
+  const TrainOptions& options = request.config.options;
+  note_other_saving(options, set.settings.plan, machine.config.notes);
   machine.planned.answer.is_asked = true;
   machine.planned.answer.chosen =
       plan::PlannedStep{.needs = plan::memory_needs(set),
-                        .forecast = plan::foresee(set, site.machine),
+                        .forecast = plan::foresee(set, site.machine, between_steps(options)),
                         .plan = set.settings.plan,
                         .disk_written_bytes = plan::bytes_written_per_step(set)};
 }
@@ -77,8 +79,8 @@ void note_machine(const RunRequest& request, PlannedMachine& machine) {
   if (!request.hardware) return;
   const OffloadOptions& offload = request.config.options.offload;
   if (!offload.nvme_paths.empty() && !machine.budget.has_drive)
-    machine.config.notes.emplace_back(
-        "--nvme-path: accepted, unused: the machine of --hardware has no drive");
+    machine.config.notes.push_back("--nvme-path: accepted, unused: " + request.hardware->name +
+                                   " of --hardware has no drive");
   const std::int64_t most = machine.budget.most_host_bytes;
   if (offload.host_memory_bytes != kUnlimitedMemory && most > 0 && offload.host_memory_bytes > most)
     machine.config.notes.push_back(fmt::format(
@@ -128,11 +130,17 @@ PlannedMachine plan_for(const RunRequest& request, const std::string& name,
   return machine;
 }
 
-void print_findings(const PlannedMachine& machine) {
-  for (const std::string& note : machine.config.notes)
-    std::fprintf(stderr, "note: %s\n", note.c_str());
-  for (const std::string& warning : machine.config.warnings)
-    std::fprintf(stderr, "warning: %s\n", warning.c_str());
+/// Prints what was found of settings and machines, each line once.
+void print_findings(const std::vector<PlannedMachine>& machines) {
+  std::set<std::string> printed;
+  const auto print = [&](const char* kind, const std::vector<std::string>& lines) {
+    for (const std::string& line : lines)
+      if (printed.insert(kind + line).second) std::fprintf(stderr, "%s: %s\n", kind, line.c_str());
+  };
+  for (const PlannedMachine& machine : machines) {
+    print("note", machine.config.notes);
+    print("warning", machine.config.warnings);
+  }
 }
 
 /// Refuses flags that are about what a planner chose, if a Plan leaves nothing to choose.
@@ -175,7 +183,7 @@ int run(const PlanCommandLine& line, const RankContext& context, std::span<const
                                 rows.size() > 1));
     if (!line.prices.empty()) machines.back().price_per_hour = line.prices[rows[i].price];
   }
-  print_findings(machines.front());
+  print_findings(machines);
   if (line.json) {
     output.print(plan_json(machines, line.explains));
     if (options.print_config)

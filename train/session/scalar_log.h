@@ -37,7 +37,9 @@ std::unique_ptr<ScalarLog> open_event_log(const LogBeginning& beginning,
                                           AppendedFile::OnFailure on_failure);
 
 /// Writes a CSV file per tag, made when the tag first comes. A new run puts those of an earlier run
-/// aside, as "FILE.csv.old".
-std::unique_ptr<ScalarLog> open_csv_log(LogBeginning beginning, AppendedFile::OnFailure on_failure);
+/// aside, as "FILE.csv.old". Throws InvalidArgument if there is another file than a CSV of steps by
+/// the name of one of `tags`, those that are known to come.
+std::unique_ptr<ScalarLog> open_csv_log(LogBeginning beginning, std::span<const std::string> tags,
+                                        AppendedFile::OnFailure on_failure);
 
 }  // namespace strata::train

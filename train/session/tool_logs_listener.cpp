@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "train/session/host_label.h"
 
@@ -39,6 +40,14 @@ std::string run_folder(const std::string& runs, bool goes_on) {
   return folder;
 }
 
+/// The tags of numbers that each run may have.
+std::vector<std::string> usual_tags(LogNames names) {
+  std::vector<std::string> tags;
+  for (const RunEvent& event : {RunEvent(StepDone{}), RunEvent(Evaluated{}), RunEvent(Saved{})})
+    for (const Scalar& scalar : scalars_of(event, names, false).scalars) tags.push_back(scalar.tag);
+  return tags;
+}
+
 }  // namespace
 
 std::int64_t ToolLogsListener::x_of(std::int64_t step, LogNames names) const {
@@ -62,9 +71,10 @@ void ToolLogsListener::open(const Began& began) {
     const LogBeginning beginning{sink.makes_own_folder ? own_folder : sink.folder,
                                  x_of(began.first_step, sink.names), sink.said_by};
     const bool csv = sink.format == LogFormat::csv;
-    logs_.push_back(
-        {sink.names, (csv ? "CSV files" : "event files") + std::string(" in ") + beginning.folder,
-         csv ? open_csv_log(beginning, on_failure) : open_event_log(beginning, on_failure)});
+    logs_.push_back({sink.names,
+                     (csv ? "CSV files" : "event files") + std::string(" in ") + beginning.folder,
+                     csv ? open_csv_log(beginning, usual_tags(sink.names), on_failure)
+                         : open_event_log(beginning, on_failure)});
     listeners_.print((csv ? "CSV files are in " : "event files for TensorBoard are in ") +
                      beginning.folder);
   }

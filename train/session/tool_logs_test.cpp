@@ -124,8 +124,12 @@ TEST_F(ToolLogsTest, ANewRunPutsRowsOfAnotherAside) {
   run(0, 1);
   EXPECT_EQ(content("train_loss.csv"), "step,loss\n1,1\n");
   EXPECT_EQ(content("train_loss.csv.old"), "step,loss\n1,1\n2,0.5\n");
-  write_file_atomically(directory_ / "train_loss.csv", "my notes\n");
-  EXPECT_THROW(run(0, 1), InvalidArgument);
+  for (const char* name : {"train_loss.csv", "eval_loss.csv"}) {
+    write_file_atomically(directory_ / name, "my notes\n");
+    EXPECT_THROW(run(0, 0), InvalidArgument) << "before the first step";
+    EXPECT_EQ(content(name), "my notes\n");
+    std::filesystem::remove(directory_ / name);
+  }
 }
 
 TEST_F(ToolLogsTest, DeepSpeedsSectionsCountSamplesInTheirOwnFolder) {

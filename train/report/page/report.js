@@ -308,7 +308,8 @@ function endDrag() {
   const [low, high] = view.drag.map(x => view.from + (x - kLeft) / chosen.columns * (view.to - view.from)).sort((a, b) => a - b);
   const wide = Math.abs(view.drag[0] - view.drag[1]) > 4;
   view.drag = null;
-  if (wide) { view.from = Math.max(0, low); view.to = Math.min(chosen.last, high); }
+  const [from, to] = [low, high].map(time => Math.min(chosen.last, Math.max(0, time)));
+  if (wide && to > from) { view.from = from; view.to = to; }
   drawTimeline();
 }
 
