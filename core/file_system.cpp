@@ -22,10 +22,13 @@ namespace {
 // The umask removes the permissions that the owner does not want to give.
 constexpr mode_t kFileMode = 0666;
 constexpr mode_t kDirectoryMode = 0777;
+/// Follows no link to a file: folders may be links that somebody has chosen, files of a checkpoint
+/// are none.
 int open_uninterrupted(const std::string& path, int flags) {
+  const int links = (flags & O_DIRECTORY) != 0 ? 0 : O_NOFOLLOW;
   int fd = -1;
   do {
-    fd = ::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, kFileMode);
+    fd = ::open(path.c_str(), flags | links | O_CLOEXEC, kFileMode);
   } while (fd < 0 && errno == EINTR);
   return fd;
 }

@@ -146,6 +146,9 @@ TEST_F(FileSystemTest, NamesAreListedAndRemoved) {
   write_new_file(files_, path("d/a"), "2");
   fs::create_symlink(path("d/a"), path("d/link"));
   files_.sync_directory(path("d"));
+  fs::create_directory_symlink(path("d"), path("link"));
+  files_.sync_directory(path("link"));
+  EXPECT_THROW((void)files_.open_for_reading(path("d/link"), Caching::cached), IoError) << "a file";
   const auto entries = files_.list(path("d"));
   ASSERT_EQ(entries.size(), 3U);
   EXPECT_EQ(entries[0].name, "a");

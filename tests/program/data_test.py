@@ -1,6 +1,7 @@
 """Training data is read as the user meant it: plain text through the right tokenizer, and the model's directory whole in the output."""
 import json
 import os
+import re
 import shutil
 import struct
 import unittest
@@ -227,6 +228,21 @@ class ModelDirectories(DataTest):
             self.assertFalse((self.home / output / "pytorch_model.bin").exists())
             self.run_program([str(BIN / "inspect"), "verify", output])
         self.assertFalse((self.home / "run/step-00000002").exists())
+
+    def test_lines_come_after_parts_of_all_steps_once_these_are_known(self):
+        self.write("t.txt", TEXT * 4)
+        done = self.run_program(train("--model", "gpt2-tiny", "--data", "t.txt", "--tokenizer", "bytes", "--sequence-length", "32", "--micro-batch", "4",
+                                      "--threads", "1", "--epochs", "1", "--logging_steps", "0.25", "--output", ""))
+        steps = [int(step) for step in re.findall(r"step +(\d+)/\d+", done.stdout)]
+        self.assertGreater(steps[-1], 20, done.stdout)
+        self.assertLessEqual(len(steps), 6, steps)
+
+    def test_the_output_may_be_a_link_to_a_folder(self):
+        (self.home / "far").mkdir()
+        os.symlink("far", self.home / "near")
+        for steps in ("2", "3"):
+            self.run_program(train(*QUICK[:-2], "--steps", steps, "--model", "gpt2-tiny", "--output", "near", "--save-every", "1", "--resume", "auto"))
+        self.assertEqual(sorted(name for name in os.listdir(self.home / "far") if name.startswith("step-")), [f"step-{step:08}" for step in (1, 2, 3)])
 
     def test_a_manifest_of_another_program(self):
         manifest = self.make_model() / "manifest.json"

@@ -45,10 +45,10 @@ class KeptInputsTest(ProgramTest):
         self.write("report/summary.txt", CONFIG)
         self.refuses(train(*self.JOB, *QUICK, "--config", "report/summary.txt", "--memory-report", "report"), "--memory-report report/summary.txt", "--config report/summary.txt")
         self.write("m.old", "text " * 400)
-        job = train(*self.JOB, *QUICK, "--data", "m.old", "--metrics", "m")
-        said = self.run_program(job, expect=USAGE).stderr
-        self.assertIn("an earlier file of --metrics m is moved to m.old, which is the file of --data m.old and would be overwritten; name another", said)
+        self.write("m", '{"step": 1}\n')
+        self.run_program(train(*self.JOB, *QUICK, "--data", "m.old", "--metrics", "m"))
         self.assertEqual((self.home / "m.old").read_text(), "text " * 400)
+        self.assertEqual((self.home / "m.old.2").read_text(), '{"step": 1}\n')
         self.run_program(train(*self.JOB, *QUICK, "--data", "text.txt", "--output", "out", "--write-plan", "p.json"))
         job = [*QUICK, "--sequence-length", "16", "--data", "text.txt"]
         self.refuses(train(*job, *self.JOB, "--plan", "p.json", "--trace", "p.json"), "--trace p.json", "--plan p.json")

@@ -9,7 +9,7 @@
 #include <system_error>
 
 #include "core/error.h"
-#include "core/link_target.h"
+#include "core/name_aside.h"
 #include "train/checkpoint/checkpoint_commit.h"
 #include "train/checkpoint/checkpoint_directory.h"
 #include "train/checkpoint/manifest.h"
@@ -65,7 +65,7 @@ void add_earlier_metrics(const std::string& metrics, std::vector<NamedFile>& fil
   std::error_code error;
   const fs::file_status status = fs::status(metrics, error);
   if (metrics.empty() || (fs::exists(status) && !fs::is_regular_file(status))) return;
-  files.push_back({"--metrics", link_target(metrics) + ".old", metrics});
+  files.push_back({"--metrics", name_aside(metrics), metrics});
 }
 
 std::vector<NamedFile> files_written(const TrainOptions& options) {

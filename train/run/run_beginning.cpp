@@ -140,8 +140,9 @@ void find_beginning(RunParts& run) {
   if (const std::string epochs = describe_epochs(run.options, samples(run)); !epochs.empty())
     run.listeners.print(epochs);
   if (run.options.epochs > 0)  // else resolve() has looked
-    if (const std::string warmup = describe_unfinished_warmup(run.options); !warmup.empty())
-      run.listeners.warn(warmup);
+    for (const std::string& what :
+         {describe_unfinished_warmup(run.options), describe_ended_schedule(run.options)})
+      if (!what.empty()) run.listeners.warn(what);
   const StepRange& traced = run.options.trace_steps;
   if (!run.options.trace.empty() && traced.first > run.options.steps)
     throw InvalidArgument(

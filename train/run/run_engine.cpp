@@ -128,10 +128,10 @@ void add_observers(RunParts& run, EngineParts& parts, double foreseen_seconds) {
   parts.observers = {&run.under_way, &run.transfers.observer()};
   for (runtime::Observer* observer : run.meter.observers()) parts.observers.push_back(observer);
   observe_first_steps(run, parts.observers, foreseen_seconds);
-  run.listeners.tell(Equipping{parts.observers, *run.communicator, run.device->communicator(),
-                               run.machine, run.steps_before(), run.options.steps, foreseen_seconds,
-                               run.request.context.local_world,
-                               [&device = *run.device] { return device.memory(); }});
+  run.listeners.tell(Equipping{
+      parts.observers, *run.communicator, run.device->communicator(), run.machine,
+      run.steps_before(), run.options.steps, foreseen_seconds, run.request.context.local_world,
+      [&device = *run.device] { return device.memory(); }, run.options.steps_per_print});
 }
 
 }  // namespace

@@ -70,6 +70,7 @@ struct Equipping {
   int local_ranks = 1;                             ///< ranks of this host, which share its memory
   /// Returns, until Closing or a failure, what the device has and has free; nullopt on the CPU.
   std::function<std::optional<kernels::DeviceMemoryFacts>()> device_memory = {};
+  std::int64_t steps_per_print = 0;  ///< between lines that stay; 0: not said
 };
 
 /// The run goes on from a checkpoint, which is about to be loaded. Told again for an older one if

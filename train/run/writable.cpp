@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "core/link_target.h"
 #include "core/unique_fd.h"
 #include "train/files/model_files.h"
 #include "train/report/report_directory.h"
@@ -37,10 +38,11 @@ void make_sink(const LogSink& sink, NewFolders& folders) {
 void try_file(const std::string& file, const std::string& flag) {
   std::error_code unknown;
   if (file.empty() || fs::is_other(file, unknown)) return;  // a pipe, a device
-  UniqueFd made(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  const std::string target = link_target(file);  // a link may lead to what is not there yet
+  UniqueFd made(::open(target.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (made.valid()) {
     const int error = ::write(made.get(), "\n", 1) == 1 ? 0 : errno;
-    ::unlink(file.c_str());
+    ::unlink(target.c_str());
     if (error != 0) throw IoError(file, 0, "cannot write the file of " + flag, error);
     return;
   }

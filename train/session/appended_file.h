@@ -15,10 +15,10 @@ namespace strata::train {
 bool require_earlier_file(const std::string& path, std::string_view beginning,
                           const std::string& what, const std::string& said_by);
 
-/// Moves the file of an earlier run from `path`, links followed, to "PATH.old", in place of a file
-/// of that name; returns its name, "" where there was none. Throws IoError, and InvalidArgument
-/// naming the flag or key `said_by` when the file is not of `what`, which begins with `beginning`:
-/// the user may have named anything.
+/// Moves the file of an earlier run from `path`, links followed, to "PATH.old", or "PATH.old.2" and
+/// so on where there is one of that name; returns its name, "" where there was none. Throws
+/// IoError, and InvalidArgument naming the flag or key `said_by` when the file is not of `what`,
+/// which begins with `beginning`: the user may have named anything.
 std::string put_earlier_file_aside(const std::string& path, std::string_view beginning,
                                    const std::string& what, const std::string& said_by);
 

@@ -11,21 +11,19 @@ namespace strata::train {
 /// A RunListener; borrows the listeners that hear the lines.
 class BreakdownListener {
  public:
-  /// `every`: steps between lines; 0: ten lines in all.
-  BreakdownListener(std::int64_t every, const RunListeners& listeners)
-      : every_(every), listeners_(listeners) {}
+  /// Prints as often as the run's lines; ten lines in all if that is not said.
+  explicit BreakdownListener(const RunListeners& listeners) : listeners_(listeners) {}
   void operator()(const RunEvent& event) {
     if (const auto* equipping = std::get_if<Equipping>(&event))
       equipping->observers.push_back(&breakdown_.emplace(
-          equipping->machine.host_is_device() ? Measured::threads : Measured::device, every_,
-          equipping->steps));
+          equipping->machine.host_is_device() ? Measured::threads : Measured::device,
+          equipping->steps_per_print, equipping->steps));
     if (const auto* done = std::get_if<StepDone>(&event))
       if (const auto line = breakdown_->complete(done->step, done->seconds))
         listeners_.print(*line);
   }
 
  private:
-  std::int64_t every_;
   const RunListeners& listeners_;
   std::optional<StepBreakdown> breakdown_;
 };

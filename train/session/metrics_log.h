@@ -9,7 +9,7 @@
 
 namespace strata::train {
 
-/// Moves the lines of an earlier run from `path` to "PATH.old", replacing a file of that name.
+/// Moves the lines of an earlier run from `path` to "PATH.old", or "PATH.old.2" and so on.
 /// Returns the new name, or "" if there were no lines. Throws IoError, and InvalidArgument if the
 /// file holds something else.
 std::string put_earlier_metrics_aside(const std::string& path);

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <string>
 
@@ -39,12 +40,14 @@ TEST_F(MetricsLogTest, LinesOfAnEarlierRunArePutAside) {
   EXPECT_EQ(put_earlier_metrics_aside(path_), "");
   given("");
   EXPECT_EQ(put_earlier_metrics_aside(path_), "");
-  for (const char* text : {kOne, kTwo}) {
-    given(text);
-    EXPECT_EQ(put_earlier_metrics_aside(path_), path_ + ".old");
+  const std::map<std::string, std::string> aside{
+      {path_ + ".old", kOne}, {path_ + ".old.2", kTwo}, {path_ + ".old.3", kOther}};
+  for (const auto& [name, text] : aside) {
+    given(text.starts_with('{') ? text : kThree);
+    EXPECT_EQ(put_earlier_metrics_aside(path_), name);
     EXPECT_FALSE(is_name_taken(path_));
-    EXPECT_EQ(read_whole_file(path_ + ".old", 1 << 20), text);
   }
+  EXPECT_EQ(read_whole_file(path_ + ".old", 1 << 20), kOne) << "nothing of before is lost";
   EXPECT_EQ(put_earlier_metrics_aside("/dev/null"), "");
   given("All the world's a stage,\n");
   EXPECT_THROW(put_earlier_metrics_aside(path_), InvalidArgument);

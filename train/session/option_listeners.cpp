@@ -12,7 +12,7 @@ OptionListeners::OptionListeners(const RunRequest& request, RunListeners& listen
   if (rank == 0 && !log_sinks(options).empty())
     listeners.add(std::ref(tool_logs_.emplace(options, listeners)));
   if (rank == 0 && options.wall_clock_breakdown)
-    listeners.add(std::ref(breakdown_.emplace(options.steps_per_print, listeners)));
+    listeners.add(std::ref(breakdown_.emplace(listeners)));
   if (!options.trace.empty())
     listeners.add(std::ref(trace_.emplace(
         options.trace, runtime::TraceSteps{options.trace_steps.first, options.trace_steps.last},

@@ -50,6 +50,9 @@ std::vector<std::string> progress_fields(const StepDone& r) {
 }
 
 void Progress::operator()(const RunEvent& event) {
+  // A part of all steps is a number once the data are known.
+  if (const auto* equipping = std::get_if<Equipping>(&event); equipping != nullptr)
+    if (equipping->steps_per_print > 0) options_.every_steps = equipping->steps_per_print;
   if (const auto* done = std::get_if<StepDone>(&event)) show(*done);
   if (const auto* evaluating = std::get_if<Evaluating>(&event)) show(*evaluating);
   if (const auto* evaluated = std::get_if<Evaluated>(&event)) show(*evaluated);
