@@ -248,10 +248,11 @@ std::vector<std::string> words_given_to(const Entry& entry, std::vector<std::str
   }
   std::erase(words, kNoValue);
   const int least = entry.row->least_words;
-  if (words.size() < static_cast<std::size_t>(least))
-    throw InvalidArgument(entry.name + " needs " +
-                          (least == 1 ? "a value" : fmt::format("{} values", least)));
-  return words;
+  if (words.size() >= static_cast<std::size_t>(least)) return words;
+  const bool has_comma = !words.empty() && words.front().find(',') != std::string::npos;
+  throw InvalidArgument(fmt::format("{} needs {}{}", entry.name,
+                                    least == 1 ? "a value" : fmt::format("{} values", least),
+                                    has_comma ? ", separated by a blank, not by a comma" : ""));
 }
 
 constexpr std::size_t kHelpColumn = 36;

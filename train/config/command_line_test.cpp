@@ -291,6 +291,8 @@ TEST(CommandLine, MistakesAreUsageErrorsThatSayWhatWasMeant) {
   EXPECT_THAT(complaint({"corpus.txt"}), HasSubstr("unexpected argument corpus.txt"));
   EXPECT_EQ(complaint({"--steps"}), "--steps needs a value");
   EXPECT_EQ(complaint({"--betas", "0.9"}), "--betas needs 2 values");
+  EXPECT_EQ(complaint({"--betas", "0.8,0.9"}),
+            "--betas needs 2 values, separated by a blank, not by a comma");
   EXPECT_EQ(word(flags({"--eval-data", ""}), "eval_data"), "");
   // An unset variable of the shell gives '': the run would begin anew, or without its file.
   EXPECT_THAT(complaint({"--resume", ""}), HasSubstr("--resume: found '', expected auto"));

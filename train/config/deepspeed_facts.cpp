@@ -1,6 +1,5 @@
 // Interprets facts of a DeepSpeed JSON that are no option by themselves: precision, optimizer,
 // scheduler, old forms and paths of offload, autotuning.
-#include <algorithm>
 #include <optional>
 #include <span>
 
@@ -11,46 +10,36 @@
 namespace strata::train {
 namespace {
 
-/// A type of optimizer or scheduler: the option word that it becomes, its parameters, and which of
-/// these are required, separated by commas.
+/// A type of optimizer or scheduler: the option word that it becomes, and the parameters that it
+/// needs, separated by commas.
 struct TypeRow {
   std::string_view name;
   std::string_view option;  ///< "": not supported
-  std::string_view params = "";
   std::string_view required = "";
   bool removed = false;  ///< DeepSpeed no longer has it
 };
 
-constexpr std::string_view kAdam = "learning_rate,beta1,beta2,epsilon,weight_decay,bias_correction";
 constexpr TypeRow kSupportedOptimizers[] = {
-    {"Adam", "adamw", kAdam},
-    {"AdamW", "adamw", kAdam},
-    {"SGD", "sgd", "learning_rate,momentum,dampening,weight_decay,nesterov"},
+    {"Adam", "adamw"},
+    {"AdamW", "adamw"},
+    {"SGD", "sgd"},
     {"Adagrad", ""},
-    {"Lion", "lion", "learning_rate,beta1,beta2,weight_decay"},
+    {"Lion", "lion"},
     {"Lamb", ""},
     {"Muon", ""},
-    {"OneBitAdam", "", "", "", true},
-    {"ZeroOneAdam", "", "", "", true},
-    {"OneBitLamb", "", "", "", true},
+    {"OneBitAdam", "", "", true},
+    {"ZeroOneAdam", "", "", true},
+    {"OneBitLamb", "", "", true},
     {"MuAdam", ""},
     {"MuAdamW", ""},
     {"MuSGD", ""},
 };
 constexpr TypeRow kSupportedSchedulers[] = {
-    {"WarmupLR", "WarmupLR", "warmup_min_lr,warmup_max_lr,warmup_num_steps,warmup_type"},
-    {"WarmupDecayLR", "WarmupDecayLR",
-     "warmup_min_lr,warmup_max_lr,warmup_num_steps,warmup_type,total_num_steps", "total_num_steps"},
-    {"WarmupCosineLR", "WarmupCosineLR",
-     "warmup_min_ratio,warmup_num_steps,warmup_type,cos_min_ratio,total_num_steps",
-     "total_num_steps"},
-    {"OneCycle", "OneCycle",
-     "cycle_min_lr,cycle_max_lr,decay_lr_rate,cycle_first_step_size,cycle_second_step_size,"
-     "cycle_first_stair_count,cycle_second_stair_count,decay_step_size",
-     "cycle_min_lr,cycle_max_lr"},
-    {"LRRangeTest", "LRRangeTest",
-     "lr_range_test_min_lr,lr_range_test_step_size,lr_range_test_step_rate,"
-     "lr_range_test_staircase"},
+    {"WarmupLR", "WarmupLR"},
+    {"WarmupDecayLR", "WarmupDecayLR", "total_num_steps"},
+    {"WarmupCosineLR", "WarmupCosineLR", "total_num_steps"},
+    {"OneCycle", "OneCycle", "cycle_min_lr,cycle_max_lr"},
+    {"LRRangeTest", "LRRangeTest"},
 };
 
 class Interpreter {
@@ -78,7 +67,6 @@ class Interpreter {
     const std::optional<TypeRow> row = supported(*type, kSupportedOptimizers);
     if (!row) return;
     read_.settings["optimizer.type"] = {{std::string(row->option)}, false, type->where};
-    warn_of_foreign("optimizer.", *row, *type);
     if (row->option != "adamw") return;
     const bool named_adam = same_word(type->words[0], "Adam");
     const Given* mode = fact("optimizer.params.adam_w_mode");
@@ -103,16 +91,9 @@ class Interpreter {
     const std::optional<TypeRow> row = supported(*type, kSupportedSchedulers);
     if (!row) return;
     read_.settings["scheduler.type"] = {{std::string(row->option)}, false, type->where};
-    warn_of_foreign("scheduler.", *row, *type);
     for (const std::string_view name : listed(row->required)) {
       if (read_.settings.contains("scheduler." + std::string(name))) continue;
       problem(type->where, std::string(row->name) + " needs scheduler.params." + std::string(name));
-    }
-    const Given* momentum = fact("scheduler.params.cycle_momentum");
-    if (row->name == "OneCycle" && (momentum == nullptr || is_true(momentum))) {
-      problem(momentum == nullptr ? type->where : momentum->where,
-              "found cycle_momentum true (DeepSpeed's default), expected "
-              "\"cycle_momentum\": false: betas do not cycle");
     }
   }
 
@@ -234,18 +215,6 @@ class Interpreter {
                             (foreign ? "" : suggestion(name, names)) +
                             (removed ? " (DeepSpeed has removed it, too)" : ""));
     return std::nullopt;
-  }
-
-  /// Warns of parameters that the type does not have.
-  void warn_of_foreign(const std::string& prefix, const TypeRow& row, const Given& type) {
-    const std::vector<std::string_view> params = listed(row.params);
-    for (const auto& [option, given] : read_.settings) {
-      if (!option.starts_with(prefix) || given.where == type.where) continue;
-      const std::string_view param = std::string_view(option).substr(prefix.size());
-      if (std::ranges::find(params, param) != params.end()) continue;
-      read_.findings.warnings.push_back(given.where + ": has no effect with " +
-                                        std::string(row.name));
-    }
   }
 
   DeepSpeedSettings& read_;

@@ -64,6 +64,48 @@ TEST(Resolve, AWarmUpLongerThanTheRunWarns) {
   EXPECT_EQ(lines(resolve(check, file, 1, small_model()).warnings), "");
 }
 
+TEST(Resolve, AScheduleThatEndsBeforeTheRunWarns) {
+  const auto warnings = [](const std::vector<std::string>& words) {
+    return lines(resolve_flags(words).warnings);
+  };
+  const std::string begin = "the schedule of 3 steps ends before the run of 6: the learning rate ";
+  const std::vector<std::string> linear{"--scheduler", "linear", "--schedule-steps", "3"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), linear.begin(), linear.end());
+    return warnings(more);
+  };
+  EXPECT_EQ(with({"--steps", "6"}),
+            "--schedule-steps: " + begin + "is 0 for the last 3 of 6 steps\n");
+  EXPECT_EQ(with({"--steps", "4"}),
+            "--schedule-steps: the schedule of 3 steps ends before the run of 4: the learning rate "
+            "is 0 for the last step\n");
+  EXPECT_EQ(with({"--steps", "3"}), "");
+  EXPECT_EQ(with({"--epochs", "2"}), "");
+  EXPECT_EQ(with({"--steps", "6", "--min-lr", "1e-4"}), "");
+  EXPECT_EQ(warnings({"--scheduler", "polynomial", "--schedule-steps", "3", "--steps", "6"}), "");
+  EXPECT_EQ(
+      lines(resolve_text(with_batch(R"("scheduler": {"type": "WarmupDecayLR", "params":
+                      {"total_num_steps": 3, "warmup_num_steps": 1}})"),
+                         {"--steps", "6"})
+                .warnings),
+      "ds.json:3: scheduler.params.total_num_steps: " + begin + "is 0 for the last 2 of 6 steps\n");
+}
+
+TEST(Resolve, OneCycleNeedsItsRatesWhereItIsChosen) {
+  EXPECT_EQ(refusal(with_batch(""), {"--scheduler", "OneCycle", "--lr", "1e-3"}),
+            "--scheduler OneCycle: needs cycle_min_lr and cycle_max_lr, which no flag sets: give "
+            "them in scheduler.params of a JSON that --config names");
+  const std::string cycle = with_batch(R"("scheduler": {"type": "OneCycle", "params":
+         {"cycle_min_lr": 0.1, "cycle_max_lr": 1}})");
+  for (const auto& words :
+       {std::vector<std::string>{}, std::vector<std::string>{"--scheduler", "OneCycle"}})
+    EXPECT_THAT(refusal(cycle, words), HasSubstr("found cycle_momentum true"));
+  EXPECT_EQ(refusal(cycle, {"--scheduler", "linear"}), "");
+  const std::string range = with_batch(R"("scheduler": {"type": "LRRangeTest", "params":
+         {"cycle_min_lr": 0.1, "cycle_max_lr": 1}})");
+  EXPECT_EQ(refusal(range, {"--scheduler", "OneCycle"}), "");
+}
+
 TEST(Resolve, SchedulersStartFromDeepSpeedsOrHuggingFacesDefaults) {
   const auto file = [](const std::string& type, const std::string& params,
                        const std::vector<std::string>& words = {}) {

@@ -191,6 +191,8 @@ TEST(Resolve, FlagsWinOverTheFileWithANote) {
   const std::string notes = lines(resolved.notes);
   EXPECT_THAT(notes, HasSubstr("--zero 3 wins over ds.json:3: zero_optimization.stage: 2"));
   EXPECT_THAT(notes, HasSubstr("--dtype fp32 wins over ds.json:2: bf16.enabled: bf16"));
+  EXPECT_THAT(lines(resolve_text(with_batch("\"bf16\": {\"enabled\": true}"), {"--fp16"}).notes),
+              HasSubstr("--fp16 wins over ds.json:2: bf16.enabled: bf16"));
   EXPECT_THAT(notes, Not(HasSubstr("--gradient-clipping")));  // the same value
 }
 

@@ -89,13 +89,21 @@ void Resolver::wrong_value(std::string_view option, const std::string& text) {
   if (flag(option) != nullptr) ++wrong_flags_;
 }
 
+std::string Resolver::contradiction(const Given& flag, const Given& file) {
+  const bool is_switch = std::ranges::any_of(flag_table(), [&](const FlagRow& row) {
+    return row.use == FlagUse::fixed && first_spelling(row) == flag.where;
+  });
+  return fmt::format("{}{} wins over {}: {}", flag.where,
+                     is_switch ? "" : " " + joined(flag.words, " "), file.where,
+                     joined(file.words, " "));
+}
+
 void Resolver::note_contradiction(const Given& flag, const Given& file) {
   if (std::equal(flag.words.begin(), flag.words.end(), file.words.begin(), file.words.end(),
                  same_word)) {
     return;
   }
-  findings_.notes.push_back(flag.where + " " + joined(flag.words, " ") + " wins over " +
-                            file.where + ": " + joined(file.words, " "));
+  findings_.notes.push_back(contradiction(flag, file));
 }
 
 void Resolver::take(const OptionField& field) {

@@ -54,6 +54,8 @@ class Resolver {
   };
 
   void take(const OptionField& field);
+  /// The text "--lr 2e-4 wins over ds.json:1: optimizer.params.lr: 1e-3".
+  static std::string contradiction(const Given& flag, const Given& file);
   void note_contradiction(const Given& flag, const Given& file);
   [[nodiscard]] const Given* flag(std::string_view option) const;
   [[nodiscard]] const Given* in_file(std::string_view option) const;
@@ -78,7 +80,8 @@ class Resolver {
   void take_min_lr();
   void take_warmup_ratio();
   void check_schedule();
-  void check_warmup();
+  void check_cycle();
+  void check_length_of_schedule();
   void check_plan();
   void check_checkpoint_ratio();
   void check_actions();
@@ -86,8 +89,13 @@ class Resolver {
   void check_logs();
   void note_given_homes();
   void warn_of_unread(const std::vector<std::string_view>& options, std::string_view chosen);
+  void warn_of_unread_flags(const std::vector<std::string_view>& options, const std::string& type);
+  void warn_of_unread_keys(const std::vector<std::string_view>& options, const std::string& type);
   void note_other_minimum();
   void note_off_sections();
+  /// Says that a flag which sets the option overrules a section that is off in the file and has
+  /// other keys that would count; "" if none does.
+  [[nodiscard]] std::string off_section(std::string_view section, std::string_view option) const;
   void check_target();
   void check_lossy();
   void check_loss_scale();

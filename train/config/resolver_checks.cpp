@@ -57,7 +57,7 @@ void Resolver::take_scheduler() {
   take_min_lr();
   check_schedule();
   settle_steps(options_, 0);
-  check_warmup();
+  check_length_of_schedule();
   if (is_open("scheduler.cycle_second_step_size")) {
     s.cycle_second_step_size = s.cycle_first_step_size;
   }
@@ -66,17 +66,20 @@ void Resolver::take_scheduler() {
   }
 }
 
-/// Looks at runs whose steps are known already; find_beginning() at those by epochs. A file that is
-/// checked or planned alone says nothing of the run's length unless it is given.
-void Resolver::check_warmup() {
+/// Looks at runs whose steps are known already; find_beginning() at the warm-up of those by epochs.
+/// A file that is checked or planned alone says nothing of the run's length unless it is given.
+void Resolver::check_length_of_schedule() {
   const bool runs =
       command_line_.action == ParsedCommandLine::Action::train && !command_line_.chooses;
   if (!runs && given("steps") == nullptr) return;
-  const std::string text = describe_unfinished_warmup(options_);
-  if (text.empty()) return;
-  const Given* said = given("scheduler.warmup_num_steps");
-  if (said == nullptr) said = given("scheduler.type");  // DeepSpeed's default of 1000 steps
-  findings_.warnings.push_back(said == nullptr ? text : said->where + ": " + text);
+  const auto warn = [&](const char* option, const std::string& text) {
+    if (text.empty()) return;
+    const Given* said = given(option);
+    if (said == nullptr) said = given("scheduler.type");  // DeepSpeed's default of 1000 steps
+    findings_.warnings.push_back(said == nullptr ? text : said->where + ": " + text);
+  };
+  warn("scheduler.warmup_num_steps", describe_unfinished_warmup(options_));
+  warn("scheduler.total_num_steps", describe_ended_schedule(options_));
 }
 
 void Resolver::check() {

@@ -1,4 +1,6 @@
 // Resolves how long to train, and the defaults of a run that goes on from stored weights.
+#include <fmt/core.h>
+
 #include "train/config/resolver.h"
 #include "train/config/settle_steps.h"
 
@@ -112,7 +114,32 @@ void Resolver::take_min_lr() {
   derived("scheduler.min_lr_rate");
 }
 
+/// Checks what OneCycle cannot do without, whether a file or a flag chooses it.
+void Resolver::check_cycle() {
+  if (options_.scheduler.type != kernels::ScheduleKind::one_cycle) return;
+  const Given* type = given("scheduler.type");
+  const Given* named = fact("scheduler.type");
+  const bool is_of_file = named != nullptr && same_word(named->words[0], "OneCycle");
+  const Given* momentum = fact("scheduler.params.cycle_momentum");
+  const bool cycles =
+      momentum == nullptr ? is_of_file : !momentum->automatic && momentum->words[0] == "true";
+  if (cycles)
+    problem(momentum == nullptr ? named->where : momentum->where,
+            "found cycle_momentum true (DeepSpeed's default), expected "
+            "\"cycle_momentum\": false: betas do not cycle");
+  if (is_of_file) return;  // what is missing in it was said when it was read
+  std::vector<std::string> missing;
+  for (const char* name : {"cycle_min_lr", "cycle_max_lr"})
+    if (given(fmt::format("scheduler.{}", name)) == nullptr) missing.emplace_back(name);
+  if (!missing.empty())
+    problem(type->where + " OneCycle",
+            fmt::format("needs {}, which no flag sets: give {} in scheduler.params of a JSON that "
+                        "--config names",
+                        joined(missing, " and "), missing.size() > 1 ? "them" : "it"));
+}
+
 void Resolver::check_schedule() {
+  check_cycle();
   const SchedulerOptions& s = options_.scheduler;
   const Given* type = given("scheduler.type");
   if (type == nullptr) return;

@@ -61,17 +61,23 @@ void Resolver::check_nvme() {
     plan::Home target;
     const char* option;
     const char* key;
+    const char* section;
   } kinds[] = {
-      {o.optimizer, "offload.optimizer", "\"nvme_path\": \"/folder/on/the/drive\" beside it"},
-      {o.parameters, "offload.parameters", "\"nvme_path\": \"/folder/on/the/drive\" beside it"},
+      {o.optimizer, "offload.optimizer", "\"nvme_path\": \"/folder/on/the/drive\" beside it",
+       "zero_optimization.offload_optimizer"},
+      {o.parameters, "offload.parameters", "\"nvme_path\": \"/folder/on/the/drive\" beside it",
+       "zero_optimization.offload_param"},
       {o.activations, "offload.activations",
-       "\"strata\": {\"nvme_paths\": [\"/folder/on/the/drive\"]}"},
+       "\"strata\": {\"nvme_paths\": [\"/folder/on/the/drive\"]}", ""},
   };
   for (const auto& kind : kinds) {
     if (kind.target != plan::Home::disk) continue;
     const Given* said = given(kind.option);
-    problem(said->where, "found nvme without a folder to use: give --nvme-path DIR or " +
-                             std::string(kind.key) + ", or choose cpu");
+    const std::string off = off_section(kind.section, kind.option);
+    problem(said->where,
+            fmt::format("found nvme without a folder to use: give --nvme-path DIR or {}, or choose "
+                        "cpu{}{}",
+                        kind.key, off.empty() ? "" : "; ", off));
   }
 }
 

@@ -113,21 +113,47 @@ void Resolver::check_unread() {
   note_off_sections();
 }
 
-/// Warns of flags that set these options, which `chosen`, an option, makes nothing read. Nothing is
-/// needed for such an option that is "auto" in the file.
+/// Warns of flags and keys that set these options, which `chosen`, an option, makes nothing read.
+/// Nothing is needed for such an option that is "auto" in the file. The type is called as the file
+/// spells it if it is the file's.
 void Resolver::warn_of_unread(const std::vector<std::string_view>& options,
                               std::string_view chosen) {
+  for (const std::string_view option : options)
+    if (open_autos_.contains(option)) derived(option);
+  const bool is_of_file = flag(chosen) == nullptr && in_file(chosen) != nullptr;
+  const Given* spelt = is_of_file ? fact(chosen) : nullptr;
+  const std::string type =
+      spelt != nullptr ? spelt->words[0] : text_of(*find_field(fields_, chosen));
+  const bool is_refused = !findings_.problems.empty();  // such a type says nothing of others
+  if (is_of_file || !is_refused) warn_of_unread_keys(options, type);
+  if (!is_refused) warn_of_unread_flags(options, type);
+}
+
+/// Says nothing of a file's learning rate: schedules that have their own make DeepSpeed pass over
+/// it, too, and files have it all the same.
+void Resolver::warn_of_unread_keys(const std::vector<std::string_view>& options,
+                                   const std::string& type) {
+  std::set<std::string> places;  // a key may set several options
+  for (const std::string_view option : options) {
+    const Given* key = in_file(option);
+    if (key == nullptr || option == "optimizer.learning_rate") continue;
+    if (places.insert(key->where).second)
+      findings_.warnings.push_back(fmt::format("{}: has no effect with {}", key->where, type));
+  }
+}
+
+void Resolver::warn_of_unread_flags(const std::vector<std::string_view>& options,
+                                    const std::string& type) {
   std::map<std::string, std::string> said;  // words of each flag, which may set several options
   std::set<std::string> asking;
   for (const std::string_view option : options) {
-    if (open_autos_.contains(option)) derived(option);
     const Given* from_flag = flag(option);
     if (from_flag == nullptr) continue;
     said[from_flag->where] += " " + words_after(*from_flag, *find_field(fields_, option));
-    if (asks_for_change(*from_flag, option)) asking.insert(from_flag->where);
+    const Given* key = in_file(option);
+    if (key != nullptr || asks_for_change(*from_flag, option)) asking.insert(from_flag->where);
+    if (key != nullptr) std::erase(findings_.notes, contradiction(*from_flag, *key));
   }
-  if (!findings_.problems.empty()) return;  // a type that was refused says nothing of flags
-  const std::string type = text_of(*find_field(fields_, chosen));
   for (const std::string& name : asking)
     findings_.warnings.push_back(fmt::format("{}{} has no effect with {}", name, said[name], type));
 }
@@ -161,13 +187,17 @@ void Resolver::note_off_sections() {
        offload.parameters != plan::Home::device},
   };
   for (const auto& kind : kinds) {
-    const Given* off = fact(kind.section);
-    const Given* by = flag(kind.option);
-    if (kind.is_on && off != nullptr && by != nullptr)
-      findings_.notes.push_back(
-          fmt::format("{} is off in the file, and {} turns it on; its other keys are not read",
-                      off->where, by->where));
+    const std::string text = kind.is_on ? off_section(kind.section, kind.option) : "";
+    if (!text.empty()) findings_.notes.push_back(text);
   }
+}
+
+std::string Resolver::off_section(std::string_view section, std::string_view option) const {
+  const Given* off = fact(section);
+  const Given* by = flag(option);
+  if (off == nullptr || by == nullptr) return "";
+  return fmt::format("{} is off in the file, and {} turns it on; its other keys are not read",
+                     off->where, by->where);
 }
 
 }  // namespace strata::train

@@ -168,6 +168,45 @@ TEST(UnreadKeys, ThatAreAutoNeedNoFlag) {
   EXPECT_EQ(refusal(decay, {"--scheduler", "constant"}), "");
 }
 
+std::string optimizer_file(const std::string& type, const std::string& params) {
+  return with_batch(R"("optimizer": {"type": ")" + type + R"(", "params": {)" + params + "}}");
+}
+
+TEST(UnreadKeys, WarnOnceBesideTheTypeThatCounts) {
+  const auto warnings = [](const std::string& file, const std::vector<std::string>& words) {
+    return lines(resolve_text(file, words).warnings);
+  };
+  const std::string sgd = optimizer_file(
+      "SGD", R"("lr": 1e-3, "momentum": 0.9, "nesterov": true, "betas": [0.8, 0.9], "eps": 1e-6)");
+  const std::string at = "ds.json:2: optimizer.params.";
+  EXPECT_EQ(warnings(sgd, {}),
+            at + "betas: has no effect with SGD\n" + at + "eps: has no effect with SGD\n");
+  EXPECT_EQ(
+      warnings(sgd, {"--optimizer", "adamw"}),
+      at + "momentum: has no effect with adamw\n" + at + "nesterov: has no effect with adamw\n");
+  const std::string adam = optimizer_file("AdamW", R"("lr": 1e-3, "betas": [0.8, 0.9])");
+  EXPECT_EQ(warnings(adam, {}), "");
+  EXPECT_EQ(warnings(adam, {"--optimizer", "sgd"}), at + "betas: has no effect with sgd\n");
+  EXPECT_EQ(warnings(optimizer_file("AdamW", R"("momentum": "auto")"), {}), "");
+  const std::string decay = with_batch(R"("scheduler": {"type": "WarmupDecayLR", "params":
+         {"total_num_steps": 30, "warmup_num_steps": 2, "warmup_min_lr": 1e-5}})");
+  EXPECT_EQ(warnings(decay, {"--scheduler", "linear", "--steps", "30"}),
+            "ds.json:3: scheduler.params.warmup_min_lr: has no effect with linear\n");
+}
+
+TEST(UnreadFlags, WarnOfADefaultThatDiffersFromTheFileAndWinOverNothing) {
+  const std::string file = with_batch(
+      R"("optimizer": {"type": "AdamW", "params": {"lr": 3e-4}},
+         "scheduler": {"type": "LRRangeTest", "params": {"lr_range_test_step_size": 5}})");
+  for (const std::string rate : {"1e-3", "2e-4"}) {
+    const ResolvedConfig run = resolve_text(file, {"--lr", rate});
+    EXPECT_EQ(lines(run.warnings), "--learning-rate " + rate + " has no effect with LRRangeTest\n");
+    EXPECT_THAT(lines(run.notes), Not(HasSubstr("wins over")));
+  }
+  EXPECT_THAT(lines(resolve_text(optimizer_file("AdamW", R"("lr": 3e-4)"), {"--lr", "1e-3"}).notes),
+              HasSubstr("--learning-rate 1e-3 wins over ds.json:2: optimizer.params.lr: "));
+}
+
 TEST(UnreadKeys, AMinimumOfFlagsIsThatOfWarmupCosineLR) {
   const std::string file = with_batch(R"("scheduler": {"type": "WarmupCosineLR", "params":
          {"total_num_steps": 30, "warmup_num_steps": 2, "cos_min_ratio": 0.2}})");
@@ -223,6 +262,16 @@ TEST(UnreadKeys, OfOffloadThatAFlagSwitchesOnAreNoted) {
                         "--offload turns it on"));
   EXPECT_THAT(lines(resolve_text(file, {"--offload-param", "none"}).notes),
               Not(HasSubstr("not read")));
+}
+
+TEST(UnreadKeys, AFolderInASectionThatIsOffIsNamedWhereOneIsMissing) {
+  const std::string file = with_batch(R"("zero_optimization": {"stage": 3,
+    "offload_optimizer": {"device": "none", "nvme_path": "/a"}})");
+  EXPECT_THAT(refusal(file, {"--offload-optimizer", "nvme"}),
+              HasSubstr("beside it, or choose cpu; ds.json:3: zero_optimization.offload_optimizer "
+                        "is off in the file, and --offload-optimizer turns it on; its other keys "
+                        "are not read"));
+  EXPECT_EQ(refusal(file, {"--offload-optimizer", "nvme", "--nvme-path", "/b"}), "");
 }
 
 }  // namespace

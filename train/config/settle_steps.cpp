@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "core/round_up.h"
+#include "kernels/ops/learning_rate.h"
+#include "train/config/make_plan.h"
 
 namespace strata::train {
 namespace {
@@ -122,6 +124,24 @@ std::string describe_unfinished_warmup(const TrainOptions& options) {
       "the warm-up of {} steps is longer than the run of {}: the learning rate is still rising "
       "when it ends",
       schedule.warmup_num_steps, options.steps);
+}
+
+std::string describe_ended_schedule(const TrainOptions& options) {
+  const std::int64_t end = options.scheduler.total_num_steps, steps = options.steps;
+  if (!has_end(options.scheduler.type) || options.scheduler.ends_with_run || end <= 0 ||
+      end >= steps)
+    return "";
+  const auto schedule = kernels::schedule_from(control_attributes(options));
+  const auto is_zero = [&](std::int64_t step) {
+    return kernels::learning_rate(schedule, step) == 0;
+  };
+  // Some schedules of DeepSpeed arrive one step later.
+  const std::int64_t first = is_zero(end) ? end : end + 1;
+  if (first >= steps || !is_zero(first) || !is_zero(steps - 1)) return "";
+  const std::int64_t rest = steps - first;
+  return fmt::format(
+      "the schedule of {} steps ends before the run of {}: the learning rate is 0 for the last {}",
+      end, steps, rest == 1 ? "step" : fmt::format("{} of {} steps", rest, steps));
 }
 
 }  // namespace strata::train

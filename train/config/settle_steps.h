@@ -27,4 +27,8 @@ std::string describe_epochs(const TrainOptions& options, std::int64_t samples);
 /// warm-up.
 std::string describe_unfinished_warmup(const TrainOptions& options);
 
+/// "the schedule of 3 steps ends before the run of 6: the learning rate is 0 for ..."; "": steps
+/// are taken to the end of the run, or their number is not known.
+std::string describe_ended_schedule(const TrainOptions& options);
+
 }  // namespace strata::train

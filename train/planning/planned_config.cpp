@@ -128,7 +128,12 @@ std::string json_of(const OptionField& field) {
 /// Collects the entries of a file.
 class Entries {
  public:
-  explicit Entries(const ResolvedConfig& config) : config_(config), options_(config.options) {}
+  explicit Entries(const ResolvedConfig& config) : config_(config), options_(config.options) {
+    // The minimum of a flag has no key of its own.
+    SchedulerOptions& s = options_.scheduler;
+    if (s.type == kernels::ScheduleKind::warmup_cosine && s.min_lr_rate > 0)
+      s.cos_min_ratio = s.min_lr_rate;
+  }
 
   /// The entries of the options alone that `wants`; their optimizer and schedule are named.
   std::vector<Entry> of(const std::function<bool(std::string_view)>& wants) {
@@ -140,8 +145,7 @@ class Entries {
                                  [&](auto& one) { return one.path.starts_with(section); });
     };
     if (has("optimizer.")) add("optimizer.type", quoted_json(type_of_optimizer()));
-    if (has("scheduler."))
-      add("scheduler.type", quoted_json(std::string(deepspeed_schedule(options_.scheduler.type))));
+    if (has("scheduler.")) add_schedule_type();
     return std::move(entries_);
   }
 
@@ -150,8 +154,7 @@ class Entries {
     const std::vector<OptionField> untouched = option_fields(defaults);
     const std::vector<OptionField> fields = option_fields(options_);
     add_optimizer(fields, untouched);
-    if (const auto schedule = deepspeed_schedule(options_.scheduler.type); !schedule.empty())
-      add("scheduler.type", quoted_json(std::string(schedule)));
+    if (!deepspeed_schedule(options_.scheduler.type).empty()) add_schedule_type();
     for (std::size_t i = 0; i < fields.size(); ++i)
       if (is_shaping(fields[i].name) && !fields[i].key.path.empty() && counts(fields[i].name) &&
           differs(fields[i], untouched[i]))
@@ -201,6 +204,13 @@ class Entries {
   [[nodiscard]] std::string type_of_optimizer() const {
     constexpr const char* kTypes[] = {"AdamW", "Adam", "Lion", "SGD"};
     return kTypes[static_cast<int>(options_.optimizer.type)];
+  }
+
+  /// Adds the type, and of OneCycle that betas do not cycle, which they do by default.
+  void add_schedule_type() {
+    const kernels::ScheduleKind type = options_.scheduler.type;
+    add("scheduler.type", quoted_json(std::string(deepspeed_schedule(type))));
+    if (type == kernels::ScheduleKind::one_cycle) add("scheduler.params.cycle_momentum", "false");
   }
 
   /// Adds the type, and betas, which have one key for both. AdamW is what a run has anyway: it is

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "train/config/make_plan.h"
 #include "train/config/testing/settled_options.h"
 #include "train/planning/planned_options.h"
 
@@ -82,8 +83,20 @@ TEST(PlannedConfig, RepeatsWhatAFileGave) {
         R"("scheduler": {"type": "WarmupDecayLR", "params": {"warmup_max_lr": 0.002,
            "warmup_num_steps": 3, "warmup_type": "linear", "total_num_steps": 9}},
            "steps_per_print": 5, "csv_monitor": {"enabled": true, "output_path": "logs"},
-           "strata": {"seed": 42, "shuffle": false, "on_nonfinite": "skip"})"})
+           "strata": {"seed": 42, "shuffle": false, "on_nonfinite": "skip"})",
+        R"("scheduler": {"type": "OneCycle", "params": {"cycle_min_lr": 0.1, "cycle_max_lr": 1,
+           "cycle_momentum": false, "cycle_first_step_size": 5}})"})
     expect_repeated(resolve_text(with_batch(members), {}, kRanks));
+}
+
+TEST(PlannedConfig, KeepsTheMinimumThatAFlagGivesWarmupCosine) {
+  const ResolvedConfig planned = resolve_text(
+      with_batch(R"("scheduler": {"type": "WarmupCosineLR", "params": {"total_num_steps": 9}})"),
+      {"--min-lr", "1e-4"}, kRanks);
+  const std::string text = planned_config(planned);
+  EXPECT_THAT(text, HasSubstr("\"cos_min_ratio\": 0.1"));
+  const TrainOptions again = resolve_text(text, {}, kRanks).options;
+  EXPECT_EQ(control_attributes(again), control_attributes(planned.options));
 }
 
 TEST(PlannedConfig, RepeatsWhatWasPlanned) {
