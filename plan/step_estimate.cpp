@@ -452,8 +452,6 @@ StepEstimate StepEstimates::guess(const Choices& choices) {
   if (choices.activations == Home::host)
     needs.host += std::llround(micro_batch.leaving_bytes * static_cast<double>(waiting));
   needs.disk = state.tiers[static_cast<std::size_t>(Tier::disk)];
-  if (choices.activations == Home::disk)
-    needs.disk += std::llround(micro_batch.leaving_bytes * static_cast<double>(waiting));
   const std::int64_t resident = resident_bytes(state, needs.host);
   needs.host += resident;
   needs.disk -= resident;
