@@ -66,7 +66,7 @@ void Resolver::take_scheduler() {
   }
 }
 
-/// Looks at runs whose steps are known already; find_beginning() at the warm-up of those by epochs.
+/// Looks at runs whose steps are known already; find_beginning() at those by epochs.
 /// A file that is checked or planned alone says nothing of the run's length unless it is given.
 void Resolver::check_length_of_schedule() {
   const bool runs =
