@@ -14,7 +14,7 @@ namespace strata::offload {
 
 class NvmeStore;
 
-/// What a transfer uses until its requests have ended.
+/// Holds what a transfer uses until its requests have ended.
 struct HeldMemory {
   AlignedMemory memory;
   std::string what;  ///< name for errors

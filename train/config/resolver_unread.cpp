@@ -28,8 +28,8 @@ constexpr unsigned kWithWarmup = ~types(one_cycle, range_test);  ///< up to the 
 constexpr unsigned kWithMinimum =
     types(linear, cosine, warmup_cosine, cosine_warmup, warmup_stable_decay);
 
-/// What the formulas of kernels/ops/learning_rate.h use of what make_plan.cpp hands them. WarmupLR
-/// and WarmupDecayLR rise to the learning rate of a flag (take_scheduler()).
+/// Lists what the formulas of kernels/ops/learning_rate.h use of what make_plan.cpp hands them.
+/// WarmupLR and WarmupDecayLR rise to the learning rate of a flag (take_scheduler()).
 constexpr ReadBy kOfSchedules[] = {
     {"optimizer.learning_rate", kWithWarmup},
     {"scheduler.warmup_num_steps", kWithWarmup},
@@ -66,7 +66,7 @@ constexpr ReadBy kOfSchedules[] = {
     {"scheduler.decay_shape", types(warmup_stable_decay)},
 };
 
-/// What the kernels of optimizers use; all of them decay weights.
+/// Lists what the kernels of optimizers use; all of them decay weights.
 constexpr ReadBy kOfOptimizers[] = {
     {"optimizer.beta1", types(adamw, adam, lion)},
     {"optimizer.beta2", types(adamw, adam, lion)},

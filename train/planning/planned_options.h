@@ -25,8 +25,8 @@ struct PlannedOption {
 /// A recipe of the optimizer's state that changes results (plan_allowed).
 struct LossyChoice {
   std::string recipe;
-  /// Of a choice: the best step without it, if one fits (it may be too slow for the strategy). Of a
-  /// refusal: the smallest step with it.
+  /// Holds of a choice the best step without it, if one fits (it may be too slow for the strategy),
+  /// and of a refusal the smallest step with it.
   std::optional<plan::PlannedStep> other;
 };
 
@@ -53,7 +53,7 @@ plan::Freedom freedom_of(const ResolvedConfig& config, bool has_drive);
 /// How targets of the run are named: in whole MB, small ones in finer steps.
 plan::TargetTerms terms_of(const MemoryBudget& budget);
 
-/// What is to be foreseen beside steps: evaluations and saves on the way, if there are some.
+/// Returns what to foresee beside steps: evaluations and saves on the way, if there are some.
 plan::ForecastRequest between_steps(const TrainOptions& options);
 
 /// Plans the run within `budget`. The settings in `config` are what is asked for; those that were

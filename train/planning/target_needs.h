@@ -16,8 +16,8 @@ namespace strata::train {
 std::string needs_text(const plan::MemoryNeeds& needs, const MemoryBudget& budget,
                        const std::string& of_target = "");
 
-/// What one rank lacks for the plan of memories that no target names: those of the host of a
-/// device, and of the drives.
+/// Returns what one rank lacks for the plan of memories that no target names: those of the host of
+/// a device, and of the drives.
 plan::MemoryNeeds lacking_beside(const plan::MemoryNeeds& needs, const MemoryBudget& budget);
 
 /// True if the machine cannot give a target of so many bytes.

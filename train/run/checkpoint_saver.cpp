@@ -126,7 +126,7 @@ void CheckpointSaver::remove_replaced(std::int64_t step) {
   std::vector<std::int64_t>& others = folder_.replaced();
   if (others.empty()) return;
   { const CheckpointReader mine(folder_.files(), folder_.path() + "/" + checkpoint_name(step)); }
-  // What cannot be removed is tried again after the next commit.
+  // Those that cannot be removed stay in the list, and are tried again after the next commit.
   const std::vector<FoundCheckpoint> there = list_checkpoints(folder_.files(), folder_.path());
   std::erase_if(others, [&](std::int64_t other) {
     return std::ranges::find(there, other, &FoundCheckpoint::step) == there.end();

@@ -40,7 +40,7 @@ std::string put_earlier_file_aside(const std::string& path, std::string_view beg
                                    const std::string& what, const std::string& said_by) {
   if (!require_earlier_file(path, beginning, what, said_by)) return "";
   const std::string file = link_target(path);
-  std::string aside = name_aside(path);
+  std::string aside = name_aside(file);
   if (::rename(file.c_str(), aside.c_str()) != 0)
     throw IoError(file, 0, "cannot rename it to " + aside, errno);
   return aside;

@@ -65,7 +65,7 @@ Between evaluations_of(const PlannedMachine& machine) {
                       count == 1 ? "evaluation" : "evaluations", options.eval_samples)};
 }
 
-/// Number of those on the way, by steps or by time.
+/// Returns the number of saves on the way, by steps or by time.
 std::int64_t save_count(const PlannedMachine& machine) {
   const TrainOptions& options = machine.config.options;
   const SaveInterval& every = options.checkpoint.every;
@@ -76,7 +76,7 @@ std::int64_t save_count(const PlannedMachine& machine) {
   return static_cast<std::int64_t>(stepping / static_cast<double>(every.seconds));
 }
 
-/// What these take from training: a step with a snapshot takes longer, and without room for
+/// Returns what saves take from training: a step with a snapshot takes longer, and without room for
 /// snapshots steps do not overlap; then to write, which depends on the drive, comes on top.
 Between saves_of(const PlannedMachine& machine) {
   const std::int64_t count = save_count(machine);
